@@ -1,0 +1,105 @@
+package binary
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// sourceFolder is where the sources are, below the repository's root.
+var sourceFolder = filepath.Join("clusters", "controlplane")
+
+// module is the first line of their go.mod, by which the right folder is told from one of the same name.
+const module = "module github.com/transplant-sim/transplant/clusters/controlplane"
+
+// findSource returns the folder of the sources: below TRANSPLANT_SOURCE, or below a parent of the executable or of the
+// working directory.
+func findSource() (string, error) {
+	if root := os.Getenv(SourceVariable); root != "" {
+		if folder := filepath.Join(root, sourceFolder); isSource(folder) {
+			return folder, nil
+		}
+		return "", fmt.Errorf("look into %s=%q: %w", SourceVariable, root, ErrNoSource)
+	}
+	var starts []string
+	if executable, err := os.Executable(); err == nil {
+		starts = append(starts, filepath.Dir(executable))
+	}
+	if here, err := os.Getwd(); err == nil {
+		starts = append(starts, here)
+	}
+	for _, start := range starts {
+		for dir := start; ; dir = filepath.Dir(dir) {
+			if folder := filepath.Join(dir, sourceFolder); isSource(folder) {
+				return folder, nil
+			}
+			if dir == filepath.Dir(dir) {
+				break
+			}
+		}
+	}
+	return "", fmt.Errorf("look from %s upwards: %w: let %s name the repository, or %s a prebuilt binary",
+		strings.Join(starts, " and "), ErrNoSource, SourceVariable, Variable)
+}
+
+func isSource(folder string) bool {
+	content, err := os.ReadFile(filepath.Join(folder, "go.mod"))
+	return err == nil && strings.HasPrefix(string(content), module+"\n")
+}
+
+// Key names what the binary is built from: the sources, the Go version, the flags and the platform.
+func Key(ctx context.Context, source string) (string, error) {
+	version, err := goVersion(ctx, source)
+	if err != nil {
+		return "", err
+	}
+	files, err := filepath.Glob(filepath.Join(source, "*.go"))
+	if err != nil {
+		return "", fmt.Errorf("list the sources in %q: %w", source, err)
+	}
+	files = slices.DeleteFunc(files, func(file string) bool { return strings.HasSuffix(file, "_test.go") })
+	files = append(files, filepath.Join(source, "go.mod"), filepath.Join(source, "go.sum"))
+	slices.Sort(files)
+
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%s %s %q\n", version, runtime.GOARCH, buildFlags)
+	for _, file := range files {
+		if err := hashFile(hash, file); err != nil {
+			return "", err
+		}
+	}
+	return hex.EncodeToString(hash.Sum(nil))[:16], nil
+}
+
+func hashFile(hash io.Writer, file string) error {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("read the source %q: %w", file, err)
+	}
+	// The length keeps the end of one file from passing for the beginning of the next.
+	fmt.Fprintf(hash, "%s %d\n", filepath.Base(file), len(content))
+	_, err = hash.Write(content)
+	return err
+}
+
+// goVersion asks the go command in the sources' folder, where go.mod may select another toolchain.
+func goVersion(ctx context.Context, source string) (string, error) {
+	if _, err := exec.LookPath("go"); err != nil {
+		return "", fmt.Errorf("find the go command: %w: install Go, or let %s name a prebuilt binary", ErrNoGo, Variable)
+	}
+	command := exec.CommandContext(ctx, "go", "env", "GOVERSION")
+	command.Dir = source
+	output, err := command.Output()
+	if err != nil {
+		return "", fmt.Errorf("ask for the Go version: %w", err)
+	}
+	return strings.TrimSpace(string(output)), nil
+}

@@ -1,0 +1,126 @@
+// Package process starts, watches, freezes and stops the child processes of a landscape, so that none of them
+// survives the process that started it, however that one ends.
+//
+// It knows nothing of Kubernetes and restarts nothing: what an exit means is for the caller to judge.
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// DefaultGrace is how long a process has between SIGTERM and SIGKILL when the caller names no other time.
+const DefaultGrace = 10 * time.Second
+
+// Spec says what to start. Args exclude the program's own name; Env is added to the parent's environment.
+type Spec struct {
+	Name string   // how people call it, e.g. "garden/etcd"
+	Path string   // the executable
+	Args []string // without the program name
+	Env  []string // KEY=value, wins over the parent's
+	Dir  string   // working directory; empty means the parent's
+	Log  string   // file that stdout and stderr are appended to; empty discards them
+}
+
+// Process is one started child. Its methods may be called from any goroutine, also after it has ended.
+type Process struct {
+	spec  Spec
+	pid   int
+	birth uint64
+	cmd   *exec.Cmd
+	done  chan struct{}
+	err   error
+}
+
+// Name is the name in the spec.
+func (p *Process) Name() string { return p.spec.Name }
+
+// Spec is what the process was started from, so that it can be started again.
+func (p *Process) Spec() Spec { return p.spec }
+
+// PID is the process id. It may belong to another process once Done is closed.
+func (p *Process) PID() int { return p.pid }
+
+// ID tells this process apart from a later one with the same pid.
+func (p *Process) ID() ID { return ID{PID: p.pid, Birth: p.birth} }
+
+// Done is closed when the process has ended and has been reaped.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Running says whether the process has not ended yet.
+func (p *Process) Running() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// Err is how the process ended: nil while it runs or after exit code 0, else an *exec.ExitError.
+func (p *Process) Err() error {
+	if p.Running() {
+		return nil
+	}
+	return p.err
+}
+
+// Signal sends a signal to this process alone. A process that has ended is not an error.
+func (p *Process) Signal(signal syscall.Signal) error {
+	if err := p.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("send %v to process %q: %w", signal, p.spec.Name, err)
+	}
+	return nil
+}
+
+// Stop asks the process to end and kills it when it has not after the grace period, or at once when ctx is done.
+// It returns when the process has been reaped.
+func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
+	err := p.Signal(syscall.SIGTERM)
+	// A frozen process would keep SIGTERM pending for ever.
+	err = errors.Join(err, p.Signal(syscall.SIGCONT))
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+		return err
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return errors.Join(err, p.Kill())
+}
+
+// Kill sends SIGKILL and waits until the process has been reaped. It works on frozen processes too.
+func (p *Process) Kill() error {
+	if err := p.Signal(syscall.SIGKILL); err != nil {
+		return err
+	}
+	<-p.done
+	return nil
+}
+
+// prepare opens the log and builds the command.
+func prepare(spec Spec) (*exec.Cmd, *os.File, error) {
+	command := exec.Command(spec.Path, spec.Args...)
+	command.Dir = spec.Dir
+	command.Env = append(os.Environ(), spec.Env...)
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if spec.Log == "" {
+		return command, nil, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(spec.Log), 0o755); err != nil {
+		return nil, nil, fmt.Errorf("make the log folder of process %q: %w", spec.Name, err)
+	}
+	log, err := os.OpenFile(spec.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the log of process %q: %w", spec.Name, err)
+	}
+	command.Stdout, command.Stderr = log, log
+	return command, log, nil
+}

@@ -1,0 +1,122 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+)
+
+// ErrClosed is returned by Start after Close.
+var ErrClosed = errors.New("the process runner is closed")
+
+// Runner starts processes from one operating system thread that it keeps for itself.
+//
+// The kernel's parent-death signal fires when the forking thread ends, not the process; Go ends threads as it
+// likes, so children are only safe when they come from a thread that stays as long as the runner.
+type Runner struct {
+	requests chan request
+	closed   chan struct{}
+
+	mutex   sync.Mutex
+	running []*Process // in order of start
+	ending  bool
+}
+
+type request struct {
+	command *exec.Cmd
+	answer  chan error
+}
+
+// NewRunner starts the thread. Close ends it.
+func NewRunner() *Runner {
+	r := &Runner{requests: make(chan request), closed: make(chan struct{})}
+	go r.thread()
+	return r
+}
+
+func (r *Runner) thread() {
+	// Never unlocked: when this goroutine returns, Go ends the thread, and the kernel kills what is left.
+	runtime.LockOSThread()
+	for {
+		select {
+		case q := <-r.requests:
+			q.answer <- q.command.Start()
+		case <-r.closed:
+			return
+		}
+	}
+}
+
+// Start starts a process. The caller stops it, or lets StopAll do so.
+func (r *Runner) Start(spec Spec) (*Process, error) {
+	command, log, err := prepare(spec)
+	if err != nil {
+		return nil, err
+	}
+	if log != nil {
+		defer log.Close() // the child has its own descriptor
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.ending {
+		return nil, fmt.Errorf("start process %q: %w", spec.Name, ErrClosed)
+	}
+	q := request{command: command, answer: make(chan error, 1)}
+	r.requests <- q
+	if err := <-q.answer; err != nil {
+		return nil, fmt.Errorf("start process %q: %w", spec.Name, err)
+	}
+	p := &Process{spec: spec, pid: command.Process.Pid, cmd: command, done: make(chan struct{})}
+	p.birth, _ = birth(p.pid) // a child that has already gone has no birth to tell it by, and needs none
+	r.running = append(r.running, p)
+	go r.reap(p)
+	return p, nil
+}
+
+func (r *Runner) reap(p *Process) {
+	p.err = p.cmd.Wait()
+	r.mutex.Lock()
+	r.running = slices.DeleteFunc(r.running, func(other *Process) bool { return other == p })
+	r.mutex.Unlock()
+	close(p.done)
+}
+
+// Running lists the processes that have not ended, in order of start.
+func (r *Runner) Running() []*Process {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return slices.Clone(r.running)
+}
+
+// StopAll stops every process, the last started first in line but all at once, and returns when all are reaped.
+func (r *Runner) StopAll(ctx context.Context, grace time.Duration) error {
+	running := r.Running()
+	errs := make([]error, len(running))
+	var group sync.WaitGroup
+	for i, p := range slices.Backward(running) {
+		group.Go(func() { errs[i] = p.Stop(ctx, grace) })
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+// Close kills what still runs, waits for it and ends the thread. It may be called more than once.
+func (r *Runner) Close() error {
+	r.mutex.Lock()
+	first := !r.ending
+	r.ending = true
+	r.mutex.Unlock()
+	var errs []error
+	for _, p := range r.Running() {
+		errs = append(errs, p.Kill())
+	}
+	if first {
+		close(r.closed)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,150 @@
+package program
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/transplant-sim/transplant/clusters/pki"
+)
+
+// Names of the files in a cluster's PKI folder.
+const (
+	clusterCA        = "ca"
+	etcdCA           = "etcd-ca"
+	etcdServer       = "etcd"
+	etcdClient       = "etcd-client"
+	apiServer        = "kube-apiserver"
+	kubeletClient    = "kubelet-client"
+	frontProxyCA     = "front-proxy-ca"
+	frontProxyClient = "front-proxy-client"
+	serviceAccounts  = "service-accounts"
+	node             = "node"
+)
+
+// The cluster's own users, by the name of their kubeconfig.
+const (
+	Admin             = "admin"
+	ControllerManager = "kube-controller-manager"
+	Scheduler         = "kube-scheduler"
+	Node              = "node"
+)
+
+// Write makes every file the programs of the cluster need. Keys, tokens and kubeconfigs are readable by the owner
+// only. It is called once in the life of a cluster: a cluster that returns keeps its keys.
+func (c Cluster) Write() error {
+	if err := os.MkdirAll(filepath.Join(c.Dir, "logs"), 0o755); err != nil {
+		return fmt.Errorf("make the folder of cluster %q: %w", c.Name, err)
+	}
+	authority, err := pki.NewAuthority(c.Name)
+	if err != nil {
+		return err
+	}
+	for _, write := range []func(*pki.Authority) error{c.writeClusterKeys, c.writeEtcdKeys, c.writeFrontProxyKeys, c.writeKubeconfigs} {
+		if err := write(authority); err != nil {
+			return fmt.Errorf("write the files of cluster %q: %w", c.Name, err)
+		}
+	}
+	if err := c.writeTokens(); err != nil {
+		return err
+	}
+	return c.writeEncryption()
+}
+
+func (c Cluster) writeClusterKeys(authority *pki.Authority) error {
+	if err := c.PKI().WriteAuthority(clusterCA, authority); err != nil {
+		return err
+	}
+	service := c.Services.Masked().Addr().Next().String() // the address of service default/kubernetes
+	hosts := []string{c.Address.String(), service, "localhost", c.Name,
+		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
+	if err := issue(c.PKI(), authority, apiServer, pki.Request{Name: apiServer, Hosts: hosts}); err != nil {
+		return err
+	}
+	if err := issue(c.PKI(), authority, node, pki.Request{Name: node, Hosts: []string{c.Address.String(), c.Name}}); err != nil {
+		return err
+	}
+	kubelet := pki.Request{Name: kubeletClient, Groups: []string{"system:masters"}}
+	if err := issue(c.PKI(), authority, kubeletClient, kubelet); err != nil {
+		return err
+	}
+	return c.PKI().WriteSigningKey(serviceAccounts)
+}
+
+// writeEtcdKeys makes an authority of etcd's own: whoever it signs for may read and write everything.
+func (c Cluster) writeEtcdKeys(*pki.Authority) error {
+	authority, err := pki.NewAuthority(c.Name + "-etcd")
+	if err != nil {
+		return err
+	}
+	if err := c.PKI().WriteAuthority(etcdCA, authority); err != nil {
+		return err
+	}
+	if err := issue(c.PKI(), authority, etcdServer, pki.Request{Name: etcdServer, Hosts: []string{c.Address.String(), "localhost"}}); err != nil {
+		return err
+	}
+	return issue(c.PKI(), authority, etcdClient, pki.Request{Name: etcdClient})
+}
+
+func (c Cluster) writeFrontProxyKeys(*pki.Authority) error {
+	authority, err := pki.NewAuthority(c.Name + "-front-proxy")
+	if err != nil {
+		return err
+	}
+	if err := c.PKI().WriteAuthority(frontProxyCA, authority); err != nil {
+		return err
+	}
+	return issue(c.PKI(), authority, frontProxyClient, pki.Request{Name: frontProxyClient})
+}
+
+func issue(folder pki.Folder, authority *pki.Authority, name string, request pki.Request) error {
+	pair, err := authority.Issue(request)
+	if err != nil {
+		return err
+	}
+	return folder.WriteKeyPair(name, pair)
+}
+
+func (c Cluster) tokenFile() string      { return filepath.Join(c.Dir, "tokens.csv") }
+func (c Cluster) encryptionFile() string { return filepath.Join(c.Dir, "encryption.yaml") }
+
+func (c Cluster) writeTokens() error {
+	if c.AdminToken == "" {
+		return nil
+	}
+	line := fmt.Sprintf("%s,admin,admin,system:masters\n", c.AdminToken)
+	if err := os.WriteFile(c.tokenFile(), []byte(line), 0o600); err != nil {
+		return fmt.Errorf("write the tokens of cluster %q: %w", c.Name, err)
+	}
+	return nil
+}
+
+const encryptionConfiguration = `apiVersion: apiserver.config.k8s.io/v1
+kind: EncryptionConfiguration
+resources:
+- resources: [%s]
+  providers:
+  - secretbox:
+      keys:
+      - name: key1
+        secret: %s
+  - identity: {}
+`
+
+func (c Cluster) writeEncryption() error {
+	if len(c.Encrypted) == 0 {
+		return nil
+	}
+	key := make([]byte, 32)
+	if _, err := rand.Read(key); err != nil {
+		return fmt.Errorf("make the encryption key of cluster %q: %w", c.Name, err)
+	}
+	content := fmt.Sprintf(encryptionConfiguration, strings.Join(c.Encrypted, ", "), base64.StdEncoding.EncodeToString(key))
+	if err := os.WriteFile(c.encryptionFile(), []byte(content), 0o600); err != nil {
+		return fmt.Errorf("write the encryption of cluster %q: %w", c.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
+)
+
+// readyPoll is short: every cluster start waits for it.
+const readyPoll = 25 * time.Millisecond
+
+// AwaitReady waits until the API server's /readyz says ok. It gives up when ctx is done, and at once when one of the
+// processes it depends on has ended. The error tells what /readyz said last.
+func AwaitReady(ctx context.Context, config *rest.Config, needed ...*process.Process) error {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return fmt.Errorf("make the client for %s: %w", config.Host, err)
+	}
+	defer client.CloseIdleConnections()
+	client.Timeout = 2 * time.Second
+	for {
+		err := askReady(ctx, client, config.Host)
+		if err == nil {
+			return nil
+		}
+		for _, p := range needed {
+			if !p.Running() {
+				return fmt.Errorf("wait for the API server at %s: process %q ended (%v), see %s", config.Host, p.Name(), p.Err(), p.Spec().Log)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the API server at %s: %w, last: %w", config.Host, ctx.Err(), err)
+		case <-time.After(readyPoll):
+		}
+	}
+}
+
+func askReady(ctx context.Context, client *http.Client, host string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, host+"/readyz", nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("/readyz answers %s", response.Status)
+	}
+	return nil
+}
