@@ -34,9 +34,6 @@ const startTimeout = 90 * time.Second
 func Start(t testing.TB, options Options) *rest.Config {
 	t.Helper()
 	server, err := Launch(t.Context(), options)
-	if errors.Is(err, binary.ErrNotBuilt) {
-		t.Fatalf("%v\n\nBuild it with: make controlplane", err)
-	}
 	if err != nil {
 		t.Fatalf("start the API server of the test: %v", err)
 	}
