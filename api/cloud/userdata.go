@@ -1,0 +1,101 @@
+package cloud
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+)
+
+// NodeUserData is the user data of a machine that is to become a worker node, as JSON: what an operating system
+// config would make of a real one. `transplant nodes` boots machines by it.
+type NodeUserData struct {
+	// Shoot is the shoot's technical id, e.g. "shoot--p--alpha".
+	Shoot string `json:"shoot"`
+	// Server is the shoot's API server by its DNS name, e.g. "https://api.alpha.p.shoots.transplant.test:9443".
+	Server string `json:"server"`
+	// CAData is the PEM bundle that the API server's certificate is checked against, together with the proxy's.
+	CAData []byte `json:"caData,omitempty"`
+	// Token is the bearer token the node's agents use. It must allow to read and write nodes, their status, leases in
+	// kube-node-lease, pods and their status, and events.
+	Token string `json:"token"`
+
+	// NodeName is the name to register with; empty means the machine's hostname, as the machines of a pool share
+	// their user data.
+	NodeName string `json:"nodeName,omitempty"`
+	// Pool is the worker pool, put into the label worker.gardener.cloud/pool.
+	Pool           string            `json:"pool,omitempty"`
+	Labels         map[string]string `json:"labels,omitempty"`
+	Annotations    map[string]string `json:"annotations,omitempty"`
+	Taints         []Taint           `json:"taints,omitempty"`
+	KubeletVersion string            `json:"kubeletVersion,omitempty"` // e.g. "v1.36.3"
+	// Capacity is the node's capacity as Kubernetes quantities; default 4 CPUs, 16Gi of memory, 110 pods.
+	Capacity map[string]string `json:"capacity,omitempty"`
+
+	// Files and Units of the operating system config. The files are kept below the machine's own folder.
+	Files []File `json:"files,omitempty"`
+	Units []Unit `json:"units,omitempty"`
+}
+
+// TaintCriticalComponentsNotReady is the key of the taint, with effect NoSchedule, that every worker node registers
+// with, whether the user data names it or not (SPEC 7.1).
+const TaintCriticalComponentsNotReady = "node.gardener.cloud/critical-components-not-ready"
+
+// Taint keeps pods away from a node.
+type Taint struct {
+	Key    string `json:"key"`
+	Value  string `json:"value,omitempty"`
+	Effect string `json:"effect"`
+}
+
+// File is a file on the machine.
+type File struct {
+	Path        string `json:"path"` // absolute
+	Content     []byte `json:"content"`
+	Permissions uint32 `json:"permissions,omitempty"` // default 0644
+}
+
+// Unit is a systemd unit. It is kept, not run.
+type Unit struct {
+	Name    string `json:"name"`
+	Content string `json:"content,omitempty"`
+	Enable  *bool  `json:"enable,omitempty"`
+}
+
+// Marshal writes the document after checking it.
+func (d NodeUserData) Marshal() (string, error) {
+	if err := d.validate(); err != nil {
+		return "", err
+	}
+	content, err := json.Marshal(d)
+	if err != nil {
+		return "", fmt.Errorf("marshal the user data of a node of shoot %q: %w", d.Shoot, err)
+	}
+	return string(content), nil
+}
+
+// ParseNodeUserData reads and checks the document.
+func ParseNodeUserData(content string) (*NodeUserData, error) {
+	data := &NodeUserData{}
+	if err := json.Unmarshal([]byte(content), data); err != nil {
+		return nil, fmt.Errorf("parse the user data of a node: %w", err)
+	}
+	return data, data.validate()
+}
+
+func (d NodeUserData) validate() error {
+	var errs []error
+	if d.Shoot == "" {
+		errs = append(errs, errors.New("shoot: is required"))
+	}
+	if d.Token == "" {
+		errs = append(errs, errors.New("token: is required"))
+	}
+	if server, err := url.Parse(d.Server); err != nil || server.Scheme != "https" || server.Host == "" {
+		errs = append(errs, fmt.Errorf("server: %q is not an https URL", d.Server))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("check the user data of a node: %w", err)
+	}
+	return nil
+}
