@@ -1,0 +1,60 @@
+// Package clusters names what a story runs on: API servers in a role, and what can be done to them.
+//
+// It says nothing about how a cluster is made; that is for the backends below it. It imports nothing of the product.
+package clusters
+
+import (
+	"context"
+
+	"k8s.io/client-go/rest"
+)
+
+// Role is what a cluster is to the landscape.
+type Role string
+
+// The roles of DESIGN section 2.
+const (
+	Garden Role = "garden"
+	Seed   Role = "seed"
+)
+
+// Observer is the actor whose connections are direct: no fault ever reaches them.
+const Observer = "observer"
+
+// Cluster is one API server in a role, with what belongs to it.
+type Cluster interface {
+	// Name is unique in the landscape: "garden", or the seed's name.
+	Name() string
+	Role() Role
+	// Connect returns a configuration for an actor that has been given credentials. Its traffic crosses
+	// link(actor, cluster); the Observer's goes straight to the API server. Unknown actors are an error.
+	Connect(actor string) (*rest.Config, error)
+}
+
+// Stopper is a cluster that can be lost at once, as in a fire, and may return.
+type Stopper interface {
+	// Lose ends everything that belongs to the cluster without a warning. With wipe its data is gone too.
+	Lose(ctx context.Context, wipe bool) error
+	// Return starts it again, on the data it has left, and waits until it is ready.
+	Return(ctx context.Context) error
+}
+
+// Freezer is a cluster whose processes can be held and let go; connections stay open, nothing answers.
+type Freezer interface {
+	Freeze(ctx context.Context) error
+	Thaw(ctx context.Context) error
+}
+
+// Killer is a cluster whose programs ("etcd", "kube-apiserver", …) can be killed and started again one by one.
+type Killer interface {
+	Kill(ctx context.Context, program string) error
+	Revive(ctx context.Context, program string) error
+}
+
+// Landscape is a garden and its seeds.
+type Landscape interface {
+	// Clusters lists the garden first, then the seeds in the order of their definition.
+	Clusters() []Cluster
+	// Cluster finds one by name.
+	Cluster(name string) (Cluster, error)
+}

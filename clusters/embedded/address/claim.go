@@ -1,0 +1,57 @@
+package address
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+)
+
+// claimPort on a slot's supervisor address is listened on by whoever owns the slot.
+const claimPort = 6440
+
+// ErrNoSlot is returned when every slot of the machine is taken.
+var ErrNoSlot = errors.New("every address slot of this machine is taken")
+
+// ErrSlotTaken is returned when the slot asked for is taken.
+var ErrSlotTaken = errors.New("the address slot is taken by another landscape")
+
+// Claim is the ownership of a slot.
+//
+// It is a listening socket rather than a lock file: addresses belong to the machine (or the network namespace), and so
+// does the socket, whatever home folder or user a landscape has; and the kernel takes it back when its owner dies.
+type Claim struct {
+	Slot     Slot
+	listener net.Listener
+}
+
+// Take claims the first slot that is free.
+func Take() (*Claim, error) {
+	for slot := range Slots {
+		claim, err := TakeSlot(Slot(slot))
+		if !errors.Is(err, ErrSlotTaken) {
+			return claim, err
+		}
+	}
+	return nil, fmt.Errorf("find a free slot: %w: end one of the %d landscapes with \"transplant down\"", ErrNoSlot, Slots)
+}
+
+// TakeSlot claims one slot.
+func TakeSlot(slot Slot) (*Claim, error) {
+	if slot < 0 || slot >= Slots {
+		return nil, fmt.Errorf("claim slot %d: there are slots 0 to %d", slot, Slots-1)
+	}
+	address := netip.AddrPortFrom(slot.Supervisor(), claimPort)
+	listener, err := net.Listen("tcp", address.String())
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("claim slot %d: %w: %s is in use", slot, ErrSlotTaken, address)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("claim slot %d: %w", slot, err)
+	}
+	return &Claim{Slot: slot, listener: listener}, nil
+}
+
+// Release gives the slot back.
+func (c *Claim) Release() error { return c.listener.Close() }

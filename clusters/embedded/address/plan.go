@@ -1,0 +1,73 @@
+// Package address gives every landscape on a machine loopback addresses of its own, so that many run side by side
+// with ordinary ports and without root.
+//
+// It only plans and claims; whoever listens on an address finds out there whether it is free.
+package address
+
+import (
+	"fmt"
+	"net/netip"
+)
+
+// Slots is how many landscapes fit on a machine, MaxClusters how many clusters into each of them.
+const (
+	Slots       = 28
+	MaxClusters = 7
+)
+
+// The plan: slot L owns 127.<first+width*L>.0.0/16 and the seven slices after it.
+const (
+	first = 16
+	width = 8
+)
+
+// Slot is the address plan of one landscape, 0 to Slots-1.
+type Slot int
+
+// Cluster is the address plan of one cluster.
+type Cluster struct {
+	Node          netip.Addr   // etcd, kube-apiserver and the process node
+	Pods          netip.Prefix // each pod an address of its own
+	Services      netip.Prefix
+	LoadBalancers netip.Prefix
+}
+
+func (s Slot) addr(slice int, third, fourth byte) netip.Addr {
+	return netip.AddrFrom4([4]byte{127, byte(first + width*int(s) + slice), third, fourth})
+}
+
+// Cluster is the plan of the n-th cluster of the landscape, from 0, the garden.
+func (s Slot) Cluster(n int) (Cluster, error) {
+	if n < 0 || n >= MaxClusters {
+		return Cluster{}, fmt.Errorf("plan the addresses of cluster %d: a landscape has at most %d clusters", n, MaxClusters)
+	}
+	return Cluster{
+		Node:          s.addr(n+1, 0, 1),
+		Pods:          netip.PrefixFrom(s.addr(n+1, 64, 0), 18),
+		Services:      netip.PrefixFrom(s.addr(n+1, 128, 0), 18),
+		LoadBalancers: netip.PrefixFrom(s.addr(n+1, 192, 0), 18),
+	}, nil
+}
+
+// Supervisor is the landscape's own address, whose claim port says that the slot is taken.
+func (s Slot) Supervisor() netip.Addr { return s.addr(0, 0, 1) }
+
+// Cloud is where the simulated cloud serves its API.
+func (s Slot) Cloud() netip.AddrPort { return netip.AddrPortFrom(s.addr(0, 0, 2), 8443) }
+
+// DNS is where the simulated cloud answers DNS, over UDP and TCP.
+func (s Slot) DNS() netip.AddrPort { return netip.AddrPortFrom(s.addr(0, 0, 3), 5353) }
+
+// LinkPort is the port of every link, on an address of its own.
+const LinkPort = 8443
+
+// linksPerByte keeps .0 and .255, which look like network and broadcast addresses, out.
+const linksPerByte = 254
+
+// Link is the address of the n-th link, from 0.
+func (s Slot) Link(n int) (netip.AddrPort, error) {
+	if n < 0 || n >= 62*linksPerByte {
+		return netip.AddrPort{}, fmt.Errorf("plan the address of link %d: a landscape has at most %d links", n, 62*linksPerByte)
+	}
+	return netip.AddrPortFrom(s.addr(0, byte(1+n/linksPerByte), byte(1+n%linksPerByte)), LinkPort), nil
+}
