@@ -1,0 +1,98 @@
+package ownership
+
+import (
+	"fmt"
+	"time"
+)
+
+// Fence ends the epoch by the owner's own decision: the last step of a planned migration, or of anything else that
+// wants a final snapshot (O11). Only a valid guard may; repeating it is harmless.
+func (g *Guard) Fence() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.memory.Fence != nil {
+		return nil
+	}
+	if !g.term.Valid() {
+		return ErrNotServing
+	}
+	return g.fenceLocked(Fence{})
+}
+
+// fenceLocked passes nothing from now on, and writes that down. If it cannot be written, the guard stays fenced in
+// memory and Record tries again; nothing further is done before it is on disk (O3 (1)).
+func (g *Guard) fenceLocked(fence Fence) error {
+	g.term.End()
+	g.memory.Fence = &fence
+	g.notifyLocked()
+	if err := g.remember(g.memoryLocked()); err != nil {
+		return fmt.Errorf("record the fence of epoch %d: %w", g.self.Epoch, err)
+	}
+	return nil
+}
+
+// Record writes the fence to disk again and tells whether that succeeded. It does nothing without a fence.
+func (g *Guard) Record() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.memory.Fence == nil {
+		return nil
+	}
+	return g.remember(g.memoryLocked())
+}
+
+// Grant answers a holder that asks: the remaining time, to be added to the holder's own clock as it was before it
+// asked. An anonymous holder ("") cannot confirm a revocation, so a fence waits for its grant to lapse.
+func (g *Guard) Grant(holder string) (Validity, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.memory.Fence != nil {
+		return Validity{}, ErrFenced
+	}
+	remaining := g.term.Remaining()
+	if remaining <= 0 {
+		return Validity{}, ErrLapsed
+	}
+	g.grants.add(holder, g.clock.Now().Add(withDrift(remaining)))
+	return Validity{Owner: g.self.Owner, Epoch: g.self.Epoch, Remaining: remaining, BootID: g.clock.BootID()}, nil
+}
+
+// Confirm notes that a holder has given up what it was granted (O3 (3)). Only a fenced guard listens: before the
+// fence the holder could ask again.
+func (g *Guard) Confirm(holder string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.memory.Fence != nil && g.grants.confirm(holder) {
+		g.notifyLocked()
+	}
+}
+
+// RevocationRemaining is how long to wait at most until no holder can be valid any more; zero or less means that
+// nobody is. Only meaningful after a fence.
+func (g *Guard) RevocationRemaining() time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.grants.last().Sub(g.clock.Now())
+}
+
+// Revoked writes down that step (3) is over: no holder is valid, so a final snapshot may be taken.
+func (g *Guard) Revoked() error { return g.advance(func(f *Fence) { f.Revoked = true }) }
+
+// Finished writes down that the final snapshot is in the bucket, or that none is due.
+func (g *Guard) Finished() error { return g.advance(func(f *Fence) { f.Finished = true }) }
+
+func (g *Guard) advance(step func(*Fence)) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.memory.Fence == nil {
+		return fmt.Errorf("advance the fence of epoch %d: there is none", g.self.Epoch)
+	}
+	m := g.memoryLocked()
+	step(m.Fence)
+	if err := g.remember(m); err != nil {
+		return fmt.Errorf("record the fence of epoch %d: %w", g.self.Epoch, err)
+	}
+	g.memory = m
+	g.notifyLocked()
+	return nil
+}

@@ -1,0 +1,59 @@
+package ownership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-logr/logr"
+)
+
+// Follow reads one authority every interval, each read with a deadline below it, and tells the guard, until ctx is
+// done (O1). Run it once for each authority, concurrently. Where the owner finds the claim behind, it heals it (O3).
+func (g *Guard) Follow(ctx context.Context, source Source, authority Authority, log logr.Logger) {
+	log = log.WithValues("authority", source)
+	for ctx.Err() == nil {
+		started := g.clock.Now()
+		g.read(ctx, source, authority, log)
+		pause := g.timing.Interval - g.clock.Now().Sub(started)
+		if pause <= 0 {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-g.clock.After(pause):
+		}
+	}
+}
+
+func (g *Guard) read(ctx context.Context, source Source, authority Authority, log logr.Logger) {
+	ctx, cancel := context.WithTimeout(ctx, g.timing.readDeadline())
+	defer cancel()
+	o := Observation{Started: g.clock.Now()}
+	before, known := g.Seen(source)
+	var version Version
+	o.Record, version, o.Err = authority.Read(ctx)
+	if err := g.Observe(source, o); err != nil {
+		log.Error(err, "An observation of an ownership record gave nothing")
+	}
+	if !known || (o.Err == nil) != (before.Err == nil) || o.Record != before.Record {
+		log.Info("Ownership record seen", "record", o.Record.String(), "readError", errorText(o.Err), "state", g.State())
+	}
+	record, heal := g.Heal(source)
+	if !heal {
+		return
+	}
+	err := authority.CompareAndSet(ctx, version, record)
+	if err != nil && !errors.Is(err, ErrConflict) {
+		log.Error(fmt.Errorf("heal the ownership record: %w", err), "The claim stays behind", "record", record.String())
+		return
+	}
+	log.Info("Ownership claim was behind and has been healed", "record", record.String(), "lostTheRace", err != nil)
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

@@ -1,0 +1,395 @@
+package ownership_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+
+	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
+)
+
+var (
+	self   = ownership.Record{Owner: "uid-a", Epoch: 3, Seed: "a"}
+	timing = ownership.Timing{Interval: time.Second, Timeout: 5 * time.Second}
+)
+
+// bench is a guard with its clock and its memory.
+type bench struct {
+	*testing.T
+	clock    *ownershiptest.Clock
+	guard    *ownership.Guard
+	memory   ownership.Memory
+	diskFull bool
+}
+
+var errDiskFull = errors.New("no space left")
+
+func newBench(t *testing.T, memory ownership.Memory) *bench {
+	b := &bench{T: t, clock: &ownershiptest.Clock{}}
+	b.clock.Step(time.Hour)
+	b.restart(memory)
+	return b
+}
+
+func (b *bench) restart(memory ownership.Memory) {
+	b.Helper()
+	b.memory = memory
+	guard, err := ownership.NewGuard(ownership.GuardOptions{
+		Self: self, Timing: timing, Clock: b.clock, Memory: memory,
+		Remember: func(m ownership.Memory) error {
+			if b.diskFull {
+				return errDiskFull
+			}
+			b.memory = m
+			return nil
+		},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.guard = guard
+}
+
+// reads observes one read that took the given time.
+func (b *bench) reads(source ownership.Source, record ownership.Record, took time.Duration) {
+	b.Helper()
+	started := b.clock.Now()
+	b.clock.Step(took)
+	if err := b.guard.Observe(source, ownership.Observation{Started: started, Record: record}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (b *bench) wants(state ownership.State, remaining time.Duration) {
+	b.Helper()
+	if b.guard.State() != state || b.guard.Remaining() != remaining {
+		b.Errorf("guard is %s with %v, want %s with %v", b.guard.State(), b.guard.Remaining(), state, remaining)
+	}
+}
+
+func serving(t *testing.T) *bench {
+	b := newBench(t, ownership.Memory{})
+	b.reads(ownership.Claim, self, 0)
+	b.reads(ownership.Decision, self, 0)
+	b.wants(ownership.Serving, 5*time.Second)
+	return b
+}
+
+func at(epoch int64) ownership.Record {
+	return ownership.Record{Owner: "uid-b", Epoch: epoch, Seed: "b"}
+}
+
+func TestO1ValidityCountsFromTheStartOfTheRead(t *testing.T) {
+	t.Parallel()
+	b := serving(t)
+	b.clock.Step(2 * time.Second)
+	b.reads(ownership.Claim, self, 800*time.Millisecond)
+	b.wants(ownership.Serving, 4200*time.Millisecond)
+}
+
+func TestO1EitherAuthorityIsEnoughToGoOn(t *testing.T) {
+	t.Parallel()
+	for _, only := range []ownership.Source{ownership.Claim, ownership.Decision} {
+		b := serving(t)
+		for range 10 {
+			b.clock.Step(4 * time.Second)
+			b.reads(only, self, 0)
+			b.wants(ownership.Serving, 5*time.Second)
+		}
+	}
+}
+
+func TestO1GardenAloneNeverRevives(t *testing.T) {
+	t.Parallel()
+	b := serving(t)
+	b.clock.Step(6 * time.Second)
+	b.wants(ownership.Suspended, 0)
+	b.reads(ownership.Claim, self, 0)
+	b.wants(ownership.Suspended, 0)
+	b.reads(ownership.Decision, self, 0)
+	b.wants(ownership.Serving, 5*time.Second)
+}
+
+func TestO1ReadThatOutlivedTheLapseGivesNothing(t *testing.T) {
+	t.Parallel()
+	b := serving(t)
+	b.clock.Step(4 * time.Second)
+	b.reads(ownership.Claim, self, 2*time.Second) // began valid, answered after the lapse
+	b.wants(ownership.Suspended, 0)
+	b.reads(ownership.Decision, self, 6*time.Second) // older than the timeout
+	b.wants(ownership.Suspended, 0)
+}
+
+func TestO1StartNeedsBothTheGardenFirst(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, ownership.Memory{})
+	b.reads(ownership.Decision, self, 0)
+	b.wants(ownership.Starting, 0)
+
+	// A read of DNS that began before the garden's answer does not count either.
+	early := ownership.Observation{Started: b.clock.Now(), Record: self}
+	b.clock.Step(time.Millisecond)
+	b.reads(ownership.Claim, self, 0)
+	if err := b.guard.Observe(ownership.Decision, early); err != nil {
+		t.Fatal(err)
+	}
+	b.wants(ownership.Starting, 0)
+	b.reads(ownership.Decision, self, time.Second)
+	b.wants(ownership.Serving, 4*time.Second)
+	if !b.memory.Served {
+		t.Error("the guard serves without having written down that it does")
+	}
+}
+
+func TestO1EpochIsNeverLearntFromARead(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, ownership.Memory{})
+	b.reads(ownership.Claim, ownership.Record{Owner: self.Owner, Epoch: 2, Seed: "a"}, 0)
+	b.reads(ownership.Decision, ownership.Record{Owner: self.Owner, Epoch: 2, Seed: "a"}, 0)
+	b.wants(ownership.Starting, 0)
+}
+
+func TestO2PauseOfAnyLengthCounts(t *testing.T) {
+	t.Parallel()
+	b := serving(t)
+	term := b.guard.Term()
+	b.clock.Step(time.Hour)
+	if term.Valid() {
+		t.Error("the term survived a pause longer than itself")
+	}
+}
+
+func TestO3OnlyAHigherEpochInDNSFences(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		source ownership.Source
+		record ownership.Record
+		want   ownership.State
+	}{
+		"higher in DNS":        {ownership.Decision, at(4), ownership.Fenced},
+		"higher in the garden": {ownership.Claim, at(4), ownership.Serving},
+		"lower in DNS":         {ownership.Decision, at(2), ownership.Serving},
+		"lower in the garden":  {ownership.Claim, at(2), ownership.Serving},
+		"absent in the garden": {ownership.Claim, ownership.Record{}, ownership.Serving},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := serving(t)
+			b.clock.Step(time.Second)
+			b.reads(tc.source, tc.record, 0)
+			if got := b.guard.State(); got != tc.want {
+				t.Fatalf("guard is %s, want %s", got, tc.want)
+			}
+			if tc.want == ownership.Serving {
+				b.wants(ownership.Serving, 4*time.Second) // and it did not renew
+			}
+		})
+	}
+}
+
+func TestO3FenceSurvivesARestartAndNeverServesAgain(t *testing.T) {
+	t.Parallel()
+	b := serving(t)
+	b.reads(ownership.Decision, at(4), 0)
+	b.restart(b.memory)
+	b.wants(ownership.Fenced, 0)
+	b.reads(ownership.Claim, self, 0)
+	b.reads(ownership.Decision, self, 0)
+	b.wants(ownership.Fenced, 0)
+	if b.memory.Fence == nil || b.memory.Fence.By != at(4) {
+		t.Errorf("the fence on disk is %+v", b.memory.Fence)
+	}
+}
+
+func TestO3FenceOnAFullDiskPassesNothingAndIsWrittenLater(t *testing.T) {
+	t.Parallel()
+	b := serving(t)
+	b.diskFull = true
+	err := b.guard.Observe(ownership.Decision, ownership.Observation{Started: b.clock.Now(), Record: at(4)})
+	if !errors.Is(err, errDiskFull) {
+		t.Errorf("error is %v, want that of the disk", err)
+	}
+	b.wants(ownership.Fenced, 0)
+	if err := b.guard.Revoked(); !errors.Is(err, errDiskFull) {
+		t.Errorf("the fence went on without being on disk: %v", err)
+	}
+	b.diskFull = false
+	if err := b.guard.Record(); err != nil || b.memory.Fence == nil {
+		t.Errorf("the fence was not written: %v", err)
+	}
+}
+
+func TestO3FenceWaitsForWhatWasGranted(t *testing.T) {
+	t.Parallel()
+	b := serving(t)
+	for _, holder := range []string{"gateway", "machine-controller", ""} {
+		if _, err := b.guard.Grant(holder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.guard.Confirm("gateway") // before the fence this means nothing: it may ask again
+	b.reads(ownership.Decision, at(4), 0)
+	if _, err := b.guard.Grant("gateway"); !errors.Is(err, ownership.ErrFenced) {
+		t.Errorf("a fenced guard answered a holder: %v", err)
+	}
+	b.guard.Confirm("gateway")
+	b.guard.Confirm("machine-controller")
+	b.guard.Confirm("") // nobody can speak for the anonymous
+	if got := b.guard.RevocationRemaining(); got != 5500*time.Millisecond {
+		t.Errorf("wait for the anonymous holder is %v, want its 5 s and 10 %%", got)
+	}
+	b.clock.Step(5500 * time.Millisecond)
+	if got := b.guard.RevocationRemaining(); got > 0 {
+		t.Errorf("%v to wait after everything has lapsed", got)
+	}
+}
+
+func TestO3FenceWaitsForNobodyWhenAllHaveConfirmed(t *testing.T) {
+	t.Parallel()
+	b := serving(t)
+	if _, err := b.guard.Grant("gateway"); err != nil {
+		t.Fatal(err)
+	}
+	b.reads(ownership.Decision, at(4), 0)
+	b.guard.Confirm("gateway")
+	if got := b.guard.RevocationRemaining(); got > 0 {
+		t.Errorf("%v to wait although the only holder has confirmed", got)
+	}
+}
+
+func TestO3RestartForgetsWhoWasGrantedSoItWaitsTheBound(t *testing.T) {
+	t.Parallel()
+	b := serving(t)
+	if _, err := b.guard.Grant("gateway"); err != nil {
+		t.Fatal(err)
+	}
+	b.restart(b.memory)
+	b.reads(ownership.Decision, at(4), 0)
+	b.guard.Confirm("gateway")
+	if got := b.guard.RevocationRemaining(); got != 5500*time.Millisecond {
+		t.Errorf("wait is %v, want the bound", got)
+	}
+}
+
+func TestO3OwnerHealsTheClaimOnlyWhileDNSNamesIt(t *testing.T) {
+	t.Parallel()
+	b := serving(t)
+	b.reads(ownership.Claim, at(2), 0)
+	if record, ok := b.guard.Heal(ownership.Claim); !ok || record != self {
+		t.Errorf("the owner named by DNS does not heal: %v, %v", record, ok)
+	}
+	b.reads(ownership.Claim, at(4), 0)
+	if _, ok := b.guard.Heal(ownership.Claim); ok {
+		t.Error("the owner heals downwards")
+	}
+	// DNS is silent, the garden keeps the guard valid, then the garden goes back in time.
+	for range 2 {
+		b.clock.Step(4 * time.Second)
+		b.reads(ownership.Claim, self, 0)
+	}
+	b.reads(ownership.Claim, at(2), 0)
+	if _, ok := b.guard.Heal(ownership.Claim); ok || b.guard.State() != ownership.Serving {
+		t.Errorf("a %s guard that DNS has not named for long heals: %v", b.guard.State(), ok)
+	}
+}
+
+func TestO4LapsedGuardNeverEndsItsEpoch(t *testing.T) {
+	t.Parallel()
+	b := serving(t)
+	b.clock.Step(6 * time.Second)
+	if err := b.guard.Fence(); !errors.Is(err, ownership.ErrNotServing) {
+		t.Errorf("a suspended guard fenced itself: %v", err)
+	}
+	b.wants(ownership.Suspended, 0)
+}
+
+func TestO11OwnerEndsItsEpochByItsOwnDecision(t *testing.T) {
+	t.Parallel()
+	b := serving(t)
+	term := b.guard.Term()
+	if err := b.guard.Fence(); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.guard.Fence(); err != nil {
+		t.Errorf("repeating the decision fails: %v", err)
+	}
+	if term.Valid() || b.memory.Fence == nil || !b.memory.Fence.By.Absent() {
+		t.Errorf("after its decision: valid %v, fence %+v", term.Valid(), b.memory.Fence)
+	}
+	b.reads(ownership.Decision, self, 0)
+	b.wants(ownership.Fenced, 0)
+}
+
+func TestRestartFindsItsUnexpiredValidityWithinTheSameBoot(t *testing.T) {
+	t.Parallel()
+	b := serving(t)
+	b.clock.Step(2 * time.Second)
+	b.restart(b.memory)
+	b.wants(ownership.Serving, 3*time.Second)
+
+	b.clock.Reboot()
+	b.restart(b.memory)
+	b.wants(ownership.Suspended, 0)
+
+	other := b.memory
+	other.Epoch = 2
+	b.restart(other)
+	b.wants(ownership.Starting, 0)
+}
+
+func TestMemoryThatCannotBeWrittenGivesNoValidity(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, ownership.Memory{})
+	b.diskFull = true
+	b.reads(ownership.Claim, self, 0)
+	err := b.guard.Observe(ownership.Decision, ownership.Observation{Started: b.clock.Now(), Record: self})
+	if !errors.Is(err, errDiskFull) {
+		t.Errorf("error is %v, want that of the disk", err)
+	}
+	b.wants(ownership.Starting, 0)
+}
+
+func TestO9LosingOneAuthorityStopsNobodyLosingBothSuspends(t *testing.T) {
+	t.Parallel()
+	clock, err := ownership.NewBootClock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard, err := ownership.NewGuard(ownership.GuardOptions{
+		Self: self, Timing: ownership.Timing{Interval: 20 * time.Millisecond, Timeout: 500 * time.Millisecond},
+		Clock: clock, Remember: func(ownership.Memory) error { return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim, decision := &ownershiptest.Authority{}, &ownershiptest.Authority{}
+	claim.Set(self)
+	decision.Set(self)
+	go guard.Follow(t.Context(), ownership.Claim, claim, testr.New(t))
+	go guard.Follow(t.Context(), ownership.Decision, decision, testr.New(t))
+	eventually(t, "the start", func() bool { return guard.Term().Valid() })
+	term := guard.Term()
+
+	for _, lost := range []*ownershiptest.Authority{claim, decision} {
+		lost.Down(true)
+		select {
+		case <-term.Done():
+			t.Error("losing one authority ended the term")
+		case <-time.After(time.Second): // twice the timeout
+		}
+		lost.Down(false)
+	}
+	claim.Down(true)
+	decision.Down(true)
+	eventually(t, "the lapse", func() bool { return guard.State() == ownership.Suspended })
+	claim.Down(false)
+	decision.Down(false)
+	eventually(t, "the revival by DNS", func() bool { return guard.State() == ownership.Serving })
+
+	// A garden restored from a backup is healed by the owner.
+	claim.Set(at(1))
+	eventually(t, "the claim to be healed", func() bool { return claim.Record() == self })
+}

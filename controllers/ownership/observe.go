@@ -1,0 +1,78 @@
+package ownership
+
+import "fmt"
+
+// Observe takes in the outcome of one read. The error is of the guard's own memory: the read then gave nothing.
+func (g *Guard) Observe(source Source, o Observation) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.seen[source] = o
+	switch {
+	case g.memory.Fence != nil || o.Err != nil:
+		return nil
+	case source == Decision && o.Record.Epoch > g.self.Epoch:
+		return g.fenceLocked(Fence{By: o.Record})
+	case !o.Record.Names(g.self.Owner, g.self.Epoch):
+		// A lower epoch counts as unreachable; a higher one in the garden alone neither renews nor fences (O3).
+		return nil
+	case source == Decision:
+		g.byDecision = max(g.byDecision, o.Started.Add(g.timing.Timeout))
+	}
+	if !g.memory.Served {
+		return g.startLocked(source, o)
+	}
+	return g.renewLocked(source, o)
+}
+
+// startLocked is the rule of O1 for an epoch that has never answered: the garden names it, and then, in a read that
+// began after that answer, DNS does.
+func (g *Guard) startLocked(source Source, o Observation) error {
+	now := g.clock.Now()
+	if source == Claim {
+		g.claimed, g.claimIsSeen = now, true
+		return nil
+	}
+	if !g.claimIsSeen || o.Started < g.claimed || now.Sub(g.claimed) > g.timing.Timeout {
+		return nil
+	}
+	return g.renewLocked(source, o)
+}
+
+func (g *Guard) renewLocked(source Source, o Observation) error {
+	until := o.Started.Add(g.timing.Timeout)
+	if until.Sub(g.clock.Now()) <= 0 || until <= g.term.Until() {
+		return nil
+	}
+	valid := g.term.Valid()
+	if !valid && source != Decision {
+		return nil // the garden alone never revives
+	}
+	m := g.memoryLocked()
+	m.Served, m.BootID, m.Until = true, g.clock.BootID(), until
+	if err := g.remember(m); err != nil {
+		return fmt.Errorf("remember the validity of epoch %d: %w", g.self.Epoch, err)
+	}
+	g.memory = m
+	if !g.term.Extend(until) {
+		if source != Decision {
+			return nil
+		}
+		g.term = NewTerm(g.clock, g.self.Epoch, until)
+		g.notifyLocked()
+	}
+	return nil
+}
+
+// Heal returns the record the guard should compare-and-set into an authority it has just seen to be behind, and
+// whether it should: only the owner that is valid and named by DNS does, and only upwards (O3). DNS never goes back
+// (assumption A3), so in practice it is the garden that is healed.
+func (g *Guard) Heal(source Source) (Record, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	seen, ok := g.seen[source]
+	if !ok || seen.Err != nil || source == Decision || seen.Record.Epoch >= g.self.Epoch {
+		return Record{}, false
+	}
+	named := g.byDecision.Sub(g.clock.Now()) > 0
+	return g.self, named && g.stateLocked() == Serving
+}

@@ -1,0 +1,233 @@
+package ownership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// takeoverRounds bounds how often one Run begins O5 anew.
+const takeoverRounds = 5
+
+// finalPoll is how often the wait of O6 looks for the final snapshot of the replaced epoch.
+const finalPoll = 200 * time.Millisecond
+
+// UnreadableError says that an authority (or the shoot's spec) could not be read, so that nothing further was written.
+type UnreadableError struct {
+	What string
+	Err  error
+}
+
+func (e *UnreadableError) Error() string { return fmt.Sprintf("read the %s: %v", e.What, e.Err) }
+
+// Unwrap gives the cause.
+func (e *UnreadableError) Unwrap() error { return e.Err }
+
+// UnwrittenError says that a compare-and-set has neither surely happened nor surely not. Run again resolves it.
+type UnwrittenError struct {
+	What Source
+	Err  error
+}
+
+func (e *UnwrittenError) Error() string { return fmt.Sprintf("write the %s: %v", e.What, e.Err) }
+
+// Unwrap gives the cause.
+func (e *UnwrittenError) Unwrap() error { return e.Err }
+
+// NotBoundError says that spec.seedName does not name this seed: it must not take the shoot over.
+type NotBoundError struct{ Seed, Bound string }
+
+func (e *NotBoundError) Error() string {
+	return fmt.Sprintf("take over the shoot: it is bound to seed %q, not to %q", e.Bound, e.Seed)
+}
+
+// ContendedError says that the records changed under every attempt.
+type ContendedError struct{ Rounds int }
+
+func (e *ContendedError) Error() string {
+	return fmt.Sprintf("take over the shoot: the ownership records changed in each of %d rounds", e.Rounds)
+}
+
+// Takeover is what a new owner does before anything else, rules O5 and O6. It remembers how far it has come, so that
+// Run may be called again after an error; a new process begins anew with a new epoch, as O5 wants it.
+type Takeover struct {
+	// Owner and Seed are the UID and name of the seed that takes over.
+	Owner, Seed string
+	// Claim and Decision are the two authorities.
+	Claim, Decision Authority
+	Clock           Clock
+	Timing          Timing
+	// BoundTo reads the shoot's spec.seedName, uncached.
+	BoundTo func(context.Context) (string, error)
+	// FinalSnapshot tells whether the final snapshot of exactly this epoch is in the bucket. An error counts as no:
+	// the wait then goes on to its end.
+	FinalSnapshot func(ctx context.Context, epoch int64) (bool, error)
+	// Started is the epoch that this seed has started and not fenced (0: none). While DNS names it, Run returns it and
+	// writes nothing.
+	Started int64
+
+	pending *pending
+}
+
+// pending is a claim under way.
+type pending struct {
+	record           Record
+	claim, decision  Version
+	replaced         int64 // the epoch that the write to DNS replaces; 0 if there was none
+	claimed, decided bool
+	known            Instant // when both writes were known to be done
+	waited           bool
+}
+
+// Run takes the shoot over and returns its epoch. When it returns without an error, both records have named this owner
+// and epoch after the wait was over, and etcd may be restored and started.
+func (t *Takeover) Run(ctx context.Context) (int64, error) {
+	if t.pending != nil {
+		if err := t.bound(ctx); err != nil {
+			return 0, err
+		}
+	}
+	for range takeoverRounds {
+		epoch, err := t.round(ctx)
+		if err == nil {
+			return epoch, nil
+		}
+		if !errors.Is(err, ErrConflict) {
+			return 0, err
+		}
+		t.pending = nil
+	}
+	return 0, &ContendedError{Rounds: takeoverRounds}
+}
+
+// round is one pass through O5 and O6. ErrConflict means: begin anew.
+func (t *Takeover) round(ctx context.Context) (int64, error) {
+	if t.pending == nil {
+		started, err := t.begin(ctx)
+		if err != nil || started != 0 {
+			return started, err
+		}
+	}
+	p := t.pending
+	if err := t.write(ctx, Claim, t.Claim, p.claim, &p.claimed); err != nil {
+		return 0, err
+	}
+	if err := t.write(ctx, Decision, t.Decision, p.decision, &p.decided); err != nil {
+		return 0, err
+	}
+	if err := t.wait(ctx); err != nil {
+		return 0, err
+	}
+	if err := t.readAgain(ctx); err != nil {
+		return 0, err
+	}
+	t.pending = nil
+	return p.record.Epoch, nil
+}
+
+// begin reads both authorities and then the binding, and chooses the new epoch.
+func (t *Takeover) begin(ctx context.Context) (started int64, err error) {
+	claim, claimVersion, err := t.Claim.Read(ctx)
+	if err != nil {
+		return 0, &UnreadableError{What: string(Claim), Err: err}
+	}
+	decision, decisionVersion, err := t.Decision.Read(ctx)
+	if err != nil {
+		return 0, &UnreadableError{What: string(Decision), Err: err}
+	}
+	if err := t.bound(ctx); err != nil {
+		return 0, err
+	}
+	if t.Started > 0 && decision.Names(t.Owner, t.Started) && !t.final(ctx, t.Started) {
+		return t.Started, nil
+	}
+	t.pending = &pending{
+		record:   Record{Owner: t.Owner, Seed: t.Seed, Epoch: max(claim.Epoch, decision.Epoch) + 1},
+		claim:    claimVersion,
+		decision: decisionVersion,
+		replaced: decision.Epoch,
+	}
+	return 0, nil
+}
+
+func (t *Takeover) bound(ctx context.Context) error {
+	seed, err := t.BoundTo(ctx)
+	if err != nil {
+		return &UnreadableError{What: "shoot's binding", Err: err}
+	}
+	if seed != t.Seed {
+		t.pending = nil
+		return &NotBoundError{Seed: t.Seed, Bound: seed}
+	}
+	return nil
+}
+
+// write sets one record against the version read in begin. A lost answer is resolved by reading.
+func (t *Takeover) write(ctx context.Context, what Source, authority Authority, old Version, done *bool) error {
+	if *done {
+		return nil
+	}
+	writeErr := authority.CompareAndSet(ctx, old, t.pending.record)
+	if writeErr != nil {
+		record, version, err := authority.Read(ctx)
+		switch {
+		case err != nil:
+			return &UnreadableError{What: string(what), Err: errors.Join(err, writeErr)}
+		case record == t.pending.record:
+		case version != old:
+			return ErrConflict
+		case errors.Is(writeErr, ErrConflict):
+			return ErrConflict
+		default:
+			return &UnwrittenError{What: what, Err: writeErr}
+		}
+	}
+	*done = true
+	if what == Decision {
+		t.pending.known = t.Clock.Now()
+	}
+	return nil
+}
+
+// wait is O6: until the final snapshot of exactly the replaced epoch is there, or W has passed. Where DNS had no
+// record nobody can ever have started, and there is nobody to wait for.
+func (t *Takeover) wait(ctx context.Context) error {
+	p := t.pending
+	for !p.waited {
+		left := t.Timing.Wait() - t.Clock.Now().Sub(p.known)
+		if p.replaced == 0 || left <= 0 || t.final(ctx, p.replaced) {
+			p.waited = true
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the end of epoch %d, at most %v more: %w", p.replaced, left, context.Cause(ctx))
+		case <-t.Clock.After(min(left, finalPoll)):
+		}
+	}
+	return nil
+}
+
+func (t *Takeover) final(ctx context.Context, epoch int64) bool {
+	present, err := t.FinalSnapshot(ctx, epoch)
+	return err == nil && present
+}
+
+// readAgain reads both authorities after the wait, the garden first (O1). If one no longer names this claim, the
+// claim is void.
+func (t *Takeover) readAgain(ctx context.Context) error {
+	for _, a := range []struct {
+		what      Source
+		authority Authority
+	}{{Claim, t.Claim}, {Decision, t.Decision}} {
+		record, _, err := a.authority.Read(ctx)
+		if err != nil {
+			return &UnreadableError{What: string(a.what), Err: err}
+		}
+		if !record.Names(t.Owner, t.pending.record.Epoch) {
+			return ErrConflict
+		}
+	}
+	return nil
+}

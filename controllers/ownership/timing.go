@@ -1,0 +1,34 @@
+package ownership
+
+import (
+	"fmt"
+	"time"
+)
+
+// Timing is the pair of periods on which safety rests. All seeds of a landscape use the same (SPEC 9.2, 9.4).
+type Timing struct {
+	// Interval is how often a guard reads both authorities.
+	Interval time.Duration
+	// Timeout is how long a read gives validity, counted from its start.
+	Timeout time.Duration
+}
+
+// DefaultTiming is that of SPEC 9.4.
+var DefaultTiming = Timing{Interval: 5 * time.Second, Timeout: 30 * time.Second}
+
+// Validate refuses a timing with which a guard would lapse between two reads.
+func (t Timing) Validate() error {
+	if t.Interval <= 0 || t.Timeout < 2*t.Interval {
+		return fmt.Errorf("check the ownership timing: the timeout %v must be at least twice the interval %v", t.Timeout, t.Interval)
+	}
+	return nil
+}
+
+// Wait is W of O6: how long a new owner waits after it knew both of its writes to be done.
+func (t Timing) Wait() time.Duration { return withDrift(t.Timeout) + t.Interval }
+
+// readDeadline bounds one read of an authority, below the interval (O1).
+func (t Timing) readDeadline() time.Duration { return t.Interval * 9 / 10 }
+
+// withDrift is how long to wait on one's own clock until d has surely passed on another's (10 %: SPEC 9.2 "Wait").
+func withDrift(d time.Duration) time.Duration { return d + d/10 }

@@ -1,0 +1,50 @@
+package ownership
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Paths of a guard's HTTP server.
+const (
+	// PathValidity answers GET with a ValidityAnswer; ?holder=<name> lets the holder confirm a revocation later.
+	PathValidity = "/validity"
+	// PathRevocation answers GET ?holder=<name> with a FenceAnswer as soon as the guard is fenced (200), or with
+	// nothing after a while (204).
+	PathRevocation = "/revocation"
+	// PathRevoked takes POST ?holder=<name>: the holder has given up its validity.
+	PathRevoked = "/revoked"
+	// PathFence takes POST ?epoch=<n>: the owner ends its epoch by its own decision (O11). It answers with a
+	// FenceAnswer when the final snapshot is in the bucket.
+	PathFence = "/fence"
+)
+
+// Validity is a guard's answer to a holder.
+type Validity struct {
+	Owner string
+	Epoch int64
+	// Remaining is to be added to the holder's clock as it was before the question was sent.
+	Remaining time.Duration
+	// BootID is that of the guard's clock.
+	BootID string
+}
+
+// ValidityAnswer is the body of PathValidity. With remaining "0s" nothing may be passed.
+type ValidityAnswer struct {
+	State     State           `json:"state"`
+	Owner     string          `json:"owner"`
+	Epoch     int64           `json:"epoch"`
+	Remaining metav1.Duration `json:"remaining"`
+	BootID    string          `json:"bootID"`
+}
+
+// FenceAnswer is the body of PathFence.
+type FenceAnswer struct {
+	Epoch int64 `json:"epoch"`
+	// Fenced and Finished tell how far the end of the epoch has come; when finished, the final snapshot, if one was
+	// due, is in the bucket.
+	Fenced   bool   `json:"fenced"`
+	Finished bool   `json:"finished"`
+	Message  string `json:"message,omitempty"`
+}
