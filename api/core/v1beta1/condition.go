@@ -1,0 +1,90 @@
+package v1beta1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Condition is one observation about an object (SPEC 1.2).
+type Condition struct {
+	// Type names what is observed.
+	Type ConditionType `json:"type"`
+	// Status is the outcome of the observation.
+	Status ConditionStatus `json:"status"`
+	// LastTransitionTime is when the status changed last.
+	LastTransitionTime metav1.Time `json:"lastTransitionTime"`
+	// LastUpdateTime is when any field of the condition changed last.
+	LastUpdateTime metav1.Time `json:"lastUpdateTime"`
+	// Reason is a word for the cause of the last transition.
+	Reason string `json:"reason"`
+	// Message explains the observation to a human.
+	Message string `json:"message"`
+	// Codes are well-known error codes behind a bad status.
+	Codes []ErrorCode `json:"codes,omitempty"`
+}
+
+// ConditionType names what a condition observes.
+type ConditionType string
+
+// ConditionStatus is the outcome of an observation.
+type ConditionStatus string
+
+const (
+	// ConditionTrue means that the condition holds.
+	ConditionTrue ConditionStatus = "True"
+	// ConditionFalse means that the condition does not hold.
+	ConditionFalse ConditionStatus = "False"
+	// ConditionUnknown means that nobody could tell.
+	ConditionUnknown ConditionStatus = "Unknown"
+	// ConditionProgressing means that the condition stopped holding only a short time ago (SPEC 5.3).
+	ConditionProgressing ConditionStatus = "Progressing"
+)
+
+// Reasons of conditions that are used in several places.
+const (
+	// ConditionCheckError is the reason of a condition whose check itself failed.
+	ConditionCheckError = "ConditionCheckError"
+	// ConditionNotChecked is the reason of a condition that does not apply at present, for example while hibernated.
+	ConditionNotChecked = "ConditionNotChecked"
+	// ConditionInitialized is the reason of a condition that was never checked before.
+	ConditionInitialized = "ConditionInitialized"
+	// ConditionUnknownMessage is the message of a condition that was never checked before.
+	ConditionUnknownMessage = "The condition has been initialized but its semantic check has not been performed yet."
+)
+
+// Conditions and constraints of a Shoot (SPEC 5.2, 5.5, 2.4).
+const (
+	// ShootAPIServerAvailable tells whether the shoot's API server answers.
+	ShootAPIServerAvailable ConditionType = "APIServerAvailable"
+	// ShootControlPlaneHealthy tells whether the components of the control plane in the seed are healthy.
+	ShootControlPlaneHealthy ConditionType = "ControlPlaneHealthy"
+	// ShootObservabilityComponentsHealthy tells whether monitoring and logging of the shoot are healthy.
+	ShootObservabilityComponentsHealthy ConditionType = "ObservabilityComponentsHealthy"
+	// ShootEveryNodeReady tells whether all nodes are there and ready.
+	ShootEveryNodeReady ConditionType = "EveryNodeReady"
+	// ShootSystemComponentsHealthy tells whether the components in the shoot itself are healthy.
+	ShootSystemComponentsHealthy ConditionType = "SystemComponentsHealthy"
+	// ShootHibernationPossible is the constraint that nothing prevents hibernation or wake-up.
+	ShootHibernationPossible ConditionType = "HibernationPossible"
+	// ShootMaintenancePreconditionsSatisfied is the constraint that nothing prevents maintenance.
+	ShootMaintenancePreconditionsSatisfied ConditionType = "MaintenancePreconditionsSatisfied"
+	// ShootCACertificateValiditiesAcceptable is the constraint that no certificate authority expires soon.
+	ShootCACertificateValiditiesAcceptable ConditionType = "CACertificateValiditiesAcceptable"
+	// ShootCRDsWithProblematicConversionWebhooks is the constraint about CRDs with several stored versions and a webhook.
+	ShootCRDsWithProblematicConversionWebhooks ConditionType = "CRDsWithProblematicConversionWebhooks"
+	// ShootManualInPlaceWorkersUpdated is the constraint that no manual in-place update is due.
+	ShootManualInPlaceWorkersUpdated ConditionType = "ManualInPlaceWorkersUpdated"
+	// ShootReadyForMigration is the constraint that both seeds are ready for a change of seed (SPEC 2.4).
+	ShootReadyForMigration ConditionType = "ReadyForMigration"
+)
+
+// Conditions of a Seed (SPEC 1.4).
+const (
+	// SeedGardenletReady tells whether the seed's gardenlet renews its Lease.
+	SeedGardenletReady ConditionType = "GardenletReady"
+	// SeedBackupBucketsReady tells whether the buckets of the seed are ready.
+	SeedBackupBucketsReady ConditionType = "BackupBucketsReady"
+	// SeedExtensionsReady tells whether the extensions on the seed are installed and healthy.
+	SeedExtensionsReady ConditionType = "ExtensionsReady"
+	// SeedSystemComponentsHealthy tells whether the seed's own components are healthy.
+	SeedSystemComponentsHealthy ConditionType = "SeedSystemComponentsHealthy"
+	// SeedEmergencyStopShootReconciliations tells whether operations on the seed's shoots are stopped.
+	SeedEmergencyStopShootReconciliations ConditionType = "EmergencyStopShootReconciliations"
+)
