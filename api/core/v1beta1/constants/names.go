@@ -1,0 +1,87 @@
+package constants
+
+// Secrets in a shoot's namespace of the seed, unless said otherwise.
+const (
+	// SecretNameCloudProvider has the cloud's credentials.
+	SecretNameCloudProvider = "cloudprovider"
+	// SecretNameEtcdBackup has the credentials of the backup bucket.
+	SecretNameEtcdBackup = "etcd-backup"
+	// SecretNameSourceEtcdBackup has those of the bucket that a restore reads from.
+	SecretNameSourceEtcdBackup = "source-etcd-backup"
+	// SecretNamePrefixBackupEntry, followed by a BackupEntry's name, is in the namespace garden.
+	SecretNamePrefixBackupEntry = "entry-"
+	// SecretNamePrefixDNSRecord, followed by a DNSRecord's name, has the DNS credentials.
+	SecretNamePrefixDNSRecord = "dnsrecord-"
+	// SecretNamePrefixShootAccess begins the names of access tokens for the shoot.
+	SecretNamePrefixShootAccess = "shoot-access-"
+	// SecretNameGardenerInternal is a kubeconfig of the shoot for the gardenlet.
+	SecretNameGardenerInternal = "gardener-internal"
+
+	// SecretNameCACluster is the authority of the API server.
+	SecretNameCACluster = "ca"
+	// SecretNameCAClient is the authority of the API server's clients.
+	SecretNameCAClient = "ca-client"
+	// SecretNameCAKubelet is the authority of the kubelets' servers.
+	SecretNameCAKubelet = "ca-kubelet"
+	// SecretNameCAMetricsServer is the authority of the metrics server.
+	SecretNameCAMetricsServer = "ca-metrics-server"
+	// SecretNameCAFrontProxy is the authority of the aggregation layer.
+	SecretNameCAFrontProxy = "ca-front-proxy"
+	// SecretNameCAVPN is the authority of the VPN.
+	SecretNameCAVPN = "ca-vpn"
+	// SecretNameCAETCD is the authority of etcd and its clients.
+	SecretNameCAETCD = "ca-etcd"
+	// SecretNameCAETCDPeer is the authority among etcd members.
+	SecretNameCAETCDPeer = "ca-etcd-peer"
+	// SecretNameServiceAccountKey signs service account tokens.
+	SecretNameServiceAccountKey = "service-account-key"
+	// SecretNameETCDEncryptionKey is the key that encrypts etcd.
+	SecretNameETCDEncryptionKey = "kube-apiserver-etcd-encryption-key"
+	// SecretNameSSHKeyPair is the nodes' SSH key.
+	SecretNameSSHKeyPair = "ssh-keypair"
+	// SecretNameStaticToken has static tokens.
+	SecretNameStaticToken = "static-token"
+	// SecretNameObservabilityIngress has the password of the landscape's operators.
+	SecretNameObservabilityIngress = "observability-ingress"
+	// SecretNameObservabilityIngressUsers has the password of the shoot's users.
+	SecretNameObservabilityIngressUsers = "observability-ingress-users"
+	// SecretNameVPNSeedServerTLSAuth is a shared key of the VPN.
+	SecretNameVPNSeedServerTLSAuth = "vpn-seed-server-tlsauth"
+)
+
+// Namespaces and names.
+const (
+	// GardenNamespace is the landscape's own namespace, in garden and seeds.
+	GardenNamespace = "garden"
+	// SeedLeaseNamespace is the garden's namespace of the Leases that gardenlets renew.
+	SeedLeaseNamespace = "gardener-system-seed-lease"
+	// ProjectNamespacePrefix, followed by a project's name, is its namespace in the garden.
+	ProjectNamespacePrefix = "garden-"
+	// TechnicalIDPrefix begins the technical id of every shoot: shoot--<project>--<shoot>.
+	TechnicalIDPrefix = "shoot--"
+	// BackupSourcePrefix begins the names of the BackupEntry that a restore reads from, and of what belongs to it.
+	BackupSourcePrefix = "source"
+	// DNSRecordInternalSuffix ends the name of the DNSRecord of the internal domain.
+	DNSRecordInternalSuffix = "internal"
+	// DNSRecordExternalSuffix ends the name of the DNSRecord of the external domain.
+	DNSRecordExternalSuffix = "external"
+	// DNSRecordIngressSuffix ends the name of the DNSRecord of the ingress domain.
+	DNSRecordIngressSuffix = "ingress"
+	// MachineStateName is the name of the machine state in a ShootState.
+	MachineStateName = "machine-state"
+	// HeartbeatLease is the Lease by which an extension shows that it lives.
+	HeartbeatLease = "gardener-extension-heartbeat"
+)
+
+// Keys of ours: ownership (SPEC 9.1) and state of any size (SPEC 9.5).
+const (
+	// OwnershipEpoch is the annotation with the epoch on an ownership Lease.
+	OwnershipEpoch = "transplant.dev/epoch"
+	// OwnershipSeed is the annotation with the owner's name on an ownership Lease, whose holder is the Seed's UID.
+	OwnershipSeed = "transplant.dev/seed"
+	// StateGzip is the key of a state that was compressed: {"transplant.dev/gzip": "<base64>"}.
+	StateGzip = "transplant.dev/gzip"
+	// StateRef is the key of a state that was moved to ShootStateChunks:
+	// {"transplant.dev/ref": {"chunks": […], "sha256": …, "bytes": n}}.
+	StateRef = "transplant.dev/ref"
+)
