@@ -1,0 +1,115 @@
+package link
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// connectTimeout bounds how long a client may take to say where it wants to go.
+const connectTimeout = 30 * time.Second
+
+// take answers one client of the proxy.
+func (p *Proxy) take(socket net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		_ = socket.Close()
+		return
+	}
+	p.callers[socket] = struct{}{}
+	p.calls.Go(func() { p.answer(socket) })
+}
+
+// answer reads what the client wants and brings it to the link of its host.
+func (p *Proxy) answer(socket net.Conn) {
+	var read bytes.Buffer
+	reader := bufio.NewReader(io.TeeReader(socket, &read))
+	_ = socket.SetReadDeadline(time.Now().Add(connectTimeout)) // the deadline of a socket is real time
+	request, err := http.ReadRequest(reader)
+	_ = socket.SetReadDeadline(time.Time{})
+	p.mu.Lock()
+	delete(p.callers, socket)
+	p.mu.Unlock()
+	if err != nil {
+		_ = socket.Close()
+		return
+	}
+	host, _, err := net.SplitHostPort(request.Host)
+	switch {
+	case request.Method != http.MethodConnect:
+		refuse(socket, http.StatusMethodNotAllowed, p.name+": this is a proxy for CONNECT only")
+	case err != nil:
+		refuse(socket, http.StatusBadRequest, fmt.Sprintf("%s: read the target of CONNECT: %v", p.name, err))
+	default:
+		head := read.Len() - reader.Buffered()
+		p.Link(host).connect(socket, io.MultiReader(&read, socket), head, request.Host)
+	}
+}
+
+// connect takes in a client of the proxy. Its CONNECT, which had to be read to know the link, comes again as the first
+// head bytes of source, so that faults of the link hold it back like all the rest.
+func (l *Link) connect(socket net.Conn, source io.Reader, head int, target string) {
+	if cut := l.traffic.plan.Load().find(refuses); cut != nil {
+		cut.touch()
+		refuse(socket, http.StatusBadGateway, l.name+": connection refused")
+		return
+	}
+	c := l.traffic.admit(socket)
+	if c == nil {
+		return
+	}
+	c.source, c.target = source, target
+	if _, err := io.CopyN(io.Discard, c, int64(head)); err != nil {
+		c.kill()
+		return
+	}
+	if err := l.resolve(c); err != nil {
+		refuse(c, http.StatusBadGateway, fmt.Sprintf("%s: %v", l.name, err))
+		return
+	}
+	if _, err := io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		c.kill()
+		return
+	}
+	l.inlet.put(c)
+}
+
+// resolve looks the host up for a connection, as long as that is there.
+func (l *Link) resolve(c *conn) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		select {
+		case <-c.gone:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	_, err := l.upstream.resolver.address(ctx)
+	return err
+}
+
+// refuse answers a CONNECT with an error. Clients show the status line, so that says it all.
+func refuse(to net.Conn, status int, text string) {
+	line := strings.NewReplacer("\r", " ", "\n", " ").Replace(text)
+	_, _ = fmt.Fprintf(to, "HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s\n",
+		status, line, len(text)+1, text)
+	_ = to.Close()
+}
+
+// normal is a host name as links know it.
+func normal(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }
+
+func hash(host string) uint64 {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, host)
+	return h.Sum64()
+}

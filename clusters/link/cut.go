@@ -1,0 +1,36 @@
+package link
+
+import (
+	"fmt"
+	"time"
+)
+
+// Cut is a partition: bytes in its direction are swallowed, nothing is answered and nothing is closed. Open connections
+// freeze, open watches included; new connections are accepted and never answered, or refused when Refuse is set. When
+// it is healed, connections that lived through it are closed, and new ones work at once.
+type Cut struct {
+	Direction Direction
+	Refuse    bool
+}
+
+var _ Fault = Cut{}
+
+// Name is "Cut(direction)", with ",refuse" when new connections are refused.
+func (c Cut) Name() string {
+	if c.Refuse {
+		return fmt.Sprintf("Cut(%s,refuse)", c.Direction)
+	}
+	return fmt.Sprintf("Cut(%s)", c.Direction)
+}
+
+// Validate refuses unknown directions.
+func (c Cut) Validate() error { return c.Direction.validate() }
+
+func (c Cut) start(dice) *effect {
+	return &effect{
+		direction: c.Direction,
+		release:   func(t transit) time.Time { return t.now.Add(forever) },
+		cuts:      true,
+		refuses:   c.Refuse,
+	}
+}

@@ -1,0 +1,73 @@
+package link
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Fault is a harm that a link can do to the traffic on it: [Cut], [Latency], [Bandwidth], [Reset]. Faults are plain
+// values: they can be compared, stored and sent as JSON (see [Spec]); what is going on lives in the [Injection].
+type Fault interface {
+	// Name is the fault as people write it, such as "Cut(ToServer)".
+	Name() string
+	// Validate says what is wrong with the values of the fault.
+	Validate() error
+
+	start(dice) *effect
+}
+
+// Direction is the way that bytes take on a link. The zero value means both.
+type Direction string
+
+// The directions of a link.
+const (
+	Both     Direction = "Both"
+	ToServer Direction = "ToServer"
+	ToClient Direction = "ToClient"
+)
+
+func (d Direction) covers(other Direction) bool { return d == "" || d == Both || d == other }
+
+func (d Direction) String() string {
+	if d == "" {
+		return string(Both)
+	}
+	return string(d)
+}
+
+func (d Direction) validate() error {
+	switch d {
+	case "", Both, ToServer, ToClient:
+		return nil
+	}
+	return fmt.Errorf("unknown direction %q: must be %q, %q or %q", string(d), Both, ToServer, ToClient)
+}
+
+// forever is longer than any story.
+const forever = time.Duration(math.MaxInt64)
+
+// dice rolls a number in [0,n). It may be called by several goroutines.
+type dice func(n int64) int64
+
+// effect is a fault at work on one link: what it does, as data. Its release function is called under the wires' own
+// order, possibly by several connections at once.
+type effect struct {
+	// direction of the bytes that release may hold back; release is nil for faults that hold back nothing.
+	direction Direction
+	release   func(transit) time.Time
+
+	cuts    bool // connections that lived through it are dead after it
+	refuses bool // new connections are refused
+	resets  bool // open and new connections are reset
+}
+
+func (e *effect) holds(d Direction) bool { return e.release != nil && e.direction.covers(d) }
+
+// transit describes bytes that wait for their release.
+type transit struct {
+	direction Direction
+	bytes     int
+	arrived   time.Time // on the link
+	now       time.Time
+}

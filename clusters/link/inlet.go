@@ -1,0 +1,65 @@
+package link
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"sync"
+)
+
+// inlet is the listener of a link's HTTP server: it hands out connections that have been accepted elsewhere.
+type inlet struct {
+	conns  chan *conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+var _ net.Listener = &inlet{}
+
+func newInlet() *inlet { return &inlet{conns: make(chan *conn), closed: make(chan struct{})} }
+
+func (i *inlet) put(c *conn) {
+	select {
+	case i.conns <- c:
+	case <-i.closed:
+		c.kill()
+	}
+}
+
+// Accept waits for a connection.
+func (i *inlet) Accept() (net.Conn, error) {
+	select {
+	case c := <-i.conns:
+		return c, nil
+	case <-i.closed:
+		return nil, http.ErrServerClosed
+	}
+}
+
+// Close ends Accept.
+func (i *inlet) Close() error {
+	i.once.Do(func() { close(i.closed) })
+	return nil
+}
+
+// Addr is nothing to connect to.
+func (i *inlet) Addr() net.Addr { return &net.TCPAddr{} }
+
+type targetKey struct{}
+
+// withTarget notes in the context of a connection's requests what its CONNECT asked for.
+func withTarget(ctx context.Context, c net.Conn) context.Context {
+	if secured, ok := c.(*tls.Conn); ok {
+		if inner, ok := secured.NetConn().(*conn); ok && inner.target != "" {
+			return context.WithValue(ctx, targetKey{}, inner.target)
+		}
+	}
+	return ctx
+}
+
+// connectTarget sends a request where the CONNECT of its connection said.
+func connectTarget(r *http.Request) (scheme, host string) {
+	host, _ = r.Context().Value(targetKey{}).(string)
+	return "https", host
+}

@@ -1,0 +1,204 @@
+package link
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+)
+
+// closeTimeout bounds how long Close waits for requests that it has cancelled.
+const closeTimeout = 10 * time.Second
+
+// Options describe a link to a cluster or to the cloud.
+type Options struct {
+	// Actor and Target name the link: "link(actor,target)".
+	Actor, Target string
+	// Listen is the address the actor connects to, as host:port; port 0 takes a free one.
+	Listen string
+	// Certificate is what the link shows to the actor.
+	Certificate tls.Certificate
+	// Upstream is the target's URL, of which scheme and host are used.
+	Upstream *url.URL
+	// UpstreamTLS verifies the target; it names its roots, and the server name when that is not the URL's host.
+	UpstreamTLS *tls.Config
+
+	Log logr.Logger
+	// Clock moves faults; the real one by default.
+	Clock clock.Clock
+	// Random rolls jitter; unpredictable by default. The link is its only user.
+	Random *rand.Rand
+}
+
+// Link carries all traffic of one actor to one target (DESIGN section 2).
+type Link struct {
+	name, url string
+	traffic   *traffic
+	upstream  *upstream
+	server    *http.Server
+	inlet     *inlet
+	door      *door // nil behind a proxy
+	stop      context.CancelFunc
+	served    chan struct{}
+}
+
+// New opens a link and serves it until it is closed.
+func New(o Options) (*Link, error) {
+	name := linkName(o.Actor, o.Target)
+	if o.Upstream == nil || o.Upstream.Host == "" {
+		return nil, fmt.Errorf("open %s: no upstream", name)
+	}
+	verify := o.UpstreamTLS
+	if verify == nil {
+		verify = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	l := newLink(core{
+		name:        name,
+		certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &o.Certificate, nil },
+		upstream:    newUpstream(fixedTarget(o.Upstream), verify.Clone, nil),
+		log:         o.Log, clock: o.Clock, random: o.Random,
+	})
+	d, err := openDoor(o.Listen, l.take, o.Log.WithValues("link", name))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", name, err), l.Close())
+	}
+	l.door, l.url = d, "https://"+d.address
+	l.traffic.changed = func(p *plan) { d.shut(p.find(refuses) != nil) }
+	return l, nil
+}
+
+// core is what links of both forms are made of.
+type core struct {
+	name        string
+	certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	upstream    *upstream
+	log         logr.Logger
+	clock       clock.Clock
+	random      *rand.Rand
+}
+
+func newLink(c core) *Link {
+	if c.clock == nil {
+		c.clock = clock.RealClock{}
+	}
+	if c.random == nil {
+		c.random = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	}
+	if c.log.GetSink() == nil {
+		c.log = logr.Discard()
+	}
+	c.log = c.log.WithValues("link", c.name)
+	ctx, stop := context.WithCancel(context.Background())
+	l := &Link{
+		name:     c.name,
+		traffic:  newTraffic(c.clock, c.random),
+		upstream: c.upstream,
+		inlet:    newInlet(),
+		stop:     stop,
+		served:   make(chan struct{}),
+	}
+	l.server = &http.Server{
+		Handler:     l.counted(newForwarder(c.name, c.upstream, c.log)),
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ConnContext: withTarget,
+		ErrorLog:    errorLog(c.log),
+		TLSConfig: &tls.Config{
+			MinVersion:     tls.VersionTLS12,
+			GetCertificate: c.certificate,
+			NextProtos:     []string{"h2", "http/1.1"},
+		},
+	}
+	go func() {
+		defer close(l.served)
+		_ = l.server.ServeTLS(l.inlet, "", "") // ends when the link is closed
+	}()
+	return l
+}
+
+func linkName(actor, target string) string { return fmt.Sprintf("link(%s,%s)", actor, target) }
+
+func (l *Link) counted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := l.traffic.enter(); err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		defer l.traffic.leave()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// take lets a client's socket in.
+func (l *Link) take(socket net.Conn) {
+	if c := l.traffic.admit(socket); c != nil {
+		l.inlet.put(c)
+	}
+}
+
+// Name is "link(actor,target)".
+func (l *Link) Name() string { return l.name }
+
+// URL is what the actor's kubeconfig names as server. A link behind a proxy is reached by the name of its host.
+func (l *Link) URL() string { return l.url }
+
+// Inject lets a fault act on the link, on open connections too, until heal is called. It panics when the fault's values
+// are not valid (see Fault.Validate). Several faults may act at a time.
+func (l *Link) Inject(f Fault) (heal func()) { return l.Begin(f).Heal }
+
+// Begin is Inject for those who ask afterwards how often the fault was felt.
+func (l *Link) Begin(f Fault) *Injection {
+	mustBeValid(f)
+	i := &Injection{fault: f}
+	i.undo = l.traffic.begin(i)
+	return i
+}
+
+func mustBeValid(f Fault) {
+	if err := f.Validate(); err != nil {
+		panic(fmt.Sprintf("inject %s: %v", f.Name(), err))
+	}
+}
+
+// Close closes the link with all its connections and requests. It returns when nothing of it is left.
+func (l *Link) Close() error {
+	if l.door != nil {
+		l.door.close()
+	}
+	l.traffic.close()
+	l.stop()
+	err := l.server.Close()
+	<-l.served
+	idle := make(chan struct{})
+	go func() {
+		l.traffic.handlers.Wait()
+		close(idle)
+	}()
+	timeout := time.NewTimer(closeTimeout)
+	defer timeout.Stop()
+	select {
+	case <-idle:
+	case <-timeout.C:
+		err = errors.Join(err, fmt.Errorf("close %s: requests still run after %s", l.name, closeTimeout))
+	}
+	l.upstream.close()
+	return err
+}
+
+// errorLog carries what net/http has to say, most of it about clients that break off.
+func errorLog(l logr.Logger) *log.Logger { return log.New(logLines{l}, "", 0) }
+
+type logLines struct{ log logr.Logger }
+
+func (l logLines) Write(line []byte) (int, error) {
+	l.log.V(1).Info("HTTP server", "message", strings.TrimSpace(string(line)))
+	return len(line), nil
+}

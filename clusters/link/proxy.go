@@ -1,0 +1,193 @@
+package link
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+)
+
+// ProxyOptions describe the links of an actor to targets it reaches by name: the shoots.
+type ProxyOptions struct {
+	// Actor names the links: "link(actor,shoot/host)".
+	Actor string
+	// Listen is the address of the proxy, as host:port; port 0 takes a free one.
+	Listen string
+	// CA makes a certificate for each host.
+	CA CertificateAuthority
+	// Resolve looks hosts up.
+	Resolve ResolveFunc
+	// UpstreamRoots are the roots that vouch for a host; nil trusts the system's. It is asked for every new connection.
+	UpstreamRoots func(host string) *x509.CertPool
+
+	Log logr.Logger
+	// Clock moves faults and ages addresses; the real one by default.
+	Clock clock.Clock
+	// Seed starts the jitter's dice of each host; unpredictable when 0.
+	Seed uint64
+}
+
+// Proxy is an HTTP CONNECT proxy whose every host is a link of its own, made when the host is first asked for.
+type Proxy struct {
+	options ProxyOptions
+	name    string
+	door    *door
+
+	mu      sync.Mutex
+	links   map[string]*Link
+	all     map[*Injection][]func() // for all hosts, with how to end them where they act
+	callers map[net.Conn]struct{}   // that have not said yet where they want to go
+	closed  bool
+	calls   sync.WaitGroup
+}
+
+// NewProxy opens a proxy and serves it until it is closed.
+func NewProxy(o ProxyOptions) (*Proxy, error) {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Log.GetSink() == nil {
+		o.Log = logr.Discard()
+	}
+	o.Seed = cmp.Or(o.Seed, rand.Uint64())
+	p := &Proxy{
+		options: o,
+		name:    linkName(o.Actor, "shoots"),
+		links:   map[string]*Link{},
+		all:     map[*Injection][]func(){},
+		callers: map[net.Conn]struct{}{},
+	}
+	d, err := openDoor(o.Listen, p.take, o.Log.WithValues("link", p.name))
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", p.name, err)
+	}
+	p.door = d
+	return p, nil
+}
+
+// Name is "link(actor,shoots)".
+func (p *Proxy) Name() string { return p.name }
+
+// URL is what the actor's kubeconfigs name as proxy-url.
+func (p *Proxy) URL() string { return "http://" + p.door.address }
+
+// Link is the link to a host. It exists from the first call on, or from the first connection.
+func (p *Proxy) Link(host string) *Link {
+	host = normal(host)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l, ok := p.links[host]
+	if !ok {
+		l = p.newLink(host)
+		p.links[host] = l
+		for i, ends := range p.all {
+			p.all[i] = append(ends, l.traffic.begin(i))
+		}
+	}
+	return l
+}
+
+func (p *Proxy) newLink(host string) *Link {
+	certificate := sync.OnceValues(func() (*tls.Certificate, error) { return p.options.CA.Issue(host) })
+	verify := func() *tls.Config {
+		config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host}
+		if p.options.UpstreamRoots != nil {
+			config.RootCAs = p.options.UpstreamRoots(host)
+		}
+		return config
+	}
+	l := newLink(core{
+		name:        linkName(p.options.Actor, "shoot/"+host),
+		certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate() },
+		upstream:    newUpstream(connectTarget, verify, newResolver(host, p.resolve, p.options.Clock)),
+		log:         p.options.Log,
+		clock:       p.options.Clock,
+		random:      rand.New(rand.NewPCG(p.options.Seed, hash(host))),
+	})
+	l.url = "https://" + host
+	if p.closed {
+		_ = l.Close() // a link without a proxy carries nothing
+	}
+	return l
+}
+
+// resolve spares those hosts that are addresses already.
+func (p *Proxy) resolve(ctx context.Context, host string) (string, time.Duration, error) {
+	if net.ParseIP(host) != nil {
+		return host, forever, nil
+	}
+	return p.options.Resolve(ctx, host)
+}
+
+// Links are the links that exist, by name.
+func (p *Proxy) Links() []*Link {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.SortedFunc(maps.Values(p.links), func(a, b *Link) int { return strings.Compare(a.name, b.name) })
+}
+
+// Stats adds up the links.
+func (p *Proxy) Stats() Stats {
+	var sum Stats
+	for _, l := range p.Links() {
+		sum = sum.plus(l.Stats())
+	}
+	return sum
+}
+
+// SetAll lets a fault act on the links of all hosts, those to come included, until heal is called. It panics when the
+// fault's values are not valid.
+func (p *Proxy) SetAll(f Fault) (heal func()) { return p.BeginAll(f).Heal }
+
+// BeginAll is SetAll for those who ask afterwards how often the fault was felt.
+func (p *Proxy) BeginAll(f Fault) *Injection {
+	mustBeValid(f)
+	i := &Injection{fault: f}
+	i.undo = func() { p.endAll(i) }
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all[i] = nil
+	for _, l := range p.links {
+		p.all[i] = append(p.all[i], l.traffic.begin(i))
+	}
+	return i
+}
+
+func (p *Proxy) endAll(i *Injection) {
+	p.mu.Lock()
+	ends := p.all[i]
+	delete(p.all, i)
+	p.mu.Unlock()
+	for _, end := range ends {
+		end()
+	}
+}
+
+// Close closes the proxy and all its links.
+func (p *Proxy) Close() error {
+	p.door.close()
+	p.mu.Lock()
+	p.closed = true
+	for caller := range p.callers {
+		_ = caller.Close()
+	}
+	p.mu.Unlock()
+	var errs []error
+	for _, l := range p.Links() {
+		errs = append(errs, l.Close())
+	}
+	p.calls.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,14 @@
+package link
+
+// Reset breaks every open connection with a TCP reset, and each new one as soon as it is accepted, until it is healed.
+type Reset struct{}
+
+var _ Fault = Reset{}
+
+// Name is "Reset".
+func (Reset) Name() string { return "Reset" }
+
+// Validate finds nothing wrong.
+func (Reset) Validate() error { return nil }
+
+func (Reset) start(dice) *effect { return &effect{resets: true} }

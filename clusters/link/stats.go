@@ -1,0 +1,48 @@
+package link
+
+// Stats are what has passed a link since it was opened.
+type Stats struct {
+	Requests        int64 `json:"requests"`        // that have reached the link
+	BytesToServer   int64 `json:"bytesToServer"`   // on the wire, those of TLS included
+	BytesToClient   int64 `json:"bytesToClient"`   // likewise
+	Connections     int64 `json:"connections"`     // accepted so far
+	OpenConnections int64 `json:"openConnections"` // now
+	Touched         int64 `json:"touched"`         // how often faults were felt, all of them together
+}
+
+// Stats counts what has passed the link.
+func (l *Link) Stats() Stats {
+	t := l.traffic
+	t.mu.Lock()
+	open := len(t.conns)
+	t.mu.Unlock()
+	return Stats{
+		Requests:        t.requests.Load(),
+		BytesToServer:   t.toServer.Load(),
+		BytesToClient:   t.toClient.Load(),
+		Connections:     t.connections.Load(),
+		OpenConnections: int64(open),
+		Touched:         t.touched.Load(),
+	}
+}
+
+// plus adds the counts of another link.
+func (s Stats) plus(o Stats) Stats {
+	return Stats{
+		Requests:        s.Requests + o.Requests,
+		BytesToServer:   s.BytesToServer + o.BytesToServer,
+		BytesToClient:   s.BytesToClient + o.BytesToClient,
+		Connections:     s.Connections + o.Connections,
+		OpenConnections: s.OpenConnections + o.OpenConnections,
+		Touched:         s.Touched + o.Touched,
+	}
+}
+
+// Injections are the faults at work on the link now, in the order of their injection.
+func (l *Link) Injections() []*Injection {
+	var all []*Injection
+	for _, a := range l.traffic.plan.Load().active {
+		all = append(all, a.injection)
+	}
+	return all
+}
