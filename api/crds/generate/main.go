@@ -58,7 +58,10 @@ func finishFile(name string) error {
 	}
 	if definition.Spec.Group != ownGroup {
 		for i := range definition.Spec.Versions {
-			preserve(definition.Spec.Versions[i].Schema.OpenAPIV3Schema)
+			root := definition.Spec.Versions[i].Schema.OpenAPIV3Schema
+			preserve(root)
+			// The API server looks after metadata itself and refuses a schema for it.
+			root.Properties["metadata"] = apiextensionsv1.JSONSchemaProps{Type: "object"}
 		}
 	}
 	if data, err = marshal(definition); err != nil {
