@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -36,6 +37,7 @@ type Process struct {
 	cmd   *exec.Cmd
 	done  chan struct{}
 	err   error
+	asked atomic.Bool
 }
 
 // Name is the name in the spec.
@@ -71,6 +73,9 @@ func (p *Process) Err() error {
 	return p.err
 }
 
+// Asked says whether Stop or Kill asked the process to end. One that ended without has died of its own.
+func (p *Process) Asked() bool { return p.asked.Load() }
+
 // Signal sends a signal to this process alone. A process that has ended is not an error.
 func (p *Process) Signal(signal syscall.Signal) error {
 	if err := p.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -82,6 +87,7 @@ func (p *Process) Signal(signal syscall.Signal) error {
 // Stop asks the process to end and kills it when it has not after the grace period, or at once when ctx is done.
 // It returns when the process has been reaped.
 func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
+	p.asked.Store(true)
 	err := p.Signal(syscall.SIGTERM)
 	// A frozen process would keep SIGTERM pending for ever.
 	err = errors.Join(err, p.Signal(syscall.SIGCONT))
@@ -98,6 +104,7 @@ func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 
 // Kill sends SIGKILL and waits until the process has been reaped. It works on frozen processes too.
 func (p *Process) Kill() error {
+	p.asked.Store(true)
 	if err := p.Signal(syscall.SIGKILL); err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func (c Cluster) ControllerManager(flags ...string) process.Spec {
 		"--kubeconfig=" + c.Kubeconfig(ControllerManager),
 		"--controllers=" + strings.Join(controllers, ","),
 		"--service-account-private-key-file=" + c.PKI().Key(serviceAccounts),
-		"--root-ca-file=" + c.PKI().Certificate(clusterCA),
+		"--root-ca-file=" + c.PKI().Certificate(ClusterCA),
 	}, fast...)
 	return c.spec("kube-controller-manager", nil, append(args, flags...)...)
 }

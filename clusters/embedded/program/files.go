@@ -11,9 +11,9 @@ import (
 	"github.com/transplant-sim/transplant/clusters/pki"
 )
 
-// Names of the files in a cluster's PKI folder.
+// Names of the files in a cluster's PKI folder: ClusterCA signs for the API server, the node and all users.
 const (
-	clusterCA        = "ca"
+	ClusterCA        = "ca"
 	etcdCA           = "etcd-ca"
 	etcdServer       = "etcd"
 	etcdClient       = "etcd-client"
@@ -22,7 +22,7 @@ const (
 	frontProxyCA     = "front-proxy-ca"
 	frontProxyClient = "front-proxy-client"
 	serviceAccounts  = "service-accounts"
-	node             = "node"
+	NodeServing      = "node"
 )
 
 // The cluster's own users, by the name of their kubeconfig.
@@ -55,7 +55,7 @@ func (c Cluster) Write() error {
 }
 
 func (c Cluster) writeClusterKeys(authority *pki.Authority) error {
-	if err := c.PKI().WriteAuthority(clusterCA, authority); err != nil {
+	if err := c.PKI().WriteAuthority(ClusterCA, authority); err != nil {
 		return err
 	}
 	service := c.Services.Masked().Addr().Next().String() // the address of service default/kubernetes
@@ -64,7 +64,7 @@ func (c Cluster) writeClusterKeys(authority *pki.Authority) error {
 	if err := issue(c.PKI(), authority, apiServer, pki.Request{Name: apiServer, Hosts: hosts}); err != nil {
 		return err
 	}
-	if err := issue(c.PKI(), authority, node, pki.Request{Name: node, Hosts: []string{c.Address.String(), c.Name}}); err != nil {
+	if err := issue(c.PKI(), authority, NodeServing, pki.Request{Name: NodeServing, Hosts: []string{c.Address.String(), c.Name}}); err != nil {
 		return err
 	}
 	kubelet := pki.Request{Name: kubeletClient, Groups: []string{"system:masters"}}

@@ -1,0 +1,153 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
+	"github.com/transplant-sim/transplant/clusters/embedded/program"
+)
+
+var (
+	_ clusters.Stopper = &Cluster{}
+	_ clusters.Freezer = &Cluster{}
+	_ clusters.Killer  = &Cluster{}
+)
+
+// goneWithin bounds how long the pods of a lost cluster may take to follow their node into death.
+const goneWithin = 10 * time.Second
+
+// Lose kills every process of the cluster at once, its pods included. With wipe the data of etcd and of the volumes is
+// deleted; keys and kubeconfigs stay, as a cluster's name and addresses do.
+func (c *Cluster) Lose(_ context.Context, wipe bool) error {
+	c.abilities.Lock()
+	defer c.abilities.Unlock()
+	below, err := c.descendants()
+	var group errgroup.Group
+	for _, p := range c.all() {
+		group.Go(p.Kill)
+	}
+	errs := []error{err, group.Wait()}
+	for _, id := range below { // the kernel kills them with the node; here we only wait, or finish the work
+		errs = append(errs, id.Kill(goneWithin))
+	}
+	c.mutex.Lock()
+	c.held = nil
+	c.mutex.Unlock()
+	if wipe {
+		for _, folder := range []string{c.files.EtcdData(), filepath.Join(c.files.Dir, "volumes"), filepath.Join(c.files.Dir, "pods")} {
+			errs = append(errs, os.RemoveAll(folder))
+		}
+	}
+	return c.done("lose", errs...)
+}
+
+// Return starts the cluster on the data it has and waits until it is ready.
+func (c *Cluster) Return(ctx context.Context) error {
+	c.abilities.Lock()
+	defer c.abilities.Unlock()
+	return c.done("return", c.startPrograms(ctx))
+}
+
+// Freeze holds every process of the cluster, its pods included. Freezing twice holds what has been born since.
+func (c *Cluster) Freeze(context.Context) error {
+	c.abilities.Lock()
+	defer c.abilities.Unlock()
+	held := map[string][]process.ID{}
+	var errs []error
+	// The node first, so that it does not mistake its frozen API server for a dead one.
+	for _, p := range slices.Backward(c.all()) {
+		if !p.Running() {
+			continue
+		}
+		below, err := p.Freeze()
+		held[p.Name()] = below
+		errs = append(errs, err)
+	}
+	c.mutex.Lock()
+	c.held = held
+	c.mutex.Unlock()
+	return c.done("freeze", errs...)
+}
+
+// Thaw lets everything go that Freeze has held.
+func (c *Cluster) Thaw(context.Context) error {
+	c.abilities.Lock()
+	defer c.abilities.Unlock()
+	c.mutex.Lock()
+	held := c.held
+	c.held = nil
+	c.mutex.Unlock()
+	var errs []error
+	for _, p := range c.all() {
+		if p.Running() {
+			errs = append(errs, p.Thaw(held[p.Name()]))
+		}
+	}
+	return c.done("thaw", errs...)
+}
+
+// Kill kills one program of the cluster.
+func (c *Cluster) Kill(_ context.Context, name string) error {
+	c.abilities.Lock()
+	defer c.abilities.Unlock()
+	p := c.process(name)
+	if p == nil {
+		return fmt.Errorf("kill %q of cluster %q: the cluster runs %v", name, c.name, c.programs())
+	}
+	return c.done("kill a program of", p.Kill())
+}
+
+// Revive starts a program that has been killed, and waits until the cluster is ready again. A program that runs is left
+// alone. After an etcd that was down for long, revive the API server too: its client backs off for up to 38 s.
+func (c *Cluster) Revive(ctx context.Context, name string) error {
+	c.abilities.Lock()
+	defer c.abilities.Unlock()
+	if !slices.Contains(c.programs(), name) {
+		return fmt.Errorf("revive %q of cluster %q: the cluster runs %v", name, c.name, c.programs())
+	}
+	if err := c.launch(name); err != nil {
+		return err
+	}
+	observer, err := c.Connect(clusters.Observer)
+	if err != nil {
+		return err
+	}
+	etcd, server := c.process(etcdProgram), c.process(apiServerProgram)
+	if etcd == nil || server == nil || !etcd.Running() || !server.Running() {
+		return c.done("revive a program of") // both were killed: whoever is revived last waits
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	return c.done("revive a program of", program.AwaitReady(ctx, observer, etcd, server))
+}
+
+func (c *Cluster) descendants() ([]process.ID, error) {
+	var below []process.ID
+	var errs []error
+	for _, p := range c.all() {
+		if !p.Running() {
+			continue
+		}
+		ids, err := process.Descendants(p.PID())
+		below, errs = append(below, ids...), append(errs, err)
+	}
+	return below, errors.Join(errs...)
+}
+
+// done finishes an ability: it writes down what runs now and names the cluster in the error.
+func (c *Cluster) done(verb string, errs ...error) error {
+	err := errors.Join(append(errs, c.landscape.WriteState())...)
+	if err != nil {
+		return fmt.Errorf("%s cluster %q: %w", verb, c.name, err)
+	}
+	return nil
+}

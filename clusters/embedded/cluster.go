@@ -1,0 +1,238 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/clusters/embedded/address"
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
+	"github.com/transplant-sim/transplant/clusters/embedded/program"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+)
+
+// The programs of a cluster, by the names that Kill, Revive and the log files use.
+const (
+	etcdProgram              = "etcd"
+	apiServerProgram         = "kube-apiserver"
+	controllerManagerProgram = "kube-controller-manager"
+	schedulerProgram         = "kube-scheduler"
+	nodeProgram              = "processnode"
+)
+
+// gardenEncrypted are the resources the garden keeps encrypted at rest: all that carry secrets of shoots.
+var gardenEncrypted = []string{"secrets", "shootstates.core.gardener.cloud", "shootstatechunks.transplant.dev"}
+
+// readyTimeout bounds the start of one cluster on a machine with all cores busy.
+const readyTimeout = 2 * time.Minute
+
+// Cluster is a garden or a seed as child processes of the supervisor.
+type Cluster struct {
+	name      string
+	role      clusters.Role
+	plan      address.Cluster
+	files     program.Cluster
+	landscape *Landscape
+
+	mutex     sync.Mutex // guards what follows; never held while waiting
+	processes map[string]*process.Process
+	held      map[string][]process.ID // below each frozen process
+
+	abilities sync.Mutex // one of Lose, Return, Freeze, Thaw, Kill, Revive at a time
+}
+
+var _ clusters.Cluster = &Cluster{}
+
+func newCluster(l *Landscape, name string, role clusters.Role, plan address.Cluster) *Cluster {
+	c := &Cluster{name: name, role: role, plan: plan, landscape: l, processes: map[string]*process.Process{}}
+	c.files = program.Cluster{
+		Name: name, Dir: l.dir.Join("clusters", name), Address: plan.Node, Services: plan.Services,
+	}
+	if role == clusters.Garden {
+		c.files.Encrypted = gardenEncrypted
+	}
+	return c
+}
+
+// Name is "garden" or the seed's name.
+func (c *Cluster) Name() string { return c.name }
+
+// Role is what the cluster is to the landscape.
+func (c *Cluster) Role() clusters.Role { return c.role }
+
+// Plan has the cluster's addresses.
+func (c *Cluster) Plan() address.Cluster { return c.plan }
+
+// Files has the paths and URLs of the cluster, for those who look at its etcd or its logs.
+func (c *Cluster) Files() program.Cluster { return c.files }
+
+// Connect returns the configuration of the observer, or of an actor that WriteKubeconfig has been called for.
+func (c *Cluster) Connect(actor string) (*rest.Config, error) {
+	path := c.landscape.KubeconfigPath(actor, c.name)
+	if actor == clusters.Observer {
+		path = c.files.Kubeconfig(program.Admin)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		return nil, fmt.Errorf("connect actor %q to cluster %q: %w", actor, c.name, err)
+	}
+	config.QPS = -1 // limits are the API server's business
+	return config, nil
+}
+
+func (c *Cluster) endpoints() []address.Endpoint {
+	var all []address.Endpoint
+	for _, e := range []struct {
+		port    uint16
+		program string
+	}{
+		{program.EtcdPort, etcdProgram}, {program.EtcdPeerPort, etcdProgram},
+		{program.APIServerPort, apiServerProgram}, {program.NodePort, nodeProgram},
+	} {
+		all = append(all, address.Endpoint{
+			Network: "tcp", AddrPort: netip.AddrPortFrom(c.plan.Node, e.port),
+			Purpose: fmt.Sprintf("%s of cluster %q", e.program, c.name),
+		})
+	}
+	return all
+}
+
+// startPrograms starts what does not run and waits until the cluster is ready.
+func (c *Cluster) startPrograms(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	began := time.Now()
+	for _, name := range []string{etcdProgram, apiServerProgram} {
+		if err := c.launch(name); err != nil {
+			return err
+		}
+	}
+	observer, err := c.Connect(clusters.Observer)
+	if err != nil {
+		return err
+	}
+	if err := program.AwaitReady(ctx, observer, c.all()...); err != nil {
+		return c.explain(err)
+	}
+	c.tell("API server ready", began)
+	for _, name := range c.programs()[2:] {
+		if err := c.launch(name); err != nil {
+			return err
+		}
+	}
+	if err := c.awaitSettled(ctx, observer); err != nil {
+		return c.explain(err)
+	}
+	c.tell("ready", began)
+	return nil
+}
+
+func (c *Cluster) tell(what string, began time.Time) {
+	c.landscape.tell(Progress{Subject: c.name, What: fmt.Sprintf("%s after %s", what, time.Since(began).Round(tick))})
+}
+
+// programs lists the programs in the order of start.
+func (c *Cluster) programs() []string {
+	all := []string{etcdProgram, apiServerProgram, controllerManagerProgram, schedulerProgram, nodeProgram}
+	if c.landscape.options.WithoutNodes {
+		return all[:len(all)-1]
+	}
+	return all
+}
+
+func (c *Cluster) spec(name string) process.Spec {
+	switch name {
+	case etcdProgram:
+		return c.files.Etcd()
+	case apiServerProgram:
+		return c.files.APIServer()
+	case controllerManagerProgram:
+		return c.files.ControllerManager()
+	case schedulerProgram:
+		return c.files.Scheduler()
+	default:
+		return c.nodeSpec()
+	}
+}
+
+// launch starts a program that does not run.
+func (c *Cluster) launch(name string) error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if p := c.processes[name]; p != nil && p.Running() {
+		return nil
+	}
+	p, err := c.landscape.startProcess(c.spec(name))
+	if err != nil {
+		return err
+	}
+	c.processes[name] = p
+	return nil
+}
+
+// process finds a program's process, nil when it was never started.
+func (c *Cluster) process(name string) *process.Process {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.processes[name]
+}
+
+// all lists the processes in the order of start, those that have ended included.
+func (c *Cluster) all() []*process.Process {
+	var all []*process.Process
+	for _, name := range c.programs() {
+		if p := c.process(name); p != nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+func (c *Cluster) state() rundir.ClusterState {
+	state := rundir.ClusterState{
+		Name: c.name, Role: string(c.role), URL: c.files.URL(),
+		Pods: c.plan.Pods.String(), Services: c.plan.Services.String(), LoadBalancers: c.plan.LoadBalancers.String(),
+		Kubeconfig: c.files.Kubeconfig(program.Admin),
+	}
+	for _, p := range c.all() {
+		state.Processes = append(state.Processes, rundir.ProcessState{Name: p.Name(), ID: p.ID(), Log: p.Spec().Log})
+	}
+	return state
+}
+
+// explainBytes of the end of a log are shown with an error.
+const explainBytes = 2048
+
+// explain adds the end of the logs of the programs that have died, which is where the cause is.
+func (c *Cluster) explain(err error) error {
+	for _, p := range c.all() {
+		if p.Running() {
+			continue
+		}
+		content, _ := os.ReadFile(p.Spec().Log)
+		tail := strings.TrimSpace(string(content[max(0, len(content)-explainBytes):]))
+		err = fmt.Errorf("%w\nthe log of %s ends with:\n%s", err, p.Name(), tail)
+	}
+	return err
+}
+
+func (l *Landscape) processes(names ...string) []*process.Process {
+	var found []*process.Process
+	for _, c := range l.clusters {
+		for _, name := range c.programs() {
+			if p := c.process(name); p != nil && slices.Contains(names, name) {
+				found = append(found, p)
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,140 @@
+package embedded
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
+	"github.com/transplant-sim/transplant/clusters/embedded/program"
+)
+
+// Extra is a process of the landscape that belongs to no cluster, such as the simulated cloud.
+type Extra struct {
+	Name string
+	Path string // empty for the transplant executable
+	Args []string
+	Env  []string
+	// ReadyURL answers 200 when the process is ready; its certificate, if any, is of the landscape's authority. Empty
+	// for a process that counts as ready when it has started.
+	ReadyURL string
+}
+
+const (
+	extraTimeout = 30 * time.Second
+	extraPoll    = 25 * time.Millisecond
+)
+
+func (l *Landscape) startExtras(ctx context.Context) error {
+	if l.options.Extras == nil {
+		return nil
+	}
+	extras, err := l.options.Extras(l)
+	if err != nil {
+		return fmt.Errorf("plan the processes of no cluster: %w", err)
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	for _, e := range extras {
+		group.Go(func() error { return l.StartExtra(groupCtx, e) })
+	}
+	return group.Wait()
+}
+
+// StartExtra starts a process and waits until it is ready. One of the same name that has ended is replaced.
+func (l *Landscape) StartExtra(ctx context.Context, e Extra) error {
+	if e.Path == "" {
+		e.Path = l.options.Executable
+	}
+	p, err := l.startProcess(process.Spec{
+		Name: e.Name, Path: e.Path, Args: e.Args, Env: append(program.Env(), e.Env...), Dir: l.dir.Path, Log: l.log(e.Name),
+	})
+	if err != nil {
+		return err
+	}
+	l.mutex.Lock()
+	l.extras = append(slices.DeleteFunc(l.extras, func(other *process.Process) bool { return other.Name() == e.Name }), p)
+	l.mutex.Unlock()
+	began := time.Now()
+	if err := l.awaitExtra(ctx, e, p); err != nil {
+		return err
+	}
+	l.tell(Progress{Subject: e.Name, What: fmt.Sprintf("ready after %s", time.Since(began).Round(tick))})
+	return l.WriteState()
+}
+
+// Extra finds the process of an extra.
+func (l *Landscape) Extra(name string) (*process.Process, error) {
+	for _, p := range l.extraProcesses() {
+		if p.Name() == name {
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("find the process %q: it was never started", name)
+}
+
+func (l *Landscape) extraProcesses() []*process.Process {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return slices.Clone(l.extras)
+}
+
+func (l *Landscape) awaitExtra(ctx context.Context, e Extra, p *process.Process) error {
+	if e.ReadyURL == "" {
+		return nil
+	}
+	client, err := l.readyClient()
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	var last error
+	err = wait.PollUntilContextTimeout(ctx, extraPoll, extraTimeout, true, func(ctx context.Context) (bool, error) {
+		if last = ask(ctx, client, e.ReadyURL); last == nil {
+			return true, nil
+		}
+		if !p.Running() {
+			return false, fmt.Errorf("it ended (%v)", p.Err())
+		}
+		return false, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for process %q (log %s): %w", e.Name, p.Spec().Log, errors.Join(err, last))
+	}
+	return nil
+}
+
+func (l *Landscape) readyClient() (*http.Client, error) {
+	authority, err := os.ReadFile(l.CAFile())
+	if err != nil {
+		return nil, fmt.Errorf("read the landscape's authority: %w", err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+	return &http.Client{Transport: transport, Timeout: 2 * time.Second}, nil
+}
+
+func ask(ctx context.Context, client *http.Client, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", url, response.Status)
+	}
+	return nil
+}

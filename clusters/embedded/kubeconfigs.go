@@ -1,0 +1,73 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/clusters/embedded/program"
+	"github.com/transplant-sim/transplant/clusters/pki"
+)
+
+// ActorKubeconfig makes a kubeconfig for a ServiceAccount ("namespace/name") of a cluster, with a token that lives as
+// long as the landscape. Server and CA are those of the link the actor is to use.
+func (l *Landscape) ActorKubeconfig(ctx context.Context, cluster, serviceAccount, server string, ca []byte) ([]byte, error) {
+	namespace, name, found := strings.Cut(serviceAccount, "/")
+	if !found {
+		return nil, fmt.Errorf("make a kubeconfig for the ServiceAccount %q: it is not of the form namespace/name", serviceAccount)
+	}
+	c, err := l.embedded(cluster)
+	if err != nil {
+		return nil, err
+	}
+	observer, err := c.Connect(clusters.Observer)
+	if err != nil {
+		return nil, err
+	}
+	clients, err := kubernetes.NewForConfig(observer)
+	if err != nil {
+		return nil, fmt.Errorf("make the client for cluster %q: %w", cluster, err)
+	}
+	seconds := int64(pki.Lifetime.Seconds())
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
+	token, err := clients.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, request, metav1.CreateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("request a token for the ServiceAccount %q of cluster %q: %w", serviceAccount, cluster, err)
+	}
+	return program.KubeconfigOf(cluster, clientcmdapi.Cluster{Server: server, CertificateAuthorityData: ca},
+		name, clientcmdapi.AuthInfo{Token: token.Status.Token})
+}
+
+// LinkKubeconfig is ActorKubeconfig over link(actor, cluster), which it opens.
+func (l *Landscape) LinkKubeconfig(ctx context.Context, actor, cluster, serviceAccount string) ([]byte, error) {
+	opened, err := l.Link(actor, cluster)
+	if err != nil {
+		return nil, err
+	}
+	return l.ActorKubeconfig(ctx, cluster, serviceAccount, opened.URL(), l.LinkCA())
+}
+
+// KubeconfigPath is where the kubeconfig of an actor for a target is kept, readable by the owner only.
+func (l *Landscape) KubeconfigPath(actor, target string) string {
+	return l.dir.Kubeconfig(actor, target)
+}
+
+// WriteKubeconfig keeps the kubeconfig of an actor for a target, for Connect and for "transplant kubeconfig --actor".
+func (l *Landscape) WriteKubeconfig(actor, target string, content []byte) error {
+	path := l.KubeconfigPath(actor, target)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("make the folder of kubeconfigs: %w", err)
+	}
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		return fmt.Errorf("write the kubeconfig of actor %q for %q: %w", actor, target, err)
+	}
+	return nil
+}

@@ -1,0 +1,287 @@
+// Package embedded runs a landscape on one machine: garden and seeds as child processes on loopback addresses of their
+// own, without root and without containers (DESIGN section 3).
+//
+// The process that calls Start is the parent of everything and the end of everything: however it ends, nothing of the
+// landscape survives it. The package applies no manifests and knows no actors; Options has hooks for that.
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/clusters/embedded/address"
+	"github.com/transplant-sim/transplant/clusters/embedded/binary"
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+)
+
+// Landscape is a running garden with its seeds.
+type Landscape struct {
+	options  Options
+	dir      rundir.Dir
+	lock     *rundir.Lock
+	claim    *address.Claim
+	keys     *keys
+	binary   string
+	images   []image
+	runner   *process.Runner
+	clusters []*Cluster
+	links    links
+	began    time.Time
+
+	mutex    sync.Mutex
+	extras   []*process.Process
+	ready    time.Time
+	news     sync.Mutex // held while Progress is called
+	stopOnce sync.Once
+	stopErr  error
+}
+
+var _ clusters.Landscape = &Landscape{}
+
+// tick is what durations are rounded to for people.
+const tick = 10 * time.Millisecond
+
+// stopTimeout bounds a stop, graceful or not.
+const stopTimeout = 30 * time.Second
+
+// Start brings a landscape up and returns when everything is ready. When it fails, whatever it has started is stopped
+// again; logs stay in the run directory, which the error names.
+func Start(ctx context.Context, options Options) (*Landscape, error) {
+	if err := options.complete(); err != nil {
+		return nil, err
+	}
+	dir, err := options.dir()
+	if err != nil {
+		return nil, err
+	}
+	l := &Landscape{options: options, dir: dir, began: time.Now()}
+	if err := l.prepare(ctx); err != nil {
+		return nil, errors.Join(err, l.release())
+	}
+	if err := l.run(ctx); err != nil {
+		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		return nil, errors.Join(fmt.Errorf("start the landscape %q (logs in %s): %w", options.Name, dir.Path, err), l.Stop(cleanup))
+	}
+	return l, nil
+}
+
+// prepare does everything that can fail before the first process is started.
+func (l *Landscape) prepare(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{
+		l.takeLock, l.clearStale, l.checkSpace, l.takeSlot, l.planClusters, l.checkPorts, l.ensureBinary, l.writeFiles,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Landscape) takeLock(context.Context) (err error) {
+	l.lock, err = l.dir.TakeLock()
+	return err
+}
+
+func (l *Landscape) clearStale(context.Context) error {
+	cleared, err := l.dir.Clear()
+	if cleared && err == nil {
+		l.tell(Progress{Subject: "run directory", What: "cleared what an earlier landscape left in " + l.dir.Path})
+	}
+	return err
+}
+
+func (l *Landscape) checkSpace(context.Context) error { return l.dir.CheckSpace() }
+
+func (l *Landscape) takeSlot(context.Context) (err error) {
+	if l.options.Slot != nil {
+		l.claim, err = address.TakeSlot(*l.options.Slot)
+		return err
+	}
+	l.claim, err = address.Take()
+	return err
+}
+
+func (l *Landscape) planClusters(context.Context) error {
+	for n, name := range append([]string{GardenName}, l.options.Seeds...) {
+		plan, err := l.claim.Slot.Cluster(n)
+		if err != nil {
+			return err
+		}
+		role := clusters.Seed
+		if n == 0 {
+			role = clusters.Garden
+		}
+		l.clusters = append(l.clusters, newCluster(l, name, role, plan))
+	}
+	return nil
+}
+
+func (l *Landscape) checkPorts(ctx context.Context) error {
+	slot := l.claim.Slot
+	endpoints := []address.Endpoint{
+		{Network: "tcp", AddrPort: slot.Cloud(), Purpose: "the cloud's API"},
+		{Network: "tcp", AddrPort: slot.DNS(), Purpose: "the cloud's DNS"},
+		{Network: "udp", AddrPort: slot.DNS(), Purpose: "the cloud's DNS"},
+	}
+	for _, c := range l.clusters {
+		endpoints = append(endpoints, c.endpoints()...)
+	}
+	return address.CheckFree(ctx, endpoints)
+}
+
+func (l *Landscape) ensureBinary(ctx context.Context) (err error) {
+	if l.binary = l.options.Binary; l.binary != "" {
+		return nil
+	}
+	l.binary, err = binary.Ensure(ctx, func(done, total int, what string) {
+		l.tell(Progress{Subject: "control-plane binary", What: what, Done: done, Total: total})
+	})
+	return err
+}
+
+func (l *Landscape) writeFiles(context.Context) (err error) {
+	if err := l.dir.Make(); err != nil {
+		return err
+	}
+	if l.keys, err = newKeys(l.dir); err != nil {
+		return err
+	}
+	for _, c := range l.clusters {
+		c.files.Binary = l.binary
+		if err := c.files.Write(); err != nil {
+			return err
+		}
+	}
+	if l.options.WithoutNodes {
+		return nil
+	}
+	l.images, err = writeImages(l.dir, l.options.Executable, l.binary)
+	return err
+}
+
+// run starts the processes.
+func (l *Landscape) run(ctx context.Context) error {
+	l.runner = process.NewRunner()
+	group, groupCtx := errgroup.WithContext(ctx)
+	for _, c := range l.clusters {
+		group.Go(func() error { return c.startPrograms(groupCtx) })
+	}
+	group.Go(func() error { return l.startExtras(groupCtx) })
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if l.options.AfterClusters != nil {
+		if err := l.options.AfterClusters(ctx, l); err != nil {
+			return err
+		}
+	}
+	l.mutex.Lock()
+	l.ready = time.Now()
+	l.mutex.Unlock()
+	return l.WriteState()
+}
+
+// Stop ends everything that belongs to the landscape, what depends on others first, and gives its addresses back. The
+// run directory stays, until Remove. Only the first call does something.
+func (l *Landscape) Stop(ctx context.Context) error {
+	l.stopOnce.Do(func() {
+		ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+		defer cancel()
+		l.stopErr = errors.Join(l.stopProcesses(ctx), l.links.close(), l.release())
+	})
+	return l.stopErr
+}
+
+// graces are what the programs get between SIGTERM and SIGKILL. etcd and the API servers are worth waiting for.
+const (
+	shortGrace = 3 * time.Second
+	longGrace  = 8 * time.Second
+)
+
+func (l *Landscape) stopProcesses(ctx context.Context) error {
+	if l.runner == nil {
+		return nil
+	}
+	var errs []error
+	for _, phase := range []struct {
+		grace time.Duration
+		picks []*process.Process
+	}{
+		{shortGrace, append(l.extraProcesses(), l.processes(nodeProgram, schedulerProgram, controllerManagerProgram)...)},
+		{longGrace, l.processes(apiServerProgram)},
+		{longGrace, l.processes(etcdProgram)},
+	} {
+		var group errgroup.Group
+		for _, p := range phase.picks {
+			group.Go(func() error { return p.Stop(ctx, phase.grace) })
+		}
+		errs = append(errs, group.Wait())
+	}
+	return errors.Join(append(errs, l.runner.Close())...)
+}
+
+// release gives back the slot and the run directory.
+func (l *Landscape) release() error {
+	var errs []error
+	if l.claim != nil {
+		errs = append(errs, l.claim.Release())
+	}
+	if l.lock != nil {
+		errs = append(errs, l.lock.Unlock())
+	}
+	return errors.Join(errs...)
+}
+
+// Name is the name of the landscape.
+func (l *Landscape) Name() string { return l.options.Name }
+
+// Dir is the run directory.
+func (l *Landscape) Dir() rundir.Dir { return l.dir }
+
+// Slot is the address plan.
+func (l *Landscape) Slot() address.Slot { return l.claim.Slot }
+
+// Cloud and DNS are where the simulated cloud is expected to listen.
+func (l *Landscape) Cloud() netip.AddrPort { return l.claim.Slot.Cloud() }
+
+// DNS is where the simulated cloud answers DNS.
+func (l *Landscape) DNS() netip.AddrPort { return l.claim.Slot.DNS() }
+
+// Clusters lists the garden first, then the seeds in order.
+func (l *Landscape) Clusters() []clusters.Cluster {
+	all := make([]clusters.Cluster, 0, len(l.clusters))
+	for _, c := range l.clusters {
+		all = append(all, c)
+	}
+	return all
+}
+
+// Cluster finds a cluster by name.
+func (l *Landscape) Cluster(name string) (clusters.Cluster, error) { return l.embedded(name) }
+
+func (l *Landscape) embedded(name string) (*Cluster, error) {
+	for _, c := range l.clusters {
+		if c.name == name {
+			return c, nil
+		}
+	}
+	return nil, fmt.Errorf("find the cluster %q: the landscape has the garden and seeds %v", name, l.options.Seeds)
+}
+
+// Took is the time from the call of Start until the landscape was ready.
+func (l *Landscape) Took() time.Duration { return l.ready.Sub(l.began) }
+
+func (l *Landscape) tell(p Progress) {
+	l.news.Lock()
+	defer l.news.Unlock()
+	l.options.Progress(p)
+}

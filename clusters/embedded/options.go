@@ -1,0 +1,93 @@
+package embedded
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/transplant-sim/transplant/clusters/embedded/address"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+)
+
+// GardenName is the name of the garden cluster.
+const GardenName = "garden"
+
+// Options of a landscape. The zero value is a garden with seeds a and b in the user's default place.
+type Options struct {
+	Name  string   // of the landscape; empty for "default"
+	Dir   string   // the run directory; empty for $TRANSPLANT_HOME/<name>
+	Seeds []string // in order; nil for a and b
+
+	Slot         *address.Slot // the address slot; nil for the first free one
+	Binary       string        // the control-plane binary; empty for binary.Ensure
+	Executable   string        // transplant, which process nodes and extras run; empty for os.Executable
+	WithoutNodes bool          // leave the process nodes out: no pod will run
+
+	// Extras names processes of no cluster, started side by side with the clusters.
+	Extras func(*Landscape) ([]Extra, error)
+	// AfterClusters runs once all clusters and extras are ready, before the landscape is.
+	AfterClusters func(context.Context, *Landscape) error
+
+	// Resolve finds the address of a shoot's API server for the forward proxies, and how long it may be kept.
+	Resolve func(ctx context.Context, host string) (address string, ttl time.Duration, err error)
+	// ShootRoots are the authorities trusted for a host behind a forward proxy.
+	ShootRoots func(host string) *x509.CertPool
+
+	Progress func(Progress) // told what happens, one call at a time; may be nil
+	Log      logr.Logger
+}
+
+// Progress is one line of news about a start.
+type Progress struct {
+	Subject     string `json:"subject"` // "garden", "control-plane binary", …
+	What        string `json:"what"`
+	Done, Total int    `json:",omitempty"` // of long work; Total 0 for none
+}
+
+func (o *Options) complete() error {
+	if o.Name == "" {
+		o.Name = rundir.DefaultName
+	}
+	if o.Seeds == nil {
+		o.Seeds = []string{"a", "b"}
+	}
+	if len(o.Seeds) >= address.MaxClusters {
+		return fmt.Errorf("plan the landscape: %d seeds, at most %d fit", len(o.Seeds), address.MaxClusters-1)
+	}
+	for i, seed := range o.Seeds {
+		if problems := validation.IsDNS1123Label(seed); len(problems) > 0 {
+			return fmt.Errorf("name the seed %q: %s", seed, problems[0])
+		}
+		if seed == GardenName || slices.Contains(o.Seeds[:i], seed) {
+			return fmt.Errorf("name the seed %q: the name is used twice", seed)
+		}
+	}
+	if o.Executable == "" {
+		executable, err := os.Executable()
+		if err != nil {
+			return fmt.Errorf("find the transplant executable: %w", err)
+		}
+		o.Executable = executable
+	}
+	if o.Progress == nil {
+		o.Progress = func(Progress) {}
+	}
+	return nil
+}
+
+func (o *Options) dir() (rundir.Dir, error) {
+	if o.Dir != "" {
+		return rundir.At(o.Name, o.Dir), nil
+	}
+	home, err := rundir.Home()
+	if err != nil {
+		return rundir.Dir{}, err
+	}
+	return rundir.Of(home, o.Name)
+}

@@ -1,0 +1,260 @@
+package process
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestMain lets the test binary play the parent whose death is tested: it starts two children and prints their pids.
+func TestMain(m *testing.M) {
+	if os.Getenv("PROCESS_TEST_PARENT") == "" {
+		os.Exit(m.Run())
+	}
+	runner := NewRunner()
+	for range 2 {
+		p, err := runner.Start(Spec{Name: "sleeper", Path: "/bin/sleep", Args: []string{"600"}})
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Println(p.ID().PID, p.ID().Birth)
+	}
+	select {}
+}
+
+const bound = 10 * time.Second
+
+func start(t *testing.T, script string) *Process {
+	t.Helper()
+	runner := NewRunner()
+	t.Cleanup(func() {
+		if err := runner.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	p, err := runner.Start(Spec{
+		Name: "script", Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"GREETING=hello"},
+		Log: filepath.Join(t.TempDir(), "logs", "script.log"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func awaitLog(t *testing.T, p *Process, want string) {
+	t.Helper()
+	deadline := time.Now().Add(bound)
+	for {
+		content, _ := os.ReadFile(p.Spec().Log)
+		if strings.Contains(string(content), want) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the log of %q has no %q: %q", p.Name(), want, content)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func awaitEnd(t *testing.T, p *Process) {
+	t.Helper()
+	select {
+	case <-p.Done():
+	case <-time.After(bound):
+		t.Fatalf("process %q still runs", p.Name())
+	}
+}
+
+func TestProcessRunsAndTellsHowItEnded(t *testing.T) {
+	t.Parallel()
+	p := start(t, `echo "$GREETING out"; echo err >&2; exit 3`)
+	awaitEnd(t, p)
+	var exit *exec.ExitError
+	if !errors.As(p.Err(), &exit) || exit.ExitCode() != 3 {
+		t.Errorf("got error %v, want exit code 3", p.Err())
+	}
+	if p.Asked() || p.Running() || p.ID().Alive() {
+		t.Errorf("asked %v, running %v, alive %v; want none", p.Asked(), p.Running(), p.ID().Alive())
+	}
+	awaitLog(t, p, "hello out")
+	awaitLog(t, p, "err")
+}
+
+func TestStop(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		script string
+		freeze bool
+		grace  time.Duration
+		want   syscall.Signal // that ended it; 0 for an exit of its own
+	}{
+		"willing":  {script: `trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done`, grace: bound},
+		"default":  {script: `echo ready; exec sleep 600`, grace: bound, want: syscall.SIGTERM},
+		"stubborn": {script: `trap '' TERM; echo ready; while :; do sleep 0.01; done`, grace: 50 * time.Millisecond, want: syscall.SIGKILL},
+		"frozen":   {script: `echo ready; exec sleep 600`, freeze: true, grace: bound, want: syscall.SIGTERM},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := start(t, test.script)
+			awaitLog(t, p, "ready")
+			if test.freeze {
+				if _, err := p.Freeze(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := p.Stop(t.Context(), test.grace); err != nil {
+				t.Fatal(err)
+			}
+			awaitEnd(t, p)
+			if !p.Asked() {
+				t.Error("the process was stopped but says nobody asked")
+			}
+			got := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+			if test.want == 0 && got.ExitStatus() != 0 {
+				t.Errorf("ended with %v, want exit code 0", p.Err())
+			}
+			if test.want != 0 && got.Signal() != test.want {
+				t.Errorf("ended by %v, want %v", got.Signal(), test.want)
+			}
+		})
+	}
+}
+
+func TestFreezeHoldsTheWholeTree(t *testing.T) {
+	t.Parallel()
+	p := start(t, `sh -c 'echo grandchild; while :; do sleep 0.01; done' & echo child; wait`)
+	awaitLog(t, p, "grandchild")
+	held, err := p.Freeze()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(held) == 0 {
+		t.Fatal("nobody below the process was held")
+	}
+	for _, id := range append(held, p.ID()) {
+		if got := state(t, id.PID); got != "T" {
+			t.Errorf("process %d is in state %q after Freeze, want T", id.PID, got)
+		}
+	}
+	if err := p.Thaw(held); err != nil {
+		t.Fatal(err)
+	}
+	if got := state(t, p.PID()); got == "T" {
+		t.Error("the process is still held after Thaw")
+	}
+	if err := p.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range held { // not children of ours: the shell's, which have no reason to go by themselves
+		if err := id.Kill(bound); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func state(t *testing.T, pid int) string {
+	t.Helper()
+	fields, err := stat(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(fields[0])
+}
+
+func TestIDKillsOnlyTheSameProcess(t *testing.T) {
+	t.Parallel()
+	p := start(t, `echo ready; exec sleep 600`)
+	awaitLog(t, p, "ready")
+	later := ID{PID: p.PID(), Birth: p.ID().Birth + 1} // the same pid, reused
+	if later.Alive() {
+		t.Error("a process of another birth counts as alive")
+	}
+	if err := later.Kill(bound); err != nil {
+		t.Error(err)
+	}
+	if !p.Running() {
+		t.Fatal("a process that only shares the pid was killed")
+	}
+	if err := p.ID().Kill(bound); err != nil {
+		t.Error(err)
+	}
+	awaitEnd(t, p)
+}
+
+func TestClosedRunnerStartsNothing(t *testing.T) {
+	t.Parallel()
+	runner := NewRunner()
+	if err := runner.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runner.Start(Spec{Name: "late", Path: "/bin/true"}); !errors.Is(err, ErrClosed) {
+		t.Errorf("got %v, want ErrClosed", err)
+	}
+	if err := runner.Close(); err != nil {
+		t.Errorf("close again: %v", err)
+	}
+}
+
+func TestMissingExecutable(t *testing.T) {
+	t.Parallel()
+	runner := NewRunner()
+	defer runner.Close()
+	_, err := runner.Start(Spec{Name: "ghost", Path: "/nowhere/ghost"})
+	if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), `"ghost"`) {
+		t.Errorf("got %v, want one that names the process and wraps ErrNotExist", err)
+	}
+}
+
+// However the parent ends, its children do not outlive it.
+func TestChildrenDieWithTheirParent(t *testing.T) {
+	t.Parallel()
+	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT} {
+		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
+			parent := exec.Command(os.Args[0])
+			parent.Env = append(os.Environ(), "PROCESS_TEST_PARENT=1")
+			output, err := parent.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := parent.Start(); err != nil {
+				t.Fatal(err)
+			}
+			var children []ID
+			for lines := bufio.NewScanner(output); len(children) < 2 && lines.Scan(); {
+				pid, birth, _ := strings.Cut(lines.Text(), " ")
+				number, err := strconv.Atoi(pid)
+				if err != nil {
+					t.Fatal(lines.Text())
+				}
+				ticks, _ := strconv.ParseUint(birth, 10, 64)
+				children = append(children, ID{PID: number, Birth: ticks})
+			}
+			if len(children) != 2 || !children[0].Alive() || !children[1].Alive() {
+				t.Fatalf("the children %v do not live", children)
+			}
+			if err := parent.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			_ = parent.Wait() // ended by the signal
+			for _, id := range children {
+				for deadline := time.Now().Add(bound); id.Alive(); time.Sleep(time.Millisecond) {
+					if time.Now().After(deadline) {
+						t.Fatalf("child %d outlives its parent", id.PID)
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,95 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"syscall"
+)
+
+// Descendants lists the living children of a process, their children, and so on, parents before children.
+func Descendants(pid int) ([]ID, error) {
+	children, err := childrenByParent()
+	if err != nil {
+		return nil, err
+	}
+	var found []ID
+	for queue := []int{pid}; len(queue) > 0; queue = queue[1:] {
+		for _, child := range children[queue[0]] {
+			found = append(found, child)
+			queue = append(queue, child.PID)
+		}
+	}
+	return found, nil
+}
+
+func childrenByParent() (map[int][]ID, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, fmt.Errorf("list the processes: %w", err)
+	}
+	children := map[int][]ID{}
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		fields, err := stat(pid)
+		if err != nil || string(fields[0]) == "Z" {
+			continue // gone, or going
+		}
+		parent, _ := strconv.Atoi(string(fields[1]))
+		born, _ := strconv.ParseUint(string(fields[19]), 10, 64)
+		children[parent] = append(children[parent], ID{PID: pid, Birth: born})
+	}
+	return children, nil
+}
+
+// freezeRounds bounds how often Freeze looks for children that were born while it worked.
+const freezeRounds = 10
+
+// Freeze holds a process and everything below it. Parents are held before their children, and it looks again until
+// no child is new, so that nobody is missed. It returns whom it has held, for Thaw.
+func (p *Process) Freeze() ([]ID, error) {
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		return nil, err
+	}
+	var held []ID
+	for range freezeRounds {
+		below, err := Descendants(p.PID())
+		if err != nil {
+			return held, err
+		}
+		fresh := slices.DeleteFunc(below, func(id ID) bool { return slices.Contains(held, id) })
+		if len(fresh) == 0 {
+			return held, nil
+		}
+		for _, id := range fresh {
+			if err := id.signal(syscall.SIGSTOP); err != nil {
+				return held, err
+			}
+		}
+		held = append(held, fresh...)
+	}
+	return held, fmt.Errorf("freeze process %q: it kept getting children", p.Name())
+}
+
+// Thaw lets go a process and whom Freeze has held below it, children first.
+func (p *Process) Thaw(held []ID) error {
+	var errs []error
+	for _, id := range slices.Backward(held) {
+		if id.Alive() {
+			errs = append(errs, id.signal(syscall.SIGCONT))
+		}
+	}
+	return errors.Join(append(errs, p.Signal(syscall.SIGCONT))...)
+}
+
+func (id ID) signal(signal syscall.Signal) error {
+	if err := syscall.Kill(id.PID, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("send %v to process %d: %w", signal, id.PID, err)
+	}
+	return nil
+}

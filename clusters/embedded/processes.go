@@ -1,0 +1,85 @@
+package embedded
+
+import (
+	"errors"
+	"path/filepath"
+
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
+	"github.com/transplant-sim/transplant/clusters/embedded/program"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+)
+
+// DirVariable in the environment of every process of a landscape names its run directory.
+const DirVariable = "TRANSPLANT_LANDSCAPE"
+
+// startProcess starts a child, writes it down, and logs when it ends although nobody asked.
+func (l *Landscape) startProcess(spec process.Spec) (*process.Process, error) {
+	spec.Env = append(spec.Env, DirVariable+"="+l.dir.Path)
+	p, err := l.runner.Start(spec)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.dir.Remember(p.Name(), p.ID()); err != nil {
+		return nil, errors.Join(err, p.Kill())
+	}
+	go func() {
+		<-p.Done()
+		if !p.Asked() {
+			l.options.Log.Info("Process ended, nobody asked it to", "process", p.Name(), "pid", p.PID(), "result", p.Err(), "log", p.Spec().Log)
+		}
+	}()
+	return p, nil
+}
+
+// nodeSpec is the command line of the process node.
+func (c *Cluster) nodeSpec() process.Spec {
+	keys := c.files.PKI()
+	args := []string{
+		"processnode",
+		"--kubeconfig=" + c.files.Kubeconfig(program.Node),
+		"--node-name=" + c.name,
+		"--address=" + c.plan.Node.String(),
+		"--port=10250",
+		"--pod-cidr=" + c.plan.Pods.String(),
+		"--service-cidr=" + c.plan.Services.String(),
+		"--load-balancer-cidr=" + c.plan.LoadBalancers.String(),
+		"--root-dir=" + c.files.Dir,
+		"--serving-cert=" + keys.Certificate(program.NodeServing),
+		"--serving-key=" + keys.Key(program.NodeServing),
+		"--client-ca=" + keys.Certificate(program.ClusterCA),
+	}
+	for _, i := range c.landscape.images {
+		args = append(args, "--image="+i.name+"="+i.folder)
+	}
+	return process.Spec{
+		Name: c.name + "/" + nodeProgram, Path: c.landscape.options.Executable,
+		Args: args, Env: program.Env(), Dir: c.files.Dir, Log: c.files.Log(nodeProgram),
+	}
+}
+
+// WriteState writes landscape.json, once the landscape is ready. Whoever restarts processes through this package need
+// not call it.
+func (l *Landscape) WriteState() error {
+	l.mutex.Lock()
+	defer l.mutex.Unlock() // writers take turns, so that the last one has seen everything
+	if l.ready.IsZero() {
+		return nil
+	}
+	return l.dir.WriteState(l.state())
+}
+
+func (l *Landscape) state() rundir.State {
+	state := rundir.State{
+		Name: l.options.Name, Slot: int(l.claim.Slot), Supervisor: process.Self(),
+		Ready: l.ready, Took: l.ready.Sub(l.began).Round(tick).String(), Links: l.links.state(),
+	}
+	for _, c := range l.clusters {
+		state.Clusters = append(state.Clusters, c.state())
+	}
+	for _, p := range l.extras {
+		state.Processes = append(state.Processes, rundir.ProcessState{Name: p.Name(), ID: p.ID(), Log: p.Spec().Log})
+	}
+	return state
+}
+
+func (l *Landscape) log(name string) string { return filepath.Join(l.dir.Path, "logs", name+".log") }

@@ -1,0 +1,83 @@
+package podvolume
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// claim finds the folder behind a claim. A claim that is not bound yet is an error, and worth another look.
+func (s *Set) claim(ctx context.Context, pod *corev1.Pod, name string, group *int64) (string, error) {
+	claim, err := s.api.Claim(ctx, pod.Namespace, name)
+	if err != nil {
+		return "", missing(err, "persistentvolumeclaim", name, nil)
+	}
+	if claim.Spec.VolumeName == "" || claim.Status.Phase != corev1.ClaimBound {
+		return "", fmt.Errorf("persistentvolumeclaim %q is not bound", name)
+	}
+	volume, err := s.api.Volume(ctx, claim.Spec.VolumeName)
+	if err != nil {
+		return "", missing(err, "persistentvolume", claim.Spec.VolumeName, nil)
+	}
+	var path string
+	switch {
+	case volume.Spec.HostPath != nil:
+		path = volume.Spec.HostPath.Path
+		err = checkHostPath(volume.Spec.HostPath)
+	case volume.Spec.Local != nil:
+		path = volume.Spec.Local.Path
+		_, err = os.Stat(path)
+	default:
+		err = fmt.Errorf("persistentvolume %q is of a kind that this node does not have", volume.Name)
+	}
+	if err != nil {
+		return "", err
+	}
+	return path, giveToGroup(path, group)
+}
+
+// checkHostPath sees to it that a path of the host is what its type says.
+func checkHostPath(source *corev1.HostPathVolumeSource) error {
+	kind := corev1.HostPathUnset
+	if source.Type != nil {
+		kind = *source.Type
+	}
+	switch kind {
+	case corev1.HostPathDirectoryOrCreate:
+		if err := os.MkdirAll(source.Path, 0o755); err != nil {
+			return fmt.Errorf("make the host path: %w", err)
+		}
+	case corev1.HostPathFileOrCreate:
+		file, err := os.OpenFile(source.Path, os.O_CREATE|os.O_RDONLY, 0o644)
+		if err != nil {
+			return fmt.Errorf("make the file at the host path: %w", err)
+		}
+		if err := file.Close(); err != nil {
+			return err
+		}
+	}
+	info, err := os.Stat(source.Path)
+	if err != nil {
+		return fmt.Errorf("hostPath type check failed: %w", err)
+	}
+	if !hostPathTypes[kind](info) {
+		return fmt.Errorf("hostPath type check failed: %s is not a %s", filepath.Clean(source.Path), kind)
+	}
+	return nil
+}
+
+var hostPathTypes = map[corev1.HostPathType]func(os.FileInfo) bool{
+	corev1.HostPathUnset:             func(os.FileInfo) bool { return true },
+	corev1.HostPathDirectory:         os.FileInfo.IsDir,
+	corev1.HostPathDirectoryOrCreate: os.FileInfo.IsDir,
+	corev1.HostPathFile:              func(i os.FileInfo) bool { return i.Mode().IsRegular() },
+	corev1.HostPathFileOrCreate:      func(i os.FileInfo) bool { return i.Mode().IsRegular() },
+	corev1.HostPathSocket:            func(i os.FileInfo) bool { return i.Mode()&os.ModeSocket != 0 },
+	corev1.HostPathCharDev:           func(i os.FileInfo) bool { return i.Mode()&os.ModeCharDevice != 0 },
+	corev1.HostPathBlockDev: func(i os.FileInfo) bool {
+		return i.Mode()&os.ModeDevice != 0 && i.Mode()&os.ModeCharDevice == 0
+	},
+}

@@ -1,0 +1,159 @@
+// Package rundir is the folder of one landscape: where it is, who owns it, what was written into it, and how what a
+// dead landscape left behind is cleared away.
+//
+// It starts no processes and knows no clusters.
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// HomeVariable names the environment variable that says where the folders of landscapes are.
+const HomeVariable = "TRANSPLANT_HOME"
+
+// DefaultName is the landscape meant when none is named.
+const DefaultName = "default"
+
+// Errors that callers tell apart.
+var (
+	ErrInUse    = errors.New("the landscape is up already")
+	ErrForeign  = errors.New("the folder is not empty and was not made by transplant")
+	ErrDiskFull = errors.New("too little space on the disk")
+	ErrNotUp    = errors.New("the landscape is not up")
+)
+
+// marker is the file by which a folder of ours is told from any other, before something is deleted.
+const marker = ".transplant-landscape"
+
+// Dir is the folder of one landscape. The zero value is not usable.
+type Dir struct {
+	Name string
+	Path string
+}
+
+// Home is $TRANSPLANT_HOME, or transplant below $XDG_STATE_HOME, or ~/.local/state/transplant.
+func Home() (string, error) {
+	if home := os.Getenv(HomeVariable); home != "" {
+		return filepath.Abs(home)
+	}
+	if state := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(state) {
+		return filepath.Join(state, "transplant"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("find the folder of landscapes: %w: set %s", err, HomeVariable)
+	}
+	return filepath.Join(home, ".local", "state", "transplant"), nil
+}
+
+// Of is the folder of a landscape below the home folder. Names are DNS labels.
+func Of(home, name string) (Dir, error) {
+	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+		return Dir{}, fmt.Errorf("name the landscape %q: %s", name, problems[0])
+	}
+	return Dir{Name: name, Path: filepath.Join(home, name)}, nil
+}
+
+// At is the folder of a landscape at a place of its own.
+func At(name, path string) Dir { return Dir{Name: name, Path: path} }
+
+// Join is a path inside.
+func (d Dir) Join(parts ...string) string {
+	return filepath.Join(append([]string{d.Path}, parts...)...)
+}
+
+// Socket is the supervisor's unix socket.
+func (d Dir) Socket() string { return d.Join("supervisor.sock") }
+
+// Log is the supervisor's log.
+func (d Dir) Log() string { return d.Join("supervisor.log") }
+
+// lockPath lies beside the folder, so that the lock outlives the folder's removal.
+func (d Dir) lockPath() string { return d.Path + ".lock" }
+
+// Lock is the ownership of a run directory, kept until the process ends or calls Unlock.
+type Lock struct{ file *os.File }
+
+// TakeLock makes the caller the owner of the folder, or returns ErrInUse. The kernel takes the lock back when the owner
+// dies, however it dies; children do not inherit it.
+func (d Dir) TakeLock() (*Lock, error) {
+	if err := os.MkdirAll(filepath.Dir(d.Path), 0o755); err != nil {
+		return nil, fmt.Errorf("make the folder of landscapes: %w", err)
+	}
+	file, err := os.OpenFile(d.lockPath(), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the lock of landscape %q: %w", d.Name, err)
+	}
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = fmt.Errorf("%w: end it with \"transplant down --landscape %s\", or choose another name", ErrInUse, d.Name)
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, fmt.Errorf("lock the landscape %q: %w", d.Name, err)
+	}
+	return &Lock{file: file}, nil
+}
+
+// Unlock gives the folder up.
+func (l *Lock) Unlock() error { return l.file.Close() }
+
+// Owned says whether some living process owns the folder.
+func (d Dir) Owned() (bool, error) {
+	file, err := os.OpenFile(d.lockPath(), os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("open the lock of landscape %q: %w", d.Name, err)
+	}
+	defer file.Close()
+	// A shared lock: two who ask at the same time do not take each other for the owner.
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("ask for the lock of landscape %q: %w", d.Name, err)
+	}
+	return false, nil
+}
+
+// needBytes is the least that a landscape is started with: three idle clusters take a tenth of it.
+const needBytes = 500 << 20
+
+// CheckSpace returns ErrDiskFull when a landscape would not fit.
+func (d Dir) CheckSpace() error {
+	var disk syscall.Statfs_t
+	parent := filepath.Dir(d.Path)
+	if err := syscall.Statfs(parent, &disk); err != nil {
+		return fmt.Errorf("look at the disk of %q: %w", parent, err)
+	}
+	if free := disk.Bavail * uint64(disk.Bsize); free < needBytes {
+		return fmt.Errorf("start a landscape in %q: %w: %d MiB are free, %d MiB are needed: clear some, or let %s name another folder",
+			d.Path, ErrDiskFull, free>>20, uint64(needBytes)>>20, HomeVariable)
+	}
+	return nil
+}
+
+// Make makes the folder, which must not hold anything.
+func (d Dir) Make() error {
+	if err := os.MkdirAll(d.Path, 0o700); err != nil {
+		return fmt.Errorf("make the run directory: %w", err)
+	}
+	if err := os.WriteFile(d.Join(marker), nil, 0o644); err != nil {
+		return fmt.Errorf("mark the run directory: %w", err)
+	}
+	return nil
+}
+
+// Kubeconfig is the path of the kubeconfig of an actor for a target, a cluster or the cloud.
+func (d Dir) Kubeconfig(actor, target string) string {
+	return d.Join("kubeconfigs", actor+"."+target+".kubeconfig")
+}

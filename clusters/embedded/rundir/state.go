@@ -1,0 +1,93 @@
+package rundir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
+)
+
+// State is landscape.json: what runs, for people and other programs. It exists from the moment the landscape is ready.
+type State struct {
+	Name       string         `json:"name"`
+	Slot       int            `json:"slot"`
+	Supervisor process.ID     `json:"supervisor"`
+	Kubernetes string         `json:"kubernetes,omitempty"` // the version that the garden tells
+	Ready      time.Time      `json:"ready"`
+	Took       string         `json:"took"` // from start to ready, a duration such as "8.2s"
+	Clusters   []ClusterState `json:"clusters"`
+	Processes  []ProcessState `json:"processes,omitempty"` // of no cluster
+	Links      []LinkState    `json:"links,omitempty"`
+}
+
+// ClusterState is one cluster in landscape.json.
+type ClusterState struct {
+	Name          string         `json:"name"`
+	Role          string         `json:"role"`
+	URL           string         `json:"url"`
+	Pods          string         `json:"pods"`
+	Services      string         `json:"services"`
+	LoadBalancers string         `json:"loadBalancers"`
+	Kubeconfig    string         `json:"kubeconfig"` // the observer's
+	Processes     []ProcessState `json:"processes"`
+}
+
+// ProcessState is one process in landscape.json.
+type ProcessState struct {
+	Name string `json:"name"`
+	process.ID
+	Log string `json:"log,omitempty"`
+}
+
+// LinkState is one link in landscape.json.
+type LinkState struct {
+	Actor  string `json:"actor"`
+	Target string `json:"target"`
+	URL    string `json:"url"`
+}
+
+// All lists the processes of the landscape and of its clusters.
+func (s State) All() []ProcessState {
+	var all []ProcessState
+	for _, c := range s.Clusters {
+		all = append(all, c.Processes...)
+	}
+	return append(all, s.Processes...)
+}
+
+func (d Dir) statePath() string { return d.Join("landscape.json") }
+
+// WriteState replaces landscape.json in one step.
+func (d Dir) WriteState(state State) error {
+	content, err := json.MarshalIndent(state, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the state of landscape %q: %w", d.Name, err)
+	}
+	temporary := d.statePath() + ".new"
+	if err := os.WriteFile(temporary, append(content, '\n'), 0o600); err != nil {
+		return fmt.Errorf("write the state of landscape %q: %w", d.Name, err)
+	}
+	if err := os.Rename(temporary, d.statePath()); err != nil {
+		return fmt.Errorf("replace the state of landscape %q: %w", d.Name, err)
+	}
+	return nil
+}
+
+// ReadState reads landscape.json. It is ErrNotUp when there is none.
+func (d Dir) ReadState() (State, error) {
+	content, err := os.ReadFile(d.statePath())
+	if errors.Is(err, os.ErrNotExist) {
+		return State{}, fmt.Errorf("read the state of landscape %q: %w", d.Name, ErrNotUp)
+	}
+	if err != nil {
+		return State{}, fmt.Errorf("read the state of landscape %q: %w", d.Name, err)
+	}
+	var state State
+	if err := json.Unmarshal(content, &state); err != nil {
+		return State{}, fmt.Errorf("parse the state of landscape %q: %w", d.Name, err)
+	}
+	return state, nil
+}

@@ -1,0 +1,75 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// settledPoll is short: every start of a landscape waits for it.
+const settledPoll = 50 * time.Millisecond
+
+// awaitSettled waits until pods can be created and, with a node, run: the controllers have made the first
+// ServiceAccount, and the node is ready.
+func (c *Cluster) awaitSettled(ctx context.Context, config *rest.Config) error {
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("make the client for cluster %q: %w", c.name, err)
+	}
+	checks := []func(context.Context, kubernetes.Interface) error{c.controllersWork}
+	if !c.landscape.options.WithoutNodes {
+		checks = append(checks, c.nodeReady)
+	}
+	var last error
+	err = wait.PollUntilContextCancel(ctx, settledPoll, true, func(ctx context.Context) (bool, error) {
+		for _, p := range c.all() {
+			if !p.Running() {
+				return false, fmt.Errorf("process %q ended (%v)", p.Name(), p.Err())
+			}
+		}
+		for len(checks) > 0 {
+			if last = checks[0](ctx, clients); last != nil {
+				return false, nil
+			}
+			checks = checks[1:]
+		}
+		return true, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for cluster %q: %w", c.name, errors.Join(err, last))
+	}
+	return nil
+}
+
+func (c *Cluster) controllersWork(ctx context.Context, clients kubernetes.Interface) error {
+	if _, err := clients.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{}); err != nil {
+		return fmt.Errorf("get the default ServiceAccount: %w", err)
+	}
+	return nil
+}
+
+func (c *Cluster) nodeReady(ctx context.Context, clients kubernetes.Interface) error {
+	node, err := clients.CoreV1().Nodes().Get(ctx, c.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("node %q has not registered", c.name)
+	}
+	if err != nil {
+		return fmt.Errorf("get the node %q: %w", c.name, err)
+	}
+	ready := func(condition corev1.NodeCondition) bool {
+		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
+	}
+	if !slices.ContainsFunc(node.Status.Conditions, ready) {
+		return fmt.Errorf("node %q is not ready", c.name)
+	}
+	return nil
+}
