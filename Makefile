@@ -1,0 +1,57 @@
+# transplant: see README.md. Every target is explained by "make help".
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+SCENARIO ?= scenarios/planned-migration.yaml
+BACKEND  ?= embedded
+OUT      ?= out/$(basename $(notdir $(SCENARIO)))
+
+.PHONY: help
+help: ## Explain the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+##@ The two commands of the README
+
+.PHONY: scenario
+scenario: build ## Run SCENARIO (default: a planned migration) on BACKEND and print the verdict
+	bin/transplant run $(SCENARIO) --backend $(BACKEND) --out $(OUT)
+
+.PHONY: test
+test: build controlplane ## Run all tests that need no Docker
+	go test -count=1 -shuffle=on -timeout 40m ./...
+
+##@ Building
+
+.PHONY: build
+build: ## Build bin/transplant
+	@mkdir -p bin
+	go build -trimpath -o bin/transplant ./cmd/transplant
+
+.PHONY: controlplane
+controlplane: build ## Build the Kubernetes programs into the cache (minutes, once)
+	bin/transplant build-controlplane
+
+.PHONY: generate
+generate: ## Generate deep copies, CRDs and schemas anew; leaves no diff
+	go generate ./...
+
+##@ Checking
+
+.PHONY: lint
+lint: ## Vet, formatting, linters
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
+	go vet ./...
+	cd clusters/controlplane && go vet .
+
+.PHONY: race
+race: build controlplane ## Run the tests with the race detector
+	go test -race -count=1 -shuffle=on -timeout 60m ./...
+
+.PHONY: bench
+bench: build controlplane ## Print the numbers that steer choices
+	go test -run '^$$' -bench . -benchtime 1x ./...
+
+.PHONY: clean
+clean: ## Remove what was built here; the cache stays
+	rm -rf bin out

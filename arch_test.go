@@ -1,0 +1,136 @@
+// Package transplant_test holds the source tree to the floor plan: who may import whom (see ARCHITECTURE.md).
+package transplant_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/transplant-sim/transplant/"
+
+// allowed lists, for each folder, the folders of ours it may import beside itself and what lies below it. The
+// longest matching folder decides.
+var allowed = map[string][]string{
+	"api":              {},
+	"controllers":      {"api", "controllers/flow", "controllers/controlplane", "controllers/ownership", "controllers/etcd"},
+	"controllers/flow": {},
+	"controllers/etcd": {"api", "controllers/ownership"},
+	// The shared ground lies below the duties, and may not look up to them.
+	"controllers/ownership":    {"api"},
+	"controllers/controlplane": {"api", "controllers/flow", "controllers/ownership", "controllers/etcd"},
+	"clusters":                 {},
+	"sim":                      {"clusters", "api"},
+	"sim/timeline":             {},
+	"cmd":                      {"api", "controllers", "clusters", "sim", "scenarios", "dashboards"},
+	"e2e":                      {"api", "controllers", "clusters", "sim", "scenarios", "dashboards", "cmd"},
+	"scenarios":                {},
+	"dashboards":               {},
+}
+
+// unit is the part of the tree that a folder belongs to: for a duty its own folder, else the top-level one.
+func unit(folder string) string {
+	parts := strings.Split(folder, "/")
+	if len(parts) > 1 && (parts[0] == "controllers" || folder == "sim/timeline" || strings.HasPrefix(folder, "sim/timeline/")) {
+		return parts[0] + "/" + parts[1]
+	}
+	return parts[0]
+}
+
+func rule(unit string) (folders []string, found bool) {
+	for candidate := unit; candidate != "."; candidate = filepath.Dir(candidate) {
+		if folders, found = allowed[candidate]; found {
+			return folders, true
+		}
+	}
+	return nil, false
+}
+
+// violation says why from may not import to, or returns "".
+func violation(from, to string) string {
+	self := unit(from)
+	if to == self || strings.HasPrefix(to, self+"/") {
+		return ""
+	}
+	folders, found := rule(self)
+	if !found {
+		return from + " is not on the floor plan"
+	}
+	if slices.ContainsFunc(folders, func(f string) bool { return to == f || strings.HasPrefix(to, f+"/") }) {
+		return ""
+	}
+	return from + " must not import " + to
+}
+
+func TestImportsFollowTheFloorPlan(t *testing.T) {
+	t.Parallel()
+	files := 0
+	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (strings.HasPrefix(entry.Name(), ".") && path != "." || path == "bin" || path == filepath.Join("clusters", "controlplane")):
+			return filepath.SkipDir
+		// Tests may start real API servers with clusters/apiservertest; they are not held to the plan.
+		case entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		files++
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range file.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			if to, ours := strings.CutPrefix(imported, module); ours {
+				if why := violation(filepath.ToSlash(filepath.Dir(path)), to); why != "" {
+					t.Errorf("%s: %s", path, why)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files == 0 {
+		t.Error("no file was looked at")
+	}
+}
+
+func TestViolation(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		from, to string
+		bad      bool
+	}{
+		{"controllers/shoot", "controllers/migration", true},
+		{"controllers/shoot", "controllers/controlplane", false},
+		{"controllers/shoot", "controllers/controlplane/shootstate", false},
+		{"controllers/controlplane", "controllers/shoot", true},
+		{"controllers/controlplane/shootstate", "controllers/controlplane", false},
+		{"controllers/etcd", "controllers/controlplane", true},
+		{"controllers/care", "sim/cloud", true},
+		{"controllers/flow", "api/core/v1beta1", true},
+		{"api/cloud", "sim/cloud", true},
+		{"clusters/embedded", "sim/run", true},
+		{"clusters/embedded", "clusters/link", false},
+		{"sim/run", "clusters", false},
+		{"sim/run", "controllers/etcd", true},
+		{"sim/timeline", "api/core/v1beta1", true},
+		{"cmd/transplant", "sim/run", false},
+		{"nowhere", "api/cloud", true},
+	} {
+		if got := violation(c.from, c.to); (got != "") != c.bad {
+			t.Errorf("violation(%q, %q) = %q, want one: %t", c.from, c.to, got, c.bad)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+)
+
+// PublishAccess gives the shoot's users what they need to reach it, in its project: the CA as ConfigMap
+// <shoot>.ca-cluster and an administrator's kubeconfig as Secret <shoot>.kubeconfig. Neither changes when the shoot
+// moves.
+func (o *Operation) PublishAccess(ctx context.Context) error {
+	ca, err := o.SecretData(ctx, SecretCA)
+	if err != nil {
+		return err
+	}
+	tokens, err := o.SecretData(ctx, SecretStaticToken)
+	if err != nil {
+		return err
+	}
+	kubeconfig, err := clientKubeconfig(kubeconfigOptions{
+		server: o.APIServerURL(), ca: ca[keyCACert], token: string(tokens[keyClusterAdminToken]),
+	})
+	if err != nil {
+		return err
+	}
+	owner := metav1.OwnerReference{
+		APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: "Shoot", Name: o.Shoot.Name, UID: o.Shoot.UID,
+	}
+	for _, object := range []client.Object{
+		&corev1.ConfigMap{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+			ObjectMeta: metav1.ObjectMeta{
+				Name: o.Shoot.Name + ".ca-cluster", Namespace: o.Shoot.Namespace,
+				Labels:          map[string]string{"gardener.cloud/role": "ca-cluster", "shoot.gardener.cloud/name": o.Shoot.Name},
+				OwnerReferences: []metav1.OwnerReference{owner},
+			},
+			Data: map[string]string{keyCACert: string(ca[keyCACert]), "host": o.APIServerHost()},
+		},
+		&corev1.Secret{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+			ObjectMeta: metav1.ObjectMeta{
+				Name: o.Shoot.Name + ".kubeconfig", Namespace: o.Shoot.Namespace, OwnerReferences: []metav1.OwnerReference{owner},
+			},
+			Data: map[string][]byte{"kubeconfig": kubeconfig, "token": tokens[keyClusterAdminToken], keyCACert: ca[keyCACert]},
+		},
+	} {
+		if err := apply(ctx, o.Garden, object); err != nil {
+			return err
+		}
+	}
+	return o.PatchStatus(ctx, func(status *gardencorev1beta1.ShootStatus) {
+		status.AdvertisedAddresses = []gardencorev1beta1.ShootAdvertisedAddress{
+			{Name: "internal", URL: o.APIServerURL()},
+		}
+	})
+}
+
+// ShootClient returns a client for the shoot's API server, by its public name.
+func (o *Operation) ShootClient(ctx context.Context) (client.Client, error) {
+	ca, err := o.SecretData(ctx, SecretCA)
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := o.SecretData(ctx, SecretStaticToken)
+	if err != nil {
+		return nil, err
+	}
+	return o.Shoots.For(o.APIServerURL(), ca[keyCACert], string(tokens[keyClusterAdminToken]))
+}
+
+// WaitShootReachable waits until the shoot's API server answers by its public name: through DNS and the gateway.
+func (o *Operation) WaitShootReachable(ctx context.Context) error {
+	shoot, err := o.ShootClient(ctx)
+	if err != nil {
+		return err
+	}
+	return o.Until(ctx, 5*time.Minute, "the shoot's API server by its name", func(ctx context.Context) error {
+		// A look must not outlast the wait's own patience: a name that still leads elsewhere answers late or never.
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		if err := shoot.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &corev1.Namespace{}); err != nil {
+			return fmt.Errorf("read namespace %q of the shoot: %w", metav1.NamespaceSystem, err)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,205 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+)
+
+// Buckets gives access to backups while a control plane is being restored.
+type Buckets interface {
+	// Copy copies the backups below prefix from one bucket to another, except what is there already. It waits up to
+	// wait for the final snapshot of the epoch; when that does not come it copies what there is.
+	Copy(ctx context.Context, from, to, prefix string, finalOf int64, wait time.Duration) error
+	// HasFinalSnapshot tells whether the final snapshot of the epoch is below prefix.
+	HasFinalSnapshot(ctx context.Context, bucket, prefix string, epoch int64) (bool, error)
+}
+
+// finalSnapshotWait is how long a copy waits for the final snapshot (SPEC 2.7).
+const finalSnapshotWait = 5 * time.Minute
+
+// sourcePrefix marks the copy of a BackupEntry that gives access to the bucket the shoot comes from.
+const sourcePrefix = "source-"
+
+// BucketName is the name of this seed's BackupBucket: the UID of the Seed (SPEC 1.7).
+func (o *Operation) BucketName() string { return string(o.SeedObject.UID) }
+
+// BackupPrefix is where the backups of the shoot's etcd are, in every bucket.
+func (o *Operation) BackupPrefix() string { return o.BackupEntryName() + "/" + EtcdName }
+
+// BackupEntry reads the shoot's BackupEntry from the garden; nil if there is none.
+func (o *Operation) BackupEntry(ctx context.Context) (*gardencorev1beta1.BackupEntry, error) {
+	return o.backupEntry(ctx, o.BackupEntryName())
+}
+
+func (o *Operation) backupEntry(ctx context.Context, name string) (*gardencorev1beta1.BackupEntry, error) {
+	entry := &gardencorev1beta1.BackupEntry{}
+	err := o.Garden.Get(ctx, client.ObjectKey{Namespace: o.Shoot.Namespace, Name: name}, entry)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read backup entry %q: %w", name, err)
+	}
+	return entry, nil
+}
+
+// copyRequired tells whether the backups still have to be copied from another seed's bucket (SPEC 2.7).
+func (o *Operation) copyRequired(ctx context.Context) (bool, error) {
+	if !o.Restoring() {
+		return false, nil
+	}
+	exists, err := o.EtcdExists(ctx)
+	if err != nil || exists {
+		return false, err
+	}
+	entry, err := o.BackupEntry(ctx)
+	if err != nil {
+		return false, err
+	}
+	if entry == nil {
+		return false, fmt.Errorf("backup entry %q is missing: there is nothing to restore etcd from", o.BackupEntryName())
+	}
+	if entry.Spec.BucketName != o.BucketName() {
+		return true, nil
+	}
+	source, err := o.backupEntry(ctx, sourcePrefix+o.BackupEntryName())
+	switch {
+	case err != nil:
+		return false, err
+	case source == nil:
+		// Nothing to copy from: the shoot comes back to the seed whose bucket already has its backups.
+		return false, nil
+	case source.Spec.BucketName == entry.Spec.BucketName:
+		return false, fmt.Errorf("copy of backups is impossible: source and destination bucket are both %q", entry.Spec.BucketName)
+	}
+	return true, nil
+}
+
+// DeploySourceBackupEntry keeps the way to the old bucket open under another name before the BackupEntry is pointed
+// at the new one.
+func (o *Operation) DeploySourceBackupEntry(ctx context.Context) error {
+	required, err := o.copyRequired(ctx)
+	if err != nil || !required {
+		return err
+	}
+	entry, err := o.BackupEntry(ctx)
+	if err != nil {
+		return err
+	}
+	name := sourcePrefix + o.BackupEntryName()
+	if entry.Spec.BucketName != o.BucketName() {
+		source := &gardencorev1beta1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: o.Shoot.Namespace}}
+		if err := createOrPatch(ctx, o.Garden, source, func(s *gardencorev1beta1.BackupEntry) error {
+			o.ownBackupEntry(s)
+			s.Spec = gardencorev1beta1.BackupEntrySpec{
+				BucketName: entry.Spec.BucketName, SeedName: ptr.To(o.SeedName), ShootRef: entry.Spec.ShootRef,
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return o.waitBackupEntry(ctx, name)
+}
+
+// DeployBackupEntry points the shoot's BackupEntry at this seed and its bucket.
+func (o *Operation) DeployBackupEntry(ctx context.Context) error {
+	entry := &gardencorev1beta1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Name: o.BackupEntryName(), Namespace: o.Shoot.Namespace}}
+	return createOrPatch(ctx, o.Garden, entry, func(e *gardencorev1beta1.BackupEntry) error {
+		o.ownBackupEntry(e)
+		if o.Restoring() && e.Spec.BucketName != o.BucketName() {
+			metav1.SetMetaDataAnnotation(&e.ObjectMeta, constants.GardenerOperation, constants.GardenerOperationRestore)
+		}
+		e.Spec.BucketName, e.Spec.SeedName = o.BucketName(), ptr.To(o.SeedName)
+		return nil
+	})
+}
+
+func (o *Operation) ownBackupEntry(entry *gardencorev1beta1.BackupEntry) {
+	entry.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: "Shoot", Name: o.Shoot.Name, UID: o.Shoot.UID,
+	}}
+}
+
+// WaitBackupEntry waits until the shoot's backups can be reached from this seed.
+func (o *Operation) WaitBackupEntry(ctx context.Context) error {
+	return o.waitBackupEntry(ctx, o.BackupEntryName())
+}
+
+func (o *Operation) waitBackupEntry(ctx context.Context, name string) error {
+	return o.Until(ctx, 10*time.Minute, fmt.Sprintf("backup entry %q", name), func(ctx context.Context) error {
+		entry, err := o.backupEntry(ctx, name)
+		if err != nil {
+			return err
+		}
+		if entry == nil {
+			return errors.New("it does not exist")
+		}
+		return backupEntryReady(entry)
+	})
+}
+
+func backupEntryReady(entry *gardencorev1beta1.BackupEntry) error {
+	last := entry.Status.LastOperation
+	switch {
+	case entry.Status.LastError != nil:
+		return &CodedError{Message: entry.Status.LastError.Description, Codes: entry.Status.LastError.Codes}
+	case entry.Status.ObservedGeneration != entry.Generation:
+		return fmt.Errorf("observed generation %d is outdated, want %d", entry.Status.ObservedGeneration, entry.Generation)
+	case entry.Annotations[constants.GardenerOperation] != "":
+		return fmt.Errorf("operation %q is not yet picked up", entry.Annotations[constants.GardenerOperation])
+	case last == nil:
+		return errors.New("no last operation is recorded yet")
+	case last.Type == gardencorev1beta1.LastOperationTypeMigrate || last.State != gardencorev1beta1.LastOperationStateSucceeded:
+		return fmt.Errorf("last operation is %s/%s", last.Type, last.State)
+	}
+	return nil
+}
+
+// CopyBackups copies the shoot's backups from the bucket of the seed it comes from.
+func (o *Operation) CopyBackups(ctx context.Context) error {
+	required, err := o.copyRequired(ctx)
+	if err != nil || !required {
+		return err
+	}
+	source, err := o.backupEntry(ctx, sourcePrefix+o.BackupEntryName())
+	if err != nil {
+		return err
+	}
+	if source == nil {
+		return fmt.Errorf("backup entry %q is missing", sourcePrefix+o.BackupEntryName())
+	}
+	return o.Bucket.Copy(ctx, source.Spec.BucketName, o.BucketName(), o.BackupPrefix(), o.Epoch-1, finalSnapshotWait)
+}
+
+// DestroySourceBackupEntry deletes the way to the old bucket, and with it the backups there. It comes after the new
+// etcd is ready, never before.
+func (o *Operation) DestroySourceBackupEntry(ctx context.Context) error {
+	name := sourcePrefix + o.BackupEntryName()
+	entry, err := o.backupEntry(ctx, name)
+	if err != nil || entry == nil {
+		return err
+	}
+	before := entry.DeepCopy()
+	metav1.SetMetaDataAnnotation(&entry.ObjectMeta, constants.ConfirmationDeletion, "true")
+	metav1.SetMetaDataAnnotation(&entry.ObjectMeta, constants.BackupEntryForceDeletion, "true")
+	if err := o.Garden.Patch(ctx, entry, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("confirm the deletion of backup entry %q: %w", name, err)
+	}
+	if err := remove(ctx, o.Garden, entry); err != nil {
+		return err
+	}
+	return o.Until(ctx, 10*time.Minute, fmt.Sprintf("the deletion of backup entry %q", name), func(ctx context.Context) error {
+		return gone(ctx, o.Garden, entry)
+	})
+}

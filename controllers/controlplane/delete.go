@@ -1,0 +1,161 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/flow"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// DeleteGraph is the graph that deletes a control plane and what it stands for in the cloud. Whatever extensions
+// still need goes after them.
+func (o *Operation) DeleteGraph() *flow.Graph {
+	g := &flow.Graph{}
+	workers := !o.Workerless()
+	// Extension objects first need the credentials and the secrets again: an earlier run may have stopped half-way.
+	namespace := g.Add(flow.Task{Name: "Deploying control plane namespace", Run: o.DeployNamespace})
+	credentials := g.Add(flow.Task{Name: "Deploying cloud provider account secret", Run: o.DeployCredentials, After: after(namespace)})
+	worker := g.Add(flow.Task{Name: "Deleting worker pools", Run: o.wakeAndDeleteWorker, After: after(credentials), Skip: !workers})
+	late := g.Add(flow.Task{Name: "Deleting extension resources", After: after(worker), Run: o.deleteAll(
+		extensionsv1alpha1.ContainerRuntimeResource, extensionsv1alpha1.NetworkResource,
+		extensionsv1alpha1.OperatingSystemConfigResource, extensionsv1alpha1.ExtensionResource, extensionsv1alpha1.WorkerResource)})
+	controlPlane := g.Add(flow.Task{Name: "Deleting shoot control plane components", Run: o.deleteAll(extensionsv1alpha1.ControlPlaneResource), After: after(late)})
+	machineController := g.Add(flow.Task{Name: "Deleting machine-controller-manager", Run: o.deleteDeployment(DeploymentMachineController), After: after(controlPlane)})
+	api := g.Add(flow.Task{Name: "Deleting kube-apiserver deployment", After: after(machineController), Run: func(ctx context.Context) error {
+		for _, name := range []string{DeploymentScheduler, DeploymentControllerManager, DeploymentKubeAPIServer} {
+			if err := o.DeleteDeployment(ctx, name); err != nil {
+				return err
+			}
+		}
+		return nil
+	}})
+	infrastructure := g.Add(flow.Task{Name: "Destroying shoot infrastructure", Run: o.deleteAll(extensionsv1alpha1.InfrastructureResource), After: after(api)})
+	dns := g.Add(flow.Task{Name: "Destroying DNS records", Run: o.deleteAll(extensionsv1alpha1.DNSRecordResource), After: after(api)})
+	etcd := g.Add(flow.Task{Name: "Destroying main etcd", Run: o.DeleteEtcd, After: after(infrastructure, dns)})
+	backup := g.Add(flow.Task{Name: "Deleting BackupEntry", Run: o.deleteBackupEntries, After: after(etcd)})
+	state := g.Add(flow.Task{Name: "Deleting ShootState", Run: o.DeleteShootState, After: after(backup)})
+	gone := g.Add(flow.Task{Name: "Deleting shoot namespace in Seed", Run: o.DeleteNamespace, After: after(state)})
+	cluster := g.Add(flow.Task{Name: "Deleting Cluster resource", Run: o.DeleteCluster, After: after(gone)})
+	g.Add(flow.Task{Name: "Releasing ownership", Run: o.ReleaseOwnership, After: after(cluster)})
+	return g
+}
+
+func (o *Operation) deleteDeployment(name string) func(context.Context) error {
+	return func(ctx context.Context) error { return o.DeleteDeployment(ctx, name) }
+}
+
+// wakeAndDeleteWorker deletes the Worker while the machine controller is awake: only it removes machines.
+func (o *Operation) wakeAndDeleteWorker(ctx context.Context) error {
+	if o.Hibernated() {
+		if err := o.WakeUp(ctx); err != nil {
+			return err
+		}
+		if err := o.Scale(ctx, DeploymentMachineController, 1); err != nil {
+			return err
+		}
+	}
+	return o.deleteAll(extensionsv1alpha1.WorkerResource)(ctx)
+}
+
+// WakeUp scales etcd and then the API server of a hibernated shoot to one, and waits for both.
+func (o *Operation) WakeUp(ctx context.Context) error {
+	exists, err := o.EtcdExists(ctx)
+	if err != nil || !exists {
+		return err
+	}
+	if err := o.ScaleEtcd(ctx, 1); err != nil {
+		return err
+	}
+	if err := o.WaitEtcd(ctx); err != nil {
+		return err
+	}
+	exists, err = o.DeploymentExists(ctx, DeploymentKubeAPIServer)
+	if err != nil || !exists {
+		return err
+	}
+	if err := o.Scale(ctx, DeploymentKubeAPIServer, 1); err != nil {
+		return err
+	}
+	return o.WaitDeployment(ctx, DeploymentKubeAPIServer, 5*time.Minute)
+}
+
+// deleteAll deletes every object of the lists in the control-plane namespace and waits until they are gone.
+func (o *Operation) deleteAll(kinds ...string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		var all []extensionsv1alpha1.Object
+		for _, kind := range kinds {
+			objects, err := o.List(ctx, kind)
+			if err != nil {
+				return err
+			}
+			all = append(all, objects...)
+		}
+		for _, object := range all {
+			if err := o.DeleteExtension(ctx, object); err != nil {
+				return err
+			}
+		}
+		for _, object := range all {
+			if err := o.WaitDeleted(ctx, object); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func (o *Operation) deleteBackupEntries(ctx context.Context) error {
+	if err := o.DestroySourceBackupEntry(ctx); err != nil {
+		return err
+	}
+	entry, err := o.BackupEntry(ctx)
+	if err != nil || entry == nil {
+		return err
+	}
+	before := entry.DeepCopy()
+	metav1.SetMetaDataAnnotation(&entry.ObjectMeta, constants.ConfirmationDeletion, "true")
+	if err := o.Garden.Patch(ctx, entry, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("confirm the deletion of backup entry %q: %w", entry.Name, err)
+	}
+	if err := remove(ctx, o.Garden, entry); err != nil {
+		return err
+	}
+	return o.Until(ctx, 10*time.Minute, fmt.Sprintf("the deletion of backup entry %q", entry.Name), func(ctx context.Context) error {
+		return gone(ctx, o.Garden, entry)
+	})
+}
+
+// DeleteShootState deletes the shoot's ShootState and its chunks.
+func (o *Operation) DeleteShootState(ctx context.Context) error {
+	return o.States.Delete(ctx, client.ObjectKeyFromObject(o.Shoot))
+}
+
+// DeleteCluster deletes the Cluster object.
+func (o *Operation) DeleteCluster(ctx context.Context) error {
+	cluster := &extensionsv1alpha1.Cluster{}
+	cluster.Name = o.Namespace()
+	return remove(ctx, o.Seed, cluster)
+}
+
+// RemoveFinalizer lets the shoot go.
+func (o *Operation) RemoveFinalizer(ctx context.Context) error {
+	before := o.Shoot.DeepCopy()
+	finalizers := make([]string, 0, len(o.Shoot.Finalizers))
+	for _, finalizer := range o.Shoot.Finalizers {
+		if finalizer != constants.GardenerFinalizer {
+			finalizers = append(finalizers, finalizer)
+		}
+	}
+	o.Shoot.Finalizers = finalizers
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := o.Garden.Patch(ctx, o.Shoot, patch); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("remove the finalizer of shoot %q: %w", client.ObjectKeyFromObject(o.Shoot), err)
+	}
+	return nil
+}

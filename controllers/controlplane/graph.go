@@ -1,0 +1,118 @@
+package controlplane
+
+import (
+	"context"
+	"time"
+
+	"github.com/transplant-sim/transplant/controllers/flow"
+)
+
+// ReconcileGraph is the graph that creates, reconciles and restores a control plane (SPEC 2.9). The three differ only
+// in what the extension objects are asked for, and in the tasks that come with a restore. Before any of them the run
+// must hold an ownership epoch, see Claim.
+func (o *Operation) ReconcileGraph() *flow.Graph {
+	g := &flow.Graph{}
+	awake, workers, restoring := !o.Hibernated(), !o.Workerless(), o.Restoring()
+
+	namespace := g.Add(flow.Task{Name: "Deploying control plane namespace", Run: o.DeployNamespace})
+	credentials := g.Add(flow.Task{Name: "Deploying cloud provider account secret", Run: o.DeployCredentials, After: after(namespace)})
+	services := g.Add(flow.Task{Name: "Deploying services of the control plane", Run: o.DeployServices, After: after(namespace)})
+	secrets := g.Add(flow.Task{Name: "Initializing secrets management", Run: o.InitializeSecrets, After: after(services)})
+
+	infrastructure := o.addInfrastructure(g, workers, after(credentials, secrets))
+	dns := g.Add(flow.Task{Name: "Deploying internal domain DNS record", Run: o.deployAndWaitDNSRecord, After: after(credentials, secrets), Skip: !awake})
+	backup := o.addBackup(g, restoring, after(credentials, secrets))
+	etcd := g.Add(flow.Task{Name: "Deploying main etcd", Run: o.deployEtcd, After: after(backup, secrets, credentials)})
+	etcdReady := g.Add(flow.Task{Name: "Waiting until main etcd reports readiness", Run: o.WaitEtcd, After: after(etcd), Skip: !awake})
+	g.Add(flow.Task{Name: "Destroying source backup entry", Run: o.DestroySourceBackupEntry, After: after(etcdReady), Skip: !restoring || !awake})
+
+	api := g.Add(flow.Task{Name: "Deploying Kubernetes API server", Run: o.deployAPIServer, After: after(etcdReady, infrastructure)})
+	apiReady := g.Add(flow.Task{Name: "Waiting until Kubernetes API server rolled out", Run: o.waitFor(DeploymentKubeAPIServer), After: after(api), Skip: !awake})
+	exposed := g.Add(flow.Task{Name: "Deploying Kubernetes API server service SNI settings", Run: o.ExposeAPIServer, After: after(apiReady)})
+	published := g.Add(flow.Task{Name: "Publishing the shoot's certificate authority", Run: o.PublishAccess, After: after(secrets)})
+	reachable := g.Add(flow.Task{Name: "Initializing connection to Shoot", Run: o.WaitShootReachable, After: after(exposed, dns, published), Skip: !awake})
+	controllers := g.Add(flow.Task{Name: "Deploying kube-controller-manager and kube-scheduler", Run: o.deployControllers, After: after(apiReady)})
+
+	o.addExtensions(g, workers, awake, after(controllers, reachable, infrastructure))
+	return g
+}
+
+// addInfrastructure adds the tasks of the Infrastructure.
+func (o *Operation) addInfrastructure(g *flow.Graph, workers bool, before []flow.TaskID) flow.TaskID {
+	deployed := g.Add(flow.Task{Name: "Deploying Shoot infrastructure", Run: o.DeployInfrastructure, After: before, Skip: !workers})
+	return g.Add(flow.Task{Name: "Waiting until Shoot infrastructure has been reconciled", Run: o.WaitInfrastructure, After: after(deployed), Skip: !workers})
+}
+
+// addBackup adds the tasks that make the shoot's backups available to its etcd; while restoring they are copied from
+// the bucket of the seed the shoot comes from (SPEC 2.7).
+func (o *Operation) addBackup(g *flow.Graph, restoring bool, before []flow.TaskID) flow.TaskID {
+	source := g.Add(flow.Task{Name: "Deploying source backup entry", Run: o.DeploySourceBackupEntry, After: before, Skip: !restoring})
+	entry := g.Add(flow.Task{Name: "Deploying BackupEntry for ETCD data", Run: o.DeployBackupEntry, After: after(source)})
+	ready := g.Add(flow.Task{Name: "Waiting until the BackupEntry has been reconciled", Run: o.WaitBackupEntry, After: after(entry)})
+	return g.Add(flow.Task{Name: "Copying etcd backups to new seed's backup bucket", Run: o.CopyBackups, After: after(ready), Skip: !restoring})
+}
+
+// addExtensions adds the tasks of the extension objects that need the shoot's API server.
+func (o *Operation) addExtensions(g *flow.Graph, workers, awake bool, before []flow.TaskID) {
+	controlPlane := g.Add(flow.Task{Name: "Deploying shoot control plane components", Run: o.DeployControlPlaneExtension, After: before, Skip: !workers})
+	controlPlaneReady := g.Add(flow.Task{Name: "Waiting until shoot control plane has been reconciled",
+		Run: func(ctx context.Context) error { return o.WaitExtension(ctx, o.ControlPlaneExtension()) }, After: after(controlPlane), Skip: !workers})
+	extensions := g.Add(flow.Task{Name: "Deploying extension resources", Run: o.deployExtensions, After: before})
+	g.Add(flow.Task{Name: "Waiting until extension resources are ready", Run: o.waitExtensions, After: after(extensions)})
+	osc := g.Add(flow.Task{Name: "Deploying OperatingSystemConfig resources", Run: o.DeployOperatingSystemConfigs, After: before, Skip: !workers})
+	oscReady := g.Add(flow.Task{Name: "Waiting until OperatingSystemConfig resources are ready", Run: o.WaitOperatingSystemConfigs, After: after(osc), Skip: !workers})
+	network := g.Add(flow.Task{Name: "Deploying shoot network plugin", Run: o.DeployNetwork, After: before, Skip: !workers})
+	networkReady := g.Add(flow.Task{Name: "Waiting until shoot network plugin has been reconciled",
+		Run: func(ctx context.Context) error { return o.WaitExtension(ctx, o.Network()) }, After: after(network), Skip: !workers})
+	machines := g.Add(flow.Task{Name: "Deploying machine-controller-manager", Run: o.deployMachineController, After: before, Skip: !workers})
+	worker := g.Add(flow.Task{Name: "Configuring worker pools", Run: o.DeployWorker, After: after(machines, oscReady, networkReady), Skip: !workers})
+	workerReady := g.Add(flow.Task{Name: "Waiting until worker pools have been reconciled", Run: o.WaitWorker, After: after(worker), Skip: !workers})
+	runtimes := g.Add(flow.Task{Name: "Deploying container runtime resources", Run: o.deployContainerRuntimes, After: before, Skip: !workers})
+	runtimesReady := g.Add(flow.Task{Name: "Waiting until container runtime resources are ready", Run: o.waitContainerRuntimes, After: after(runtimes), Skip: !workers})
+	g.Add(flow.Task{Name: "Hibernating control plane", Run: o.Hibernate, After: after(workerReady, controlPlaneReady, runtimesReady), Skip: awake})
+}
+
+func after(tasks ...flow.TaskID) []flow.TaskID { return tasks }
+
+func (o *Operation) waitFor(deployment string) func(context.Context) error {
+	return func(ctx context.Context) error { return o.WaitDeployment(ctx, deployment, 5*time.Minute) }
+}
+
+func (o *Operation) deployAndWaitDNSRecord(ctx context.Context) error {
+	if err := o.DeployDNSRecord(ctx); err != nil {
+		return err
+	}
+	return o.WaitExtension(ctx, o.DNSRecord())
+}
+
+// replicas is one for whatever runs while the shoot is awake.
+func (o *Operation) replicas() int32 {
+	if o.Hibernated() {
+		return 0
+	}
+	return 1
+}
+
+func (o *Operation) deployEtcd(ctx context.Context) error { return o.DeployEtcd(ctx, o.replicas()) }
+func (o *Operation) deployAPIServer(ctx context.Context) error {
+	return o.DeployAPIServer(ctx, o.replicas())
+}
+func (o *Operation) deployControllers(ctx context.Context) error {
+	return o.DeployControllers(ctx, o.replicas())
+}
+
+// deployMachineController keeps the controller at rest while restoring: the Worker extension wakes it when the
+// machines are back (SPEC 3.7).
+func (o *Operation) deployMachineController(ctx context.Context) error {
+	replicas := o.replicas()
+	if o.Restoring() {
+		exists, err := o.machinesRestored(ctx)
+		if err != nil {
+			return err
+		}
+		if !exists {
+			replicas = 0
+		}
+	}
+	return o.DeployMachineController(ctx, replicas)
+}

@@ -1,0 +1,154 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// Names of the Deployments of a control plane.
+const (
+	DeploymentKubeAPIServer     = "kube-apiserver"
+	DeploymentControllerManager = "kube-controller-manager"
+	DeploymentScheduler         = "kube-scheduler"
+	DeploymentMachineController = "machine-controller"
+)
+
+// DeployAPIServer deploys the shoot's kube-apiserver, at zero replicas when the shoot is to be hibernated and is not
+// awake for other reasons.
+func (o *Operation) DeployAPIServer(ctx context.Context, replicas int32) error {
+	etcd := &corev1.Service{}
+	if err := o.Seed.Get(ctx, o.key(ServiceEtcdClient), etcd); err != nil {
+		return fmt.Errorf("read service %q: %w", ServiceEtcdClient, err)
+	}
+	volumes, mounts := secretVolumes(SecretCA, SecretCAClient, SecretCAFrontProxy, SecretServiceAccountKey, SecretStaticToken,
+		SecretEncryptionKey, SecretKubeAggregator, SecretKubeAPIServer, secretEtcdClient)
+	ready := httpProbe(corev1.URISchemeHTTPS, "/readyz", apiServerPort, 3)
+	return o.deploy(ctx, DeploymentKubeAPIServer, replicas, corev1.PodSpec{
+		TerminationGracePeriodSeconds: ptr.To[int64](15),
+		Volumes:                       volumes,
+		Containers: []corev1.Container{{
+			Name:  DeploymentKubeAPIServer,
+			Image: o.KubernetesImage,
+			Command: []string{"kube-apiserver",
+				"--etcd-servers=" + fmt.Sprintf("https://%s:%d", etcd.Spec.ClusterIP, etcdClientPort),
+				"--etcd-cafile=" + secretFile(secretEtcdClient, keyCACert),
+				"--etcd-certfile=" + secretFile(secretEtcdClient, keyCert),
+				"--etcd-keyfile=" + secretFile(secretEtcdClient, keyKey),
+				"--encryption-provider-config=" + secretFile(SecretEncryptionKey, "encryption-configuration.yaml"),
+				"--bind-address=$(POD_IP)",
+				fmt.Sprintf("--secure-port=%d", apiServerPort),
+				"--advertise-address=$(POD_IP)",
+				"--endpoint-reconciler-type=none",
+				"--service-cluster-ip-range=" + shootServices,
+				"--service-account-issuer=" + o.APIServerURL(),
+				"--service-account-key-file=" + secretFile(SecretServiceAccountKey, "id_rsa"),
+				"--service-account-signing-key-file=" + secretFile(SecretServiceAccountKey, "id_rsa"),
+				"--client-ca-file=" + secretFile(SecretCAClient, keyCACert),
+				"--token-auth-file=" + secretFile(SecretStaticToken, keyTokens),
+				"--tls-cert-file=" + secretFile(SecretKubeAPIServer, keyCert),
+				"--tls-private-key-file=" + secretFile(SecretKubeAPIServer, keyKey),
+				"--requestheader-client-ca-file=" + secretFile(SecretCAFrontProxy, keyCACert),
+				"--requestheader-username-headers=X-Remote-User",
+				"--requestheader-group-headers=X-Remote-Group",
+				"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+				"--proxy-client-cert-file=" + secretFile(SecretKubeAggregator, keyCert),
+				"--proxy-client-key-file=" + secretFile(SecretKubeAggregator, keyKey),
+				"--authorization-mode=Node,RBAC",
+				"--profiling=false",
+				"--shutdown-watch-termination-grace-period=1s",
+			},
+			Env:            []corev1.EnvVar{podIP, goMemory},
+			Ports:          []corev1.ContainerPort{{Name: "https", ContainerPort: apiServerPort}},
+			VolumeMounts:   mounts,
+			ReadinessProbe: ready,
+			LivenessProbe:  withDelay(httpProbe(corev1.URISchemeHTTPS, "/livez", apiServerPort, 3), 30, 10),
+		}},
+	})
+}
+
+// DeployControllers deploys the shoot's kube-controller-manager and kube-scheduler.
+func (o *Operation) DeployControllers(ctx context.Context, replicas int32) error {
+	volumes, mounts := secretVolumes(SecretCA, SecretServiceAccountKey, secretControllerManager)
+	if err := o.deploy(ctx, DeploymentControllerManager, replicas, corev1.PodSpec{
+		TerminationGracePeriodSeconds: ptr.To[int64](5),
+		Volumes:                       volumes,
+		Containers: []corev1.Container{{
+			Name:  DeploymentControllerManager,
+			Image: o.KubernetesImage,
+			Command: []string{"kube-controller-manager",
+				"--kubeconfig=" + secretFile(secretControllerManager, "kubeconfig"),
+				"--root-ca-file=" + secretFile(SecretCA, keyCACert),
+				"--service-account-private-key-file=" + secretFile(SecretServiceAccountKey, "id_rsa"),
+				"--use-service-account-credentials=true",
+				"--allocate-node-cidrs=false",
+				"--leader-elect=false", "--secure-port=0",
+				"--kube-api-qps=200", "--kube-api-burst=400",
+			},
+			Env: []corev1.EnvVar{podIP, goMemory}, VolumeMounts: mounts,
+		}},
+	}); err != nil {
+		return err
+	}
+	volumes, mounts = secretVolumes(secretScheduler)
+	return o.deploy(ctx, DeploymentScheduler, replicas, corev1.PodSpec{
+		TerminationGracePeriodSeconds: ptr.To[int64](5),
+		Volumes:                       volumes,
+		Containers: []corev1.Container{{
+			Name:  DeploymentScheduler,
+			Image: o.KubernetesImage,
+			Command: []string{"kube-scheduler",
+				"--kubeconfig=" + secretFile(secretScheduler, "kubeconfig"),
+				"--leader-elect=false", "--secure-port=0",
+			},
+			Env: []corev1.EnvVar{podIP, goMemory}, VolumeMounts: mounts,
+		}},
+	})
+}
+
+// DeployMachineController deploys the controller of the shoot's machine objects. While restoring it stays at zero
+// replicas until the Worker extension has restored the machines and scales it up (SPEC 3.7).
+func (o *Operation) DeployMachineController(ctx context.Context, replicas int32) error {
+	volumes, mounts := secretVolumes(secretMachineController, SecretKubeconfigCloud)
+	return o.deploy(ctx, DeploymentMachineController, replicas, corev1.PodSpec{
+		ServiceAccountName:            DeploymentMachineController,
+		TerminationGracePeriodSeconds: ptr.To[int64](5),
+		Volumes:                       volumes,
+		Containers: []corev1.Container{{
+			Name:  DeploymentMachineController,
+			Image: o.Image,
+			Command: []string{"transplant", "machine-controller",
+				"--namespace=" + o.Namespace(),
+				"--target-kubeconfig=" + secretFile(secretMachineController, "kubeconfig"),
+				"--cloud-kubeconfig=" + secretFile(SecretKubeconfigCloud, "kubeconfig"),
+				fmt.Sprintf("--guard-url=http://$(ETCD_MAIN_CLIENT_SERVICE_HOST):%d", guardPort),
+			},
+			Env: []corev1.EnvVar{podIP, goMemory}, VolumeMounts: mounts,
+		}},
+	})
+}
+
+// deploy applies a Deployment.
+func (o *Operation) deploy(ctx context.Context, name string, replicas int32, pod corev1.PodSpec) error {
+	return apply(ctx, o.Seed, &appsv1.Deployment{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: o.Namespace(), Labels: labels(name)},
+		Spec: appsv1.DeploymentSpec{
+			Replicas:             &replicas,
+			RevisionHistoryLimit: ptr.To[int32](1),
+			Selector:             selector(name),
+			// Two API servers of one shoot at a time are fine on one etcd, but memory is dear: replace, don't surge.
+			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels(name)}, Spec: pod},
+		},
+	})
+}
+
+func withDelay(probe *corev1.Probe, initial, period int32) *corev1.Probe {
+	probe.InitialDelaySeconds, probe.PeriodSeconds = initial, period
+	return probe
+}

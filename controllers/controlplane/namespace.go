@@ -1,0 +1,130 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+)
+
+// annotationShoot names the shoot, as namespace/name, on its control-plane namespace.
+const annotationShoot = "transplant.dev/shoot"
+
+// labelRoleShoot marks control-plane namespaces: the gateway and the extensions select by it.
+var labelRoleShoot = map[string]string{constants.GardenRole: constants.GardenRoleShoot}
+
+// DeployNamespace deploys the control-plane namespace, which carries the epoch this seed acts in.
+func (o *Operation) DeployNamespace(ctx context.Context) error {
+	namespace, err := o.namespace(ctx)
+	if err == nil && namespace.DeletionTimestamp != nil {
+		return fmt.Errorf("namespace %q is still being deleted", namespace.Name)
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read namespace %q: %w", o.Namespace(), err)
+	}
+	return apply(ctx, o.Seed, &corev1.Namespace{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   o.Namespace(),
+			Labels: labelRoleShoot,
+			Annotations: map[string]string{
+				constants.OwnershipEpoch: strconv.FormatInt(o.Epoch, 10),
+				annotationShoot:          o.Shoot.Namespace + "/" + o.Shoot.Name,
+			},
+		},
+	})
+}
+
+// DeleteNamespace deletes the control-plane namespace and waits until it is gone.
+func (o *Operation) DeleteNamespace(ctx context.Context) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Namespace()}}
+	if err := remove(ctx, o.Seed, namespace); err != nil {
+		return err
+	}
+	return o.Until(ctx, 15*time.Minute, "the end of namespace "+o.Namespace(), func(ctx context.Context) error {
+		return gone(ctx, o.Seed, namespace)
+	})
+}
+
+// DeployCredentials deploys what the control plane needs to reach the cloud and the garden: the provider's
+// credentials from the shoot's project, and the kubeconfigs that this seed holds ready for control planes.
+func (o *Operation) DeployCredentials(ctx context.Context) error {
+	for _, target := range []string{SecretKubeconfigGarden, SecretKubeconfigCloud} {
+		if err := o.copySeedSecret(ctx, "control-plane-"+target, target); err != nil {
+			return err
+		}
+	}
+	if err := o.copySeedSecret(ctx, "control-plane-"+SecretKubeconfigCloud, secretCloudProvider); err != nil {
+		return err
+	}
+	return o.deployMachineControllerAccess(ctx)
+}
+
+// copySeedSecret copies a Secret of the gardenlet's namespace into the control-plane namespace.
+func (o *Operation) copySeedSecret(ctx context.Context, from, to string) error {
+	source := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: constants.GardenNamespace, Name: from}
+	if err := o.Seed.Get(ctx, key, source); err != nil {
+		return fmt.Errorf("read secret %q: %w", key, err)
+	}
+	return apply(ctx, o.Seed, &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: o.meta(to),
+		Type:       corev1.SecretTypeOpaque,
+		Data:       source.Data,
+	})
+}
+
+// deployMachineControllerAccess lets the shoot's machine controller work on the machine objects of its namespace.
+func (o *Operation) deployMachineControllerAccess(ctx context.Context) error {
+	meta := o.meta(DeploymentMachineController)
+	for _, object := range []client.Object{
+		&corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: meta},
+		&rbacv1.Role{
+			TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"}, ObjectMeta: meta,
+			Rules: []rbacv1.PolicyRule{
+				{APIGroups: []string{"machine.sapcloud.io"}, Resources: []string{"*"}, Verbs: []string{"*"}},
+				{APIGroups: []string{""}, Resources: []string{"secrets", "configmaps"}, Verbs: []string{"get", "list", "watch"}},
+				{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch", "update"}},
+			},
+		},
+		&rbacv1.RoleBinding{
+			TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"}, ObjectMeta: meta,
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: meta.Name, Namespace: meta.Namespace}},
+		},
+	} {
+		if err := apply(ctx, o.Seed, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// NamespaceEpoch is the epoch in which this seed last acted on the shoot, zero if it never did or has cleaned up.
+func (o *Operation) NamespaceEpoch(ctx context.Context) (int64, error) {
+	namespace, err := o.namespace(ctx)
+	if apierrors.IsNotFound(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read namespace %q: %w", o.Namespace(), err)
+	}
+	value, found := namespace.Annotations[constants.OwnershipEpoch]
+	if !found {
+		return 0, nil
+	}
+	epoch, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read the epoch of namespace %q: %w", o.Namespace(), err)
+	}
+	return epoch, nil
+}

@@ -1,0 +1,147 @@
+// Package controlplane holds the tasks of a shoot's control plane: its namespace, secrets, etcd, API server,
+// extension objects, and the graph that orders them (SPEC 2.9). The duties shoot and migration compose these tasks
+// into their flows.
+//
+// It decides nothing about when a flow runs, and it keeps no state between runs: whatever a run needs it reads again.
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
+	"github.com/transplant-sim/transplant/controllers/ownership"
+)
+
+// Settings are the gardenlet's settings that shape a control plane. All durations are positive.
+type Settings struct {
+	// SeedName is the Seed that this gardenlet serves.
+	SeedName string
+	// InternalDomain is the domain below which shoots and their owner records live.
+	InternalDomain string
+	// Image holds our own programs, KubernetesImage etcd and the Kubernetes ones.
+	Image, KubernetesImage string
+	// OwnerCheckInterval and OwnerCheckTimeout are those of SPEC 9.2, rule O1.
+	OwnerCheckInterval, OwnerCheckTimeout time.Duration
+	// DeltaInterval and FullSnapshotInterval are those of the backup sidecar.
+	DeltaInterval, FullSnapshotInterval time.Duration
+	// DNSTTL is the time to live of the shoot's DNS records; it is written in whole seconds.
+	DNSTTL time.Duration
+	// WaitInterval is how often a wait looks again when no watch woke it.
+	WaitInterval time.Duration
+	// GatewayNamespace and GatewayService name the Service by which clients outside reach the seed's gateway.
+	GatewayNamespace, GatewayService string
+	// GatewayPort is the port of the shoot's API server as clients outside see it.
+	GatewayPort int32
+}
+
+// ShootClients gives clients for the API servers of shoots, by their public names.
+type ShootClients interface {
+	// For returns a client that trusts caPEM and authenticates with token at server.
+	For(server string, caPEM []byte, token string) (client.Client, error)
+}
+
+// Authorities are the two places that record a shoot's owner (SPEC 9.1).
+type Authorities interface {
+	// Claim is the ownership Lease in the garden.
+	Claim(namespace, lease string) ownership.Authority
+	// Decision is the record in DNS.
+	Decision(record string) ownership.Authority
+	// DeleteDecision removes the record of a shoot that is no more; that it is gone already is fine.
+	DeleteDecision(ctx context.Context, record string) error
+}
+
+// States keeps the ShootStates in the garden.
+type States interface {
+	// Load returns the state of a shoot, expanded and verified. A missing or damaged part is an error that names it.
+	Load(ctx context.Context, shoot client.ObjectKey) (*shootstate.State, error)
+	// Save keeps the state of a shoot: in place of what is there, or, with merge, beside what is there already.
+	Save(ctx context.Context, shoot client.ObjectKey, state *shootstate.State, merge bool) error
+	// Delete removes the state of a shoot; that it is gone already is fine.
+	Delete(ctx context.Context, shoot client.ObjectKey) error
+}
+
+// Operation is one run of a flow for one shoot on one seed. It is made anew for every run.
+type Operation struct {
+	Settings
+	Log   logr.Logger
+	Clock clock.Clock
+	// Boottime counts pauses too; ownership goes by it.
+	Boottime ownership.Clock
+	Garden   client.Client
+	// Seed is an uncached client: a flow must see what it has just written.
+	Seed   client.Client
+	Bell   *Bell
+	Shoots ShootClients
+	Owners Authorities
+	Bucket Buckets
+	States States
+
+	Shoot *gardencorev1beta1.Shoot
+	// SeedObject is the Seed that this gardenlet serves.
+	SeedObject *gardencorev1beta1.Seed
+	// State is set while restoring: what the ShootState says, expanded (SPEC 9.5).
+	State *shootstate.State
+	// Epoch is the ownership epoch this run acts in; set by Claim.
+	Epoch int64
+}
+
+// Namespace is the name of the control-plane namespace in the seed, the technical id.
+func (o *Operation) Namespace() string { return o.Shoot.Status.TechnicalID }
+
+// Workerless tells whether the shoot has no workers, and so no infrastructure.
+func (o *Operation) Workerless() bool { return len(o.Shoot.Spec.Provider.Workers) == 0 }
+
+// Hibernated tells whether the shoot is to be hibernated.
+func (o *Operation) Hibernated() bool {
+	return o.Shoot.Spec.Hibernation != nil && o.Shoot.Spec.Hibernation.Enabled != nil && *o.Shoot.Spec.Hibernation.Enabled
+}
+
+// Restoring tells whether the run is a restore.
+func (o *Operation) Restoring() bool {
+	return o.Shoot.Status.LastOperation != nil && o.Shoot.Status.LastOperation.Type == gardencorev1beta1.LastOperationTypeRestore
+}
+
+// project is the part of the technical id between the dashes: shoot--<project>--<shoot>.
+func (o *Operation) project() string {
+	prefix, suffix := len("shoot--"), len("--"+o.Shoot.Name)
+	id := o.Namespace()
+	if len(id) <= prefix+suffix {
+		return o.Shoot.Namespace
+	}
+	return id[prefix : len(id)-suffix]
+}
+
+// APIServerHost is the public name of the shoot's API server.
+func (o *Operation) APIServerHost() string {
+	return fmt.Sprintf("api.%s.%s.%s", o.Shoot.Name, o.project(), o.InternalDomain)
+}
+
+// APIServerURL is the address by which clients outside the seed reach the shoot's API server.
+func (o *Operation) APIServerURL() string {
+	return fmt.Sprintf("https://%s:%d", o.APIServerHost(), o.GatewayPort)
+}
+
+// BackupEntryName is the name of the shoot's BackupEntry (SPEC 1.7).
+func (o *Operation) BackupEntryName() string {
+	return fmt.Sprintf("%s--%s", o.Namespace(), o.Shoot.Status.UID)
+}
+
+// ClusterKey is the key of an object in the control-plane namespace.
+func (o *Operation) key(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: o.Namespace(), Name: name}
+}
+
+// namespace reads the control-plane namespace.
+func (o *Operation) namespace(ctx context.Context) (*corev1.Namespace, error) {
+	namespace := &corev1.Namespace{}
+	err := o.Seed.Get(ctx, client.ObjectKey{Name: o.Namespace()}, namespace)
+	return namespace, err
+}

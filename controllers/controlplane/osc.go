@@ -1,0 +1,140 @@
+package controlplane
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+)
+
+// NodeFile is the file of a provision OperatingSystemConfig that tells a machine how to join the shoot. Its content
+// is a cloud.NodeUserData document; the extension adds the other files and units to it.
+const NodeFile = "/etc/transplant/node.json"
+
+// userDataKey is the key of the secret that an OperatingSystemConfig's cloud config is in.
+const userDataKey = "cloud_config"
+
+// operatingSystemConfig names the OperatingSystemConfig of a pool (SPEC 1.9). The key changes with what makes nodes
+// roll, so that nodes which are there keep theirs.
+func (o *Operation) operatingSystemConfig(worker gardencorev1beta1.Worker, purpose extensionsv1alpha1.OperatingSystemConfigPurpose) *extensionsv1alpha1.OperatingSystemConfig {
+	suffix := "original"
+	if purpose == extensionsv1alpha1.OperatingSystemConfigPurposeProvision {
+		suffix = "init"
+	}
+	image := ""
+	if worker.Machine.Image != nil {
+		image = worker.Machine.Image.Name + ptr.Deref(worker.Machine.Image.Version, "")
+	}
+	sum := sha256.Sum256([]byte(poolVersion(o.Shoot, worker) + "/" + image))
+	name := fmt.Sprintf("gardener-node-agent-%s-%s-%s", worker.Name, hex.EncodeToString(sum[:3]), suffix)
+	return &extensionsv1alpha1.OperatingSystemConfig{ObjectMeta: o.meta(name)}
+}
+
+// DeployOperatingSystemConfigs deploys or restores both OperatingSystemConfigs of each pool.
+func (o *Operation) DeployOperatingSystemConfigs(ctx context.Context) error {
+	return o.eachOperatingSystemConfig(func(worker gardencorev1beta1.Worker, purpose extensionsv1alpha1.OperatingSystemConfigPurpose) error {
+		files, err := o.nodeFiles(ctx, worker, purpose)
+		if err != nil {
+			return err
+		}
+		config := o.operatingSystemConfig(worker, purpose)
+		return o.DeployExtension(ctx, config, func() error {
+			config.Spec.Type = o.Shoot.Spec.Provider.Type
+			if image := worker.Machine.Image; image != nil {
+				config.Spec.ProviderConfig = image.ProviderConfig
+			}
+			config.Spec.Purpose = purpose
+			config.Spec.Files = files
+			return nil
+		})
+	})
+}
+
+// WaitOperatingSystemConfigs waits for all of them.
+func (o *Operation) WaitOperatingSystemConfigs(ctx context.Context) error {
+	return o.eachOperatingSystemConfig(func(worker gardencorev1beta1.Worker, purpose extensionsv1alpha1.OperatingSystemConfigPurpose) error {
+		return o.WaitExtension(ctx, o.operatingSystemConfig(worker, purpose))
+	})
+}
+
+func (o *Operation) eachOperatingSystemConfig(do func(gardencorev1beta1.Worker, extensionsv1alpha1.OperatingSystemConfigPurpose) error) error {
+	for _, worker := range o.Shoot.Spec.Provider.Workers {
+		for _, purpose := range []extensionsv1alpha1.OperatingSystemConfigPurpose{
+			extensionsv1alpha1.OperatingSystemConfigPurposeProvision, extensionsv1alpha1.OperatingSystemConfigPurposeReconcile,
+		} {
+			if err := do(worker, purpose); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// nodeFiles tell a new machine of the pool how to join; nodes that are there need no such file.
+func (o *Operation) nodeFiles(ctx context.Context, worker gardencorev1beta1.Worker, purpose extensionsv1alpha1.OperatingSystemConfigPurpose) ([]extensionsv1alpha1.File, error) {
+	if purpose != extensionsv1alpha1.OperatingSystemConfigPurposeProvision {
+		return nil, nil
+	}
+	ca, err := o.SecretData(ctx, SecretCA)
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := o.SecretData(ctx, SecretStaticToken)
+	if err != nil {
+		return nil, err
+	}
+	data := cloud.NodeUserData{
+		Shoot:          o.Namespace(),
+		Server:         o.APIServerURL(),
+		CAData:         ca[keyCACert],
+		Token:          string(tokens[keyNodeToken]),
+		Pool:           worker.Name,
+		Labels:         o.poolLabels(worker),
+		Annotations:    worker.Annotations,
+		Taints:         []cloud.Taint{{Key: cloud.TaintCriticalComponentsNotReady, Effect: string(corev1.TaintEffectNoSchedule)}},
+		KubeletVersion: "v" + poolVersion(o.Shoot, worker),
+	}
+	for _, taint := range worker.Taints {
+		data.Taints = append(data.Taints, cloud.Taint{Key: taint.Key, Value: taint.Value, Effect: string(taint.Effect)})
+	}
+	content, err := data.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	return []extensionsv1alpha1.File{{
+		Path:        NodeFile,
+		Permissions: ptr.To[uint32](0o600),
+		Content: extensionsv1alpha1.FileContent{Inline: &extensionsv1alpha1.FileContentInline{
+			Encoding: "b64", Data: base64.StdEncoding.EncodeToString([]byte(content)),
+		}},
+	}}, nil
+}
+
+// userDataRef refers to the user data of new machines of a pool, which the extension rendered.
+func (o *Operation) userDataRef(ctx context.Context, pool string) (*corev1.SecretKeySelector, error) {
+	for _, worker := range o.Shoot.Spec.Provider.Workers {
+		if worker.Name != pool {
+			continue
+		}
+		config := o.operatingSystemConfig(worker, extensionsv1alpha1.OperatingSystemConfigPurposeProvision)
+		if err := o.Seed.Get(ctx, o.key(config.Name), config); err != nil {
+			return nil, describe("read", config, o.Seed, err)
+		}
+		if config.Status.CloudConfig == nil {
+			return nil, fmt.Errorf("operating system config %q has no cloud config yet", config.Name)
+		}
+		return &corev1.SecretKeySelector{
+			LocalObjectReference: corev1.LocalObjectReference{Name: config.Status.CloudConfig.SecretRef.Name},
+			Key:                  userDataKey,
+		}, nil
+	}
+	return nil, fmt.Errorf("the shoot has no worker pool %q", pool)
+}

@@ -1,0 +1,89 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/ownership"
+)
+
+// ownerLeaseName is the Lease in the project namespace that is the claim (SPEC 9.1).
+func (o *Operation) ownerLeaseName() string { return "owner." + o.Shoot.Name }
+
+// ownerRecordName is the DNS TXT record that is the decision (SPEC 9.1).
+func (o *Operation) ownerRecordName() string {
+	return fmt.Sprintf("owner.%s.%s.%s", o.Shoot.Name, o.project(), o.InternalDomain)
+}
+
+// HoldOwnership makes this seed the owner of the shoot, or finds that it is, and notes the epoch (SPEC 9.2, O5, O6).
+// It waits for the final snapshot of the epoch it replaces, or until that epoch has surely ended.
+func (o *Operation) HoldOwnership(ctx context.Context) error {
+	started, err := o.startedEpoch(ctx)
+	if err != nil {
+		return err
+	}
+	takeover := &ownership.Takeover{
+		Owner:    string(o.SeedObject.UID),
+		Seed:     o.SeedName,
+		Claim:    o.Owners.Claim(o.Shoot.Namespace, o.ownerLeaseName()),
+		Decision: o.Owners.Decision(o.ownerRecordName()),
+		Clock:    o.Boottime,
+		Timing:   ownership.Timing{Interval: o.OwnerCheckInterval, Timeout: o.OwnerCheckTimeout},
+		BoundTo:  o.boundTo,
+		FinalSnapshot: func(ctx context.Context, epoch int64) (bool, error) {
+			entry, err := o.BackupEntry(ctx)
+			if err != nil || entry == nil {
+				return false, err
+			}
+			return o.Bucket.HasFinalSnapshot(ctx, entry.Spec.BucketName, o.BackupPrefix(), epoch)
+		},
+		Started: started,
+	}
+	o.Epoch, err = takeover.Run(ctx)
+	return err
+}
+
+// startedEpoch is the epoch of the etcd that is deployed here, zero if there is none.
+func (o *Operation) startedEpoch(ctx context.Context) (int64, error) {
+	set := &appsv1.StatefulSet{}
+	err := o.Seed.Get(ctx, o.key(EtcdName), set)
+	if apierrors.IsNotFound(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read etcd: %w", err)
+	}
+	epoch, err := strconv.ParseInt(set.Annotations[constants.OwnershipEpoch], 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read the epoch of etcd: %w", err)
+	}
+	return epoch, nil
+}
+
+func (o *Operation) boundTo(ctx context.Context) (string, error) {
+	shoot := &gardencorev1beta1.Shoot{}
+	if err := o.Garden.Get(ctx, client.ObjectKeyFromObject(o.Shoot), shoot); err != nil {
+		return "", err
+	}
+	return ptr.Deref(shoot.Spec.SeedName, ""), nil
+}
+
+// ReleaseOwnership removes both records of a shoot that has ceased to exist: the decision first, so that a crash
+// between the two leaves no owner rather than one.
+func (o *Operation) ReleaseOwnership(ctx context.Context) error {
+	if err := o.Owners.DeleteDecision(ctx, o.ownerRecordName()); err != nil {
+		return fmt.Errorf("delete the owner record %q: %w", o.ownerRecordName(), err)
+	}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: o.ownerLeaseName(), Namespace: o.Shoot.Namespace}}
+	return remove(ctx, o.Garden, lease)
+}

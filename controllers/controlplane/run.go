@@ -1,0 +1,83 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+)
+
+// Events records what happens to a shoot where its users see it.
+type Events interface {
+	Event(shoot *gardencorev1beta1.Shoot, eventType, reason, message string)
+}
+
+// Periods are those of every flow of a gardenlet.
+type Periods struct {
+	// Sync is how often a shoot that nobody changed is reconciled all the same.
+	Sync time.Duration
+	// Retry is how long a failing flow is tried again before the operation counts as Failed.
+	Retry time.Duration
+	// Progress is how often progress is reported at most.
+	Progress time.Duration
+}
+
+// Flow is what a run does between the first and the last patch of the shoot's status, and what the shoot's users
+// read of it.
+type Flow struct {
+	Type gardencorev1beta1.LastOperationType
+	// Initialized and Succeeded are the first and the last lastOperation.description (SPEC 2.12).
+	Initialized, Succeeded string
+	// ReasonStarted, ReasonEnded and ReasonError are reasons of events.
+	ReasonStarted, ReasonEnded, ReasonError string
+	// Work does everything. It hands the reporter to the graph it runs.
+	Work func(context.Context, *Reporter) error
+	// Finish changes the status in the last patch; may be nil.
+	Finish func(*gardencorev1beta1.ShootStatus)
+	// Gone tells that the shoot ceases to exist with the end of the flow: there is no status left to patch.
+	Gone bool
+}
+
+// Runner runs flows.
+type Runner struct {
+	Version string
+	Periods Periods
+	Events  Events
+}
+
+// Run runs one flow between its first and last status patch. A failed flow is tried again with back-off, unless its
+// error is one that no retry mends.
+func (r *Runner) Run(ctx context.Context, o *Operation, flow Flow) (reconcile.Result, error) {
+	if err := o.EnsureIdentity(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := o.Begin(ctx, flow.Type, flow.Initialized, r.Version); err != nil {
+		return reconcile.Result{}, err
+	}
+	r.Events.Event(o.Shoot, corev1.EventTypeNormal, flow.ReasonStarted, flow.Initialized)
+	reporter := o.Report(ctx, r.Periods.Progress)
+	err := flow.Work(ctx, reporter)
+	reporter.Stop()
+	if err != nil {
+		r.Events.Event(o.Shoot, corev1.EventTypeWarning, flow.ReasonError, err.Error())
+		if failed := o.Fail(ctx, err, r.Periods.Retry); failed != nil {
+			return reconcile.Result{}, failed
+		}
+		if o.Shoot.Status.LastOperation.State == gardencorev1beta1.LastOperationStateFailed {
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, fmt.Errorf("%s shoot: %w", flow.Type, err)
+	}
+	r.Events.Event(o.Shoot, corev1.EventTypeNormal, flow.ReasonEnded, flow.Succeeded)
+	if flow.Gone {
+		return reconcile.Result{}, nil
+	}
+	if err := o.Succeed(ctx, flow.Succeeded, flow.Finish); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: r.Periods.Sync}, nil
+}

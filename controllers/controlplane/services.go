@@ -1,0 +1,90 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// ServiceKubeAPIServer and ServiceEtcdClient are the Services of a control plane.
+	ServiceKubeAPIServer = "kube-apiserver"
+	ServiceEtcdClient    = "etcd-main-client"
+
+	// annotationSNIHosts lists the public names that the seed's gateway routes to a Service (SPEC 7.4).
+	annotationSNIHosts = "networking.transplant.dev/sni-hosts"
+
+	apiServerPort   = 6443
+	etcdClientPort  = 2379
+	guardPort       = 2381
+	backupPort      = 8080
+	shootServices   = "100.64.0.0/13"
+	shootPods       = "100.96.0.0/11"
+	shootNodes      = "10.250.0.0/16"
+	shootDNSService = "100.64.0.10"
+
+	shootKubernetesServiceIP = "100.64.0.1"
+)
+
+// DeployServices deploys the Services of etcd and the API server: their addresses go into certificates and
+// kubeconfigs, so they come first.
+func (o *Operation) DeployServices(ctx context.Context) error {
+	for component, ports := range map[string][]corev1.ServicePort{
+		ServiceEtcdClient:    {port("client", etcdClientPort), port("guard", guardPort), port("backup", backupPort)},
+		ServiceKubeAPIServer: {port("https", apiServerPort)},
+	} {
+		role := component
+		if component == ServiceEtcdClient {
+			role = EtcdName
+		}
+		if err := apply(ctx, o.Seed, &corev1.Service{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
+			ObjectMeta: metav1.ObjectMeta{Name: component, Namespace: o.Namespace(), Labels: labels(role)},
+			Spec: corev1.ServiceSpec{
+				Selector: selector(role).MatchLabels,
+				Ports:    ports,
+				// The guard answers for validity before etcd is ready, and while it passes nothing.
+				PublishNotReadyAddresses: component == ServiceEtcdClient,
+			},
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func port(name string, number int32) corev1.ServicePort {
+	return corev1.ServicePort{Name: name, Protocol: corev1.ProtocolTCP, Port: number, TargetPort: intstr.FromInt32(number)}
+}
+
+// ExposeAPIServer lets the seed's gateway route the shoot's public name to its API server.
+func (o *Operation) ExposeAPIServer(ctx context.Context) error {
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: ServiceKubeAPIServer, Namespace: o.Namespace()}}
+	return createOrPatch(ctx, o.Seed, service, func(s *corev1.Service) error {
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, annotationSNIHosts, o.APIServerHost())
+		return nil
+	})
+}
+
+// GatewayAddresses are the addresses at which clients outside reach the seed's gateway.
+func (o *Operation) GatewayAddresses(ctx context.Context) ([]string, error) {
+	service := &corev1.Service{}
+	key := client.ObjectKey{Namespace: o.GatewayNamespace, Name: o.GatewayService}
+	if err := o.Seed.Get(ctx, key, service); err != nil {
+		return nil, fmt.Errorf("read the gateway's service %q: %w", key, err)
+	}
+	var addresses []string
+	for _, ingress := range service.Status.LoadBalancer.Ingress {
+		if ingress.IP != "" {
+			addresses = append(addresses, ingress.IP)
+		}
+	}
+	if len(addresses) == 0 {
+		return nil, fmt.Errorf("the gateway's service %q has no load balancer address yet", key)
+	}
+	return addresses, nil
+}

@@ -1,0 +1,46 @@
+// Package shootstate turns what a control plane must not lose into a ShootState and back (SPEC 2.8, 3.7, 9.5): the
+// persisted secrets, the state of the extensions with the objects they refer to, and the machines.
+//
+// It knows the form of the data, not when it is saved or restored.
+package shootstate
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+)
+
+// State is the content of a ShootState, expanded: nothing compressed, nothing in chunks.
+type State struct {
+	// Secrets are the persisted secrets, without namespace.
+	Secrets []*corev1.Secret
+	// Extensions are the states of extension objects.
+	Extensions []ExtensionState
+	// Machines is the machine state as the Worker extension wants it in its status (SPEC 3.7), nil if there is none.
+	Machines *runtime.RawExtension
+}
+
+// ExtensionState is the state of one extension object.
+type ExtensionState struct {
+	Kind, Name string
+	// Purpose is empty for kinds without one.
+	Purpose string
+	// State is nil if the extension keeps only objects.
+	State *runtime.RawExtension
+	// Resources are the references as they stand in status.resources.
+	Resources []gardencorev1beta1.NamedResourceReference
+	// Objects are the referenced objects, without namespace.
+	Objects []*unstructured.Unstructured
+}
+
+// ForExtension finds the state of an extension object; nil if it has none. For a Worker that is the machine state.
+func (s *State) ForExtension(kind, name, purpose string) *ExtensionState {
+	for i := range s.Extensions {
+		if e := &s.Extensions[i]; e.Kind == kind && e.Name == name && e.Purpose == purpose {
+			return e
+		}
+	}
+	return nil
+}

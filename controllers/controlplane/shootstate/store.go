@@ -1,0 +1,156 @@
+package shootstate
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
+)
+
+// DefaultBudget is how many bytes a ShootState may have before its largest entries move to chunks (SPEC 9.5, Z2):
+// below etcd's limit of 1.5 MiB.
+const DefaultBudget = 1 << 20
+
+// Store keeps ShootStates and their chunks in the garden.
+type Store struct {
+	// Garden is an uncached client.
+	Garden client.Client
+	Clock  clock.PassiveClock
+	// Budget in bytes; DefaultBudget if zero.
+	Budget int
+}
+
+// Load returns the state of a shoot, expanded and verified. A missing ShootState is a NotFound error; a missing or
+// damaged chunk or resource is an error that names it.
+func (s *Store) Load(ctx context.Context, shoot client.ObjectKey) (*State, error) {
+	object := &gardencorev1beta1.ShootState{}
+	if err := s.Garden.Get(ctx, shoot, object); err != nil {
+		return nil, fmt.Errorf("read ShootState %q: %w", shoot, err)
+	}
+	if err := s.join(ctx, shoot.Namespace, &object.Spec); err != nil {
+		return nil, fmt.Errorf("read ShootState %q: %w", shoot, err)
+	}
+	state, err := decode(&object.Spec)
+	if err != nil {
+		return nil, fmt.Errorf("read ShootState %q: %w", shoot, err)
+	}
+	return state, nil
+}
+
+// Save keeps the state of a shoot: in place of what is there or, with merge, over it, so that nothing is lost. Chunks
+// are written first, then the ShootState that refers to them, then stale chunks go: a crash leaves a whole state
+// (Z3). Nothing is written when nothing has changed.
+func (s *Store) Save(ctx context.Context, shoot client.ObjectKey, state *State, merge bool) error {
+	if merge {
+		old, err := s.Load(ctx, shoot)
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		if old != nil {
+			old.Merge(state)
+			state = old
+		}
+	}
+	spec, err := encode(state)
+	if err != nil {
+		return fmt.Errorf("encode ShootState %q: %w", shoot, err)
+	}
+	chunks, err := s.split(shoot, spec)
+	if err != nil {
+		return fmt.Errorf("split ShootState %q: %w", shoot, err)
+	}
+	for _, chunk := range chunks {
+		if err := s.Garden.Create(ctx, chunk); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("create chunk %q of ShootState %q: %w", chunk.Name, shoot, err)
+		}
+	}
+	if err := s.write(ctx, shoot, spec); err != nil {
+		return err
+	}
+	return s.prune(ctx, shoot, chunks)
+}
+
+func (s *Store) write(ctx context.Context, shoot client.ObjectKey, spec *gardencorev1beta1.ShootStateSpec) error {
+	object := &gardencorev1beta1.ShootState{}
+	err := s.Garden.Get(ctx, shoot, object)
+	if apierrors.IsNotFound(err) {
+		object = &gardencorev1beta1.ShootState{ObjectMeta: metav1.ObjectMeta{Name: shoot.Name, Namespace: shoot.Namespace}, Spec: *spec}
+		s.stamp(object)
+		if err := s.Garden.Create(ctx, object); err != nil {
+			return fmt.Errorf("create ShootState %q: %w", shoot, err)
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read ShootState %q: %w", shoot, err)
+	}
+	before := object.DeepCopy()
+	object.Spec = *spec
+	same, err := equal(before.Spec, object.Spec)
+	if same || err != nil {
+		return err
+	}
+	s.stamp(object)
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := s.Garden.Patch(ctx, object, patch); err != nil {
+		return fmt.Errorf("patch ShootState %q: %w", shoot, err)
+	}
+	return nil
+}
+
+func (s *Store) stamp(object *gardencorev1beta1.ShootState) {
+	metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.GardenerTimestamp, s.Clock.Now().UTC().Format(time.RFC3339))
+}
+
+// Delete removes the state of a shoot and its chunks; that it is gone already is fine.
+func (s *Store) Delete(ctx context.Context, shoot client.ObjectKey) error {
+	object := &gardencorev1beta1.ShootState{}
+	err := s.Garden.Get(ctx, shoot, object)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read ShootState %q: %w", shoot, err)
+	}
+	if err == nil {
+		before := object.DeepCopy()
+		metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.ConfirmationDeletion, constants.LabelTrue)
+		object.Finalizers = nil
+		if err := s.Garden.Patch(ctx, object, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("confirm the deletion of ShootState %q: %w", shoot, err)
+		}
+		if err := s.Garden.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete ShootState %q: %w", shoot, err)
+		}
+	}
+	return s.prune(ctx, shoot, nil)
+}
+
+// prune removes the chunks of a shoot that are not among those to keep.
+func (s *Store) prune(ctx context.Context, shoot client.ObjectKey, keep []*transplantv1alpha1.ShootStateChunk) error {
+	wanted := map[string]bool{}
+	for _, chunk := range keep {
+		wanted[chunk.Name] = true
+	}
+	// Names are enough: chunks are large.
+	chunks := &metav1.PartialObjectMetadataList{}
+	chunks.SetGroupVersionKind(transplantv1alpha1.SchemeGroupVersion.WithKind("ShootStateChunkList"))
+	err := s.Garden.List(ctx, chunks, client.InNamespace(shoot.Namespace), client.MatchingLabels{transplantv1alpha1.LabelShoot: shoot.Name})
+	if err != nil {
+		return fmt.Errorf("list the chunks of ShootState %q: %w", shoot, err)
+	}
+	for i := range chunks.Items {
+		if wanted[chunks.Items[i].Name] {
+			continue
+		}
+		if err := s.Garden.Delete(ctx, &chunks.Items[i]); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete stale chunk %q of ShootState %q: %w", chunks.Items[i].Name, shoot, err)
+		}
+	}
+	return nil
+}

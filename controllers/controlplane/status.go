@@ -1,0 +1,220 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/flow"
+)
+
+// Text is what lastOperation.description says at the beginning and end of a flow (SPEC 2.12).
+type Text struct{ Initialized, Succeeded string }
+
+// Begin writes the start of a flow into the shoot's status (SPEC 2.5, step 3). It fails with a conflict if somebody
+// else wrote the status since the shoot was read, so that two gardenlets cannot both begin.
+func (o *Operation) Begin(ctx context.Context, operation gardencorev1beta1.LastOperationType, description, version string) error {
+	return o.patchStatus(ctx, true, func(status *gardencorev1beta1.ShootStatus) {
+		now := metav1.NewTime(o.Clock.Now())
+		if status.RetryCycleStartTime == nil || status.ObservedGeneration != o.Shoot.Generation || status.Gardener.Version != version {
+			status.RetryCycleStartTime = &now
+		}
+		status.Gardener = gardencorev1beta1.Gardener{ID: o.SeedName, Name: "gardenlet", Version: version}
+		status.ObservedGeneration = o.Shoot.Generation
+		status.LastOperation = &gardencorev1beta1.LastOperation{
+			Type: operation, State: gardencorev1beta1.LastOperationStateProcessing, LastUpdateTime: now, Description: description,
+		}
+	})
+}
+
+// Succeed writes the good end of a flow, with whatever else finish wants to change in the same patch.
+func (o *Operation) Succeed(ctx context.Context, description string, finish func(*gardencorev1beta1.ShootStatus)) error {
+	return o.patchStatus(ctx, false, func(status *gardencorev1beta1.ShootStatus) {
+		o.setLast(status, gardencorev1beta1.LastOperationStateSucceeded, 100, description)
+		status.LastErrors, status.RetryCycleStartTime = nil, nil
+		if finish != nil {
+			finish(status)
+		}
+	})
+}
+
+// Fail writes the bad end of a flow: one lastError per failed task. The state is Failed when an error code is not
+// retryable or the retry cycle is older than retryDuration, else Error (SPEC 2.5, 5.9).
+func (o *Operation) Fail(ctx context.Context, err error, retryDuration time.Duration) error {
+	return o.patchStatus(ctx, false, func(status *gardencorev1beta1.ShootStatus) {
+		status.LastErrors = lastErrors(err, metav1.NewTime(o.Clock.Now()))
+		state := gardencorev1beta1.LastOperationStateError
+		expired := status.RetryCycleStartTime != nil && o.Clock.Now().After(status.RetryCycleStartTime.Add(retryDuration))
+		if expired || nonRetryable(status.LastErrors) {
+			state = gardencorev1beta1.LastOperationStateFailed
+		}
+		progress := int32(0)
+		if status.LastOperation != nil {
+			progress = status.LastOperation.Progress
+		}
+		o.setLast(status, state, progress, "Flow failed: "+firstLine(err))
+	})
+}
+
+func (o *Operation) setLast(status *gardencorev1beta1.ShootStatus, state gardencorev1beta1.LastOperationState, progress int32, description string) {
+	last := gardencorev1beta1.LastOperation{}
+	if status.LastOperation != nil {
+		last = *status.LastOperation
+	}
+	last.State, last.Progress, last.Description, last.LastUpdateTime = state, progress, description, metav1.NewTime(o.Clock.Now())
+	status.LastOperation = &last
+}
+
+// PatchStatus merge-patches the shoot's status with what mutate changes.
+func (o *Operation) PatchStatus(ctx context.Context, mutate func(*gardencorev1beta1.ShootStatus)) error {
+	return o.patchStatus(ctx, false, mutate)
+}
+
+func (o *Operation) patchStatus(ctx context.Context, lock bool, mutate func(*gardencorev1beta1.ShootStatus)) error {
+	before := o.Shoot.DeepCopy()
+	mutate(&o.Shoot.Status)
+	patch := client.MergeFrom(before)
+	if lock {
+		patch = client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	}
+	if err := o.Garden.Status().Patch(ctx, o.Shoot, patch); err != nil {
+		before.DeepCopyInto(o.Shoot)
+		return fmt.Errorf("patch the status of shoot %q: %w", client.ObjectKeyFromObject(o.Shoot), err)
+	}
+	return nil
+}
+
+func lastErrors(err error, now metav1.Time) []gardencorev1beta1.LastError {
+	var last []gardencorev1beta1.LastError
+	for _, failed := range flow.Errors(err) {
+		last = append(last, gardencorev1beta1.LastError{
+			Description: failed.Error(), TaskID: ptr.To(string(failed.Task)), Codes: codes(failed.Err), LastUpdateTime: &now,
+		})
+	}
+	if len(last) == 0 {
+		last = append(last, gardencorev1beta1.LastError{Description: err.Error(), Codes: codes(err), LastUpdateTime: &now})
+	}
+	return last
+}
+
+func codes(err error) []gardencorev1beta1.ErrorCode {
+	if coded := (&CodedError{}); errors.As(err, &coded) {
+		return coded.Codes
+	}
+	return nil
+}
+
+// nonRetryableCodes are the codes that no retry mends (SPEC 5.8, with 0.0 where [S4] is silent).
+var nonRetryableCodes = map[gardencorev1beta1.ErrorCode]bool{
+	gardencorev1beta1.ErrorInfraUnauthenticated:    true,
+	gardencorev1beta1.ErrorInfraUnauthorized:       true,
+	gardencorev1beta1.ErrorInfraQuotaExceeded:      true,
+	gardencorev1beta1.ErrorInfraRateLimitsExceeded: true,
+	gardencorev1beta1.ErrorInfraDependencies:       true,
+	gardencorev1beta1.ErrorConfigurationProblem:    true,
+	gardencorev1beta1.ErrorProblematicWebhook:      true,
+}
+
+func nonRetryable(errs []gardencorev1beta1.LastError) bool {
+	for _, e := range errs {
+		for _, code := range e.Codes {
+			if nonRetryableCodes[code] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+// Reporter writes the progress of a flow into the shoot's status, at most once a period. It is a flow.Observer.
+type Reporter struct {
+	o      *Operation
+	period time.Duration
+
+	mu      sync.Mutex
+	latest  *flow.Progress
+	written time.Time
+	wake    chan struct{}
+	done    chan struct{}
+}
+
+// Report starts a Reporter that writes in the background until Stop.
+func (o *Operation) Report(ctx context.Context, period time.Duration) *Reporter {
+	r := &Reporter{o: o, period: period, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	go r.loop(ctx)
+	return r
+}
+
+// Observe takes note of the progress.
+func (r *Reporter) Observe(progress flow.Progress) {
+	r.mu.Lock()
+	r.latest = &progress
+	r.mu.Unlock()
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Stop ends the Reporter; afterwards it writes nothing more. It must be called exactly once, after the flow.
+func (r *Reporter) Stop() {
+	close(r.wake)
+	<-r.done
+}
+
+func (r *Reporter) loop(ctx context.Context) {
+	defer close(r.done)
+	for range r.wake {
+		r.mu.Lock()
+		progress := r.latest
+		r.latest = nil
+		r.mu.Unlock()
+		if progress == nil || len(progress.Running) == 0 {
+			continue
+		}
+		if wait := r.period - r.o.Clock.Since(r.written); wait > 0 && !r.pause(ctx, wait) {
+			continue
+		}
+		r.written = r.o.Clock.Now()
+		if err := r.write(ctx, *progress); err != nil {
+			r.o.Log.V(1).Info("Progress could not be reported", "reason", err.Error())
+		}
+	}
+}
+
+// pause waits for the rest of the period; false means that newer progress has come, or the end.
+func (r *Reporter) pause(ctx context.Context, wait time.Duration) bool {
+	timer := r.o.Clock.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (r *Reporter) write(ctx context.Context, progress flow.Progress) error {
+	names := make([]string, 0, len(progress.Running))
+	for _, task := range progress.Running {
+		names = append(names, string(task))
+	}
+	// A patch of its own, from a copy: the flow reads o.Shoot at the same time.
+	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Name: r.o.Shoot.Name, Namespace: r.o.Shoot.Namespace}}
+	patch := fmt.Appendf(nil, `{"status":{"lastOperation":{"progress":%d,"description":%q,"lastUpdateTime":%q}}}`,
+		progress.Percent, strings.Join(names, ", "), r.o.Clock.Now().UTC().Format(time.RFC3339))
+	return r.o.Garden.Status().Patch(ctx, shoot, client.RawPatch("application/merge-patch+json", patch))
+}

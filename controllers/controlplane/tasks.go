@@ -1,0 +1,178 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+)
+
+func kindOf(object runtime.Object, scheme *runtime.Scheme) string {
+	kinds, _, err := scheme.ObjectKinds(object)
+	if err != nil || len(kinds) == 0 {
+		return fmt.Sprintf("%T", object)
+	}
+	return kinds[0].Kind
+}
+
+func keyOf(namespace, name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: namespace, Name: name}
+}
+
+func unstructuredOf(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind)
+	object.SetNamespace(namespace)
+	object.SetName(name)
+	return object
+}
+
+func (o *Operation) deployExtensions(ctx context.Context) error {
+	for _, extension := range o.Extensions() {
+		spec := *extension.Spec.DeepCopy()
+		if err := o.DeployExtension(ctx, extension, func() error { extension.Spec = spec; return nil }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *Operation) waitExtensions(ctx context.Context) error {
+	for _, extension := range o.Extensions() {
+		if err := o.WaitExtension(ctx, extension); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *Operation) deployContainerRuntimes(ctx context.Context) error {
+	for _, r := range o.ContainerRuntimes() {
+		spec := *r.Spec.DeepCopy()
+		if err := o.DeployExtension(ctx, r, func() error { r.Spec = spec; return nil }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *Operation) waitContainerRuntimes(ctx context.Context) error {
+	for _, r := range o.ContainerRuntimes() {
+		if err := o.WaitExtension(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WaitWorker waits until the worker pools are as asked for; after a restore the machine state, which the Worker
+// carried only for that, is taken off it (SPEC 3.7).
+func (o *Operation) WaitWorker(ctx context.Context) error {
+	worker := o.Worker()
+	if err := o.WaitExtension(ctx, worker); err != nil {
+		return err
+	}
+	if worker.Status.State == nil {
+		return nil
+	}
+	before := worker.DeepCopy()
+	worker.Status.State = nil
+	return describe("clear the machine state of", worker, o.Seed, o.Seed.Status().Patch(ctx, worker, client.MergeFrom(before)))
+}
+
+// machinesRestored tells whether the Worker extension has restored the machines.
+func (o *Operation) machinesRestored(ctx context.Context) (bool, error) {
+	worker := o.Worker()
+	err := o.Seed.Get(ctx, o.key(worker.Name), worker)
+	if client.IgnoreNotFound(err) != nil {
+		return false, describe("read", worker, o.Seed, err)
+	}
+	return err == nil && restored(worker), nil
+}
+
+// Hibernate puts the control plane to rest: the workers are gone, then the API server, then etcd. The DNS record
+// goes too; the data stays in etcd's volume and in the backups.
+func (o *Operation) Hibernate(ctx context.Context) error {
+	if err := o.Until(ctx, 10*time.Minute, "the end of all machines", func(ctx context.Context) error {
+		machines := &machinev1alpha1.MachineList{}
+		if err := o.Seed.List(ctx, machines, client.InNamespace(o.Namespace())); err != nil {
+			return err
+		}
+		if len(machines.Items) > 0 {
+			return fmt.Errorf("%d machines are left, among them %q", len(machines.Items), machines.Items[0].Name)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	for _, deployment := range []string{DeploymentMachineController, DeploymentScheduler, DeploymentControllerManager, DeploymentKubeAPIServer} {
+		if err := o.Scale(ctx, deployment, 0); err != nil {
+			return err
+		}
+	}
+	if err := o.WaitDeployment(ctx, DeploymentKubeAPIServer, 3*time.Minute); err != nil {
+		return err
+	}
+	if err := o.ScaleEtcd(ctx, 0); err != nil {
+		return err
+	}
+	if err := o.DeleteExtension(ctx, o.DNSRecord()); err != nil {
+		return err
+	}
+	return o.WaitDeleted(ctx, o.DNSRecord())
+}
+
+// OperationType is what has to be done for a shoot (SPEC 2.3), first match wins.
+func OperationType(shoot *gardencorev1beta1.Shoot) gardencorev1beta1.LastOperationType {
+	last, spec, status := shoot.Status.LastOperation, shoot.Spec.SeedName, shoot.Status.SeedName
+	switch {
+	case spec != nil && status != nil && *spec != *status:
+		return gardencorev1beta1.LastOperationTypeMigrate
+	case last != nil && last.Type == gardencorev1beta1.LastOperationTypeMigrate &&
+		(last.State == gardencorev1beta1.LastOperationStateSucceeded || last.State == gardencorev1beta1.LastOperationStateAborted):
+		return gardencorev1beta1.LastOperationTypeRestore
+	case last != nil && last.Type == gardencorev1beta1.LastOperationTypeRestore && last.State != gardencorev1beta1.LastOperationStateSucceeded:
+		// Before deletion: what deletion needs is restored first (SPEC 9.3).
+		return gardencorev1beta1.LastOperationTypeRestore
+	case shoot.DeletionTimestamp != nil:
+		return gardencorev1beta1.LastOperationTypeDelete
+	case last == nil:
+		return gardencorev1beta1.LastOperationTypeCreate
+	case last.State != gardencorev1beta1.LastOperationStateSucceeded &&
+		(last.Type == gardencorev1beta1.LastOperationTypeCreate || last.Type == gardencorev1beta1.LastOperationTypeMigrate):
+		return last.Type
+	}
+	return gardencorev1beta1.LastOperationTypeReconcile
+}
+
+// ResponsibleSeed is the seed whose gardenlet acts (SPEC 2.3); empty for nobody.
+func ResponsibleSeed(spec, status *string) string {
+	switch {
+	case spec == nil:
+		return ""
+	case status == nil:
+		return *spec
+	}
+	return *status
+}
+
+// List lists the extension objects of one kind in the control-plane namespace.
+func (o *Operation) List(ctx context.Context, kind string) ([]extensionsv1alpha1.Object, error) {
+	k, known := extensionsv1alpha1.KindByName(kind)
+	if !known || !k.Namespaced {
+		return nil, fmt.Errorf("list %q: not a kind of extension objects in a namespace", kind)
+	}
+	list := k.NewList()
+	if err := o.Seed.List(ctx, list, client.InNamespace(o.Namespace())); err != nil {
+		return nil, fmt.Errorf("list %s: %w", kind, err)
+	}
+	return list.Objects(), nil
+}

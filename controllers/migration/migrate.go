@@ -1,0 +1,198 @@
+package migration
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
+	"github.com/transplant-sim/transplant/controllers/flow"
+)
+
+// migrateFlow is the source's part (SPEC 2.6): everything lets go, the state is saved, the epoch ends with the final
+// snapshot, and status.seedName gives the shoot to the destination. A crash between any two steps leaves the source
+// responsible, or, once its epoch has ended, nobody: never both.
+func (r *Reconciler) migrateFlow(o *controlplane.Operation) controlplane.Flow {
+	return controlplane.Flow{
+		Type:          gardencorev1beta1.LastOperationTypeMigrate,
+		Initialized:   "Preparation of Shoot cluster for migration initialized.",
+		Succeeded:     "Shoot cluster has been successfully prepared for migration.",
+		ReasonStarted: "PrepareMigration", ReasonEnded: "MigrationPrepared", ReasonError: "MigrationPreparationFailed",
+		Work: func(ctx context.Context, reporter *controlplane.Reporter) error {
+			if err := o.SyncCluster(ctx); err != nil {
+				return err
+			}
+			m := &migrate{Operation: o, release: r.Release}
+			if err := m.survey(ctx); err != nil {
+				return err
+			}
+			return m.graph().Run(ctx, reporter)
+		},
+		Finish: func(status *gardencorev1beta1.ShootStatus) { status.SeedName = o.Shoot.Spec.SeedName },
+	}
+}
+
+// migrate is one run of the migrate flow. Its predicates are computed at its start (SPEC 2.6).
+type migrate struct {
+	*controlplane.Operation
+	release Releaser
+	// etcd, api: what of the control plane is there. owned: the BackupEntry still belongs to this seed.
+	etcd, api, owned bool
+	epoch            int64
+}
+
+func (m *migrate) survey(ctx context.Context) error {
+	var err error
+	if m.etcd, err = m.EtcdExists(ctx); err != nil {
+		return err
+	}
+	if m.api, err = m.DeploymentExists(ctx, controlplane.DeploymentKubeAPIServer); err != nil {
+		return err
+	}
+	entry, err := m.BackupEntry(ctx)
+	if err != nil {
+		return err
+	}
+	m.owned = entry != nil && entry.Spec.SeedName != nil && *entry.Spec.SeedName == m.SeedName
+	if m.owned && !m.etcd {
+		return errNoEtcd
+	}
+	m.epoch, err = m.NamespaceEpoch(ctx)
+	m.Epoch = m.epoch
+	return err
+}
+
+// Kinds of extension objects by the phase in which they are migrated (SPEC 2.6, steps 15, 28, 39, 43).
+var (
+	beforeAPIServer = []string{extensionsv1alpha1.ContainerRuntimeResource, extensionsv1alpha1.NetworkResource,
+		extensionsv1alpha1.OperatingSystemConfigResource, extensionsv1alpha1.WorkerResource, extensionsv1alpha1.ExtensionResource}
+	withAPIServer  = []string{extensionsv1alpha1.ControlPlaneResource}
+	afterAPIServer = []string{extensionsv1alpha1.InfrastructureResource, extensionsv1alpha1.DNSRecordResource}
+)
+
+func (m *migrate) graph() *flow.Graph {
+	g := &flow.Graph{}
+	after := func(tasks ...flow.TaskID) []flow.TaskID { return tasks }
+	wake := m.Hibernated() && m.owned
+
+	awake := g.Add(flow.Task{Name: "Scaling Kubernetes API Server up and waiting until ready", Run: m.WakeUp, Skip: !wake})
+	resources := g.Add(flow.Task{Name: "Deleting all Managed Resources from the Shoot's namespace", Run: m.DeleteManagedResources, After: after(awake)})
+	machines := g.Add(flow.Task{Name: "Deleting machine-controller-manager", Run: m.delete(controlplane.DeploymentMachineController), After: after(resources)})
+	early := g.Add(flow.Task{Name: "Migrating extension resources", Run: m.letGo(beforeAPIServer), After: after(machines)})
+	saved := g.Add(flow.Task{Name: "Persisting ShootState in garden cluster", Run: m.persist, After: after(early)})
+	removed := g.Add(flow.Task{Name: "Deleting extension resources from the Shoot namespace", Run: m.remove(beforeAPIServer), After: after(saved)})
+	shallow := g.Add(flow.Task{Name: "Shallow-deleting machine resources from the Shoot namespace", Run: m.ShallowDeleteMachines, After: after(saved)})
+	controlPlane := g.Add(flow.Task{Name: "Migrating shoot control plane", Run: m.letGo(withAPIServer), After: after(removed, shallow)})
+	stopped := g.Add(flow.Task{Name: "Deleting kube-apiserver deployment", Run: m.stopKubernetes, After: after(controlPlane)})
+	late := g.Add(flow.Task{Name: "Migrating shoot infrastructure and DNS records", Run: m.letGo(afterAPIServer), After: after(stopped)})
+	// State that extensions wrote while they were migrated is saved too (QUIRK-M1).
+	savedAgain := g.Add(flow.Task{Name: "Persisting late state in garden cluster", Run: m.persist, After: after(late)})
+	cleared := g.Add(flow.Task{Name: "Deleting infrastructure and DNS records from the Shoot namespace", Run: m.remove(append(withAPIServer, afterAPIServer...)), After: after(savedAgain)})
+	final := g.Add(flow.Task{Name: "Creating final ETCD snapshot and ending the ownership epoch", Run: m.endEpoch, After: after(stopped), Skip: !m.owned})
+	handed := g.Add(flow.Task{Name: "Migrating BackupEntry to new seed", Run: m.handOverBackups, After: after(final, cleared)})
+	g.Add(flow.Task{Name: "Stopping main etcd", Run: func(ctx context.Context) error { return m.ScaleEtcd(ctx, 0) }, After: after(handed)})
+	return g
+}
+
+func (m *migrate) delete(deployment string) func(context.Context) error {
+	return func(ctx context.Context) error { return m.DeleteDeployment(ctx, deployment) }
+}
+
+func (m *migrate) stopKubernetes(ctx context.Context) error {
+	for _, name := range []string{controlplane.DeploymentScheduler, controlplane.DeploymentControllerManager, controlplane.DeploymentKubeAPIServer} {
+		if err := m.DeleteDeployment(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// letGo asks for the migration of every object of the kinds, and waits for all.
+func (m *migrate) letGo(kinds []string) func(context.Context) error {
+	return m.each(kinds, m.MigrateExtension, m.WaitMigrated)
+}
+
+// remove deletes every object of the kinds after they were let go, and waits for all.
+func (m *migrate) remove(kinds []string) func(context.Context) error {
+	return m.each(kinds, m.DeleteExtension, m.WaitDeleted)
+}
+
+func (m *migrate) each(kinds []string, phases ...func(context.Context, extensionsv1alpha1.Object) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		var objects []extensionsv1alpha1.Object
+		for _, kind := range kinds {
+			found, err := m.List(ctx, kind)
+			if err != nil {
+				return err
+			}
+			objects = append(objects, found...)
+		}
+		for _, phase := range phases {
+			for _, object := range objects {
+				if err := phase(ctx, object); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+}
+
+// persist saves the state beside what is saved already: in a second run some objects are gone (SPEC 2.6).
+func (m *migrate) persist(ctx context.Context) error {
+	state, err := shootstate.Collect(ctx, m.Seed, m.Namespace(), m.BackupEntryName())
+	if err != nil {
+		return err
+	}
+	return m.States.Save(ctx, client.ObjectKeyFromObject(m.Shoot), state, true)
+}
+
+// endEpoch is the point of no return: to abort after it means a take-over with a new epoch (SPEC 9.2, O11).
+func (m *migrate) endEpoch(ctx context.Context) error {
+	guard, err := m.GuardURL(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	return m.release.Release(ctx, guard, m.epoch)
+}
+
+// handOverBackups gives the BackupEntry to the destination and waits until this seed has let go of it.
+func (m *migrate) handOverBackups(ctx context.Context) error {
+	entry, err := m.BackupEntry(ctx)
+	if err != nil {
+		return err
+	}
+	if entry == nil {
+		return fmt.Errorf("backup entry %q is missing", m.BackupEntryName())
+	}
+	before := entry.DeepCopy()
+	entry.Spec.SeedName = m.Shoot.Spec.SeedName
+	if err := m.Garden.Patch(ctx, entry, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("hand over backup entry %q: %w", entry.Name, err)
+	}
+	return m.Until(ctx, 10*time.Minute, fmt.Sprintf("the hand-over of backup entry %q", entry.Name), func(ctx context.Context) error {
+		entry, err := m.BackupEntry(ctx)
+		if err != nil {
+			return err
+		}
+		if entry == nil {
+			return controlplane.Permanent(fmt.Errorf("backup entry %q is gone", m.BackupEntryName()))
+		}
+		return handedOver(entry)
+	})
+}
+
+func handedOver(entry *gardencorev1beta1.BackupEntry) error {
+	last := entry.Status.LastOperation
+	if entry.Status.SeedName != nil || last == nil || last.Type != gardencorev1beta1.LastOperationTypeMigrate || last.State != gardencorev1beta1.LastOperationStateSucceeded {
+		return fmt.Errorf("its source has not let go of it yet")
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package migration
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+)
+
+// restoreFlow is the destination's part (SPEC 2.9): it reads the saved state, becomes owner, and then runs the graph
+// of every reconciliation in restore mode. Nothing is written to an authority before the state is known to be whole.
+func (r *Reconciler) restoreFlow(o *controlplane.Operation) controlplane.Flow {
+	return controlplane.Flow{
+		Type:          gardencorev1beta1.LastOperationTypeRestore,
+		Initialized:   "Restoration of Shoot cluster initialized.",
+		Succeeded:     "Shoot cluster has been successfully restored.",
+		ReasonStarted: "Reconciling", ReasonEnded: "Reconciled", ReasonError: "ReconcileError",
+		Work: func(ctx context.Context, reporter *controlplane.Reporter) error {
+			state, err := o.States.Load(ctx, client.ObjectKeyFromObject(o.Shoot))
+			if err != nil {
+				return err
+			}
+			o.State = state
+			if err := o.HoldOwnership(ctx); err != nil {
+				return err
+			}
+			if err := o.SyncCluster(ctx); err != nil {
+				return err
+			}
+			return o.ReconcileGraph().Run(ctx, reporter)
+		},
+		Finish: func(status *gardencorev1beta1.ShootStatus) {
+			status.SeedName = &o.SeedName
+			status.IsHibernated = o.Hibernated()
+			for i := range status.Conditions {
+				if status.Conditions[i].Status != gardencorev1beta1.ConditionFalse {
+					status.Conditions[i].Status = gardencorev1beta1.ConditionProgressing
+				}
+			}
+		},
+	}
+}

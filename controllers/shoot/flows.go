@@ -1,0 +1,54 @@
+package shoot
+
+import (
+	"context"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+)
+
+// reconcileFlow creates or reconciles a control plane.
+func reconcileFlow(o *controlplane.Operation, operation gardencorev1beta1.LastOperationType) controlplane.Flow {
+	return controlplane.Flow{
+		Type:          operation,
+		Initialized:   "Reconciliation of Shoot cluster initialized.",
+		Succeeded:     "Shoot cluster has been successfully reconciled.",
+		ReasonStarted: "Reconciling", ReasonEnded: "Reconciled", ReasonError: "ReconcileError",
+		Work: func(ctx context.Context, reporter *controlplane.Reporter) error {
+			if err := o.SyncCluster(ctx); err != nil {
+				return err
+			}
+			if err := o.HoldOwnership(ctx); err != nil {
+				return err
+			}
+			return o.ReconcileGraph().Run(ctx, reporter)
+		},
+		Finish: func(status *gardencorev1beta1.ShootStatus) {
+			status.SeedName = &o.SeedName
+			status.IsHibernated = o.Hibernated()
+		},
+	}
+}
+
+// deleteFlow deletes a control plane and everything the shoot has in the cloud.
+func deleteFlow(o *controlplane.Operation) controlplane.Flow {
+	return controlplane.Flow{
+		Type:          gardencorev1beta1.LastOperationTypeDelete,
+		Initialized:   "Deletion of Shoot cluster initialized.",
+		Succeeded:     "Shoot cluster has been successfully deleted.",
+		ReasonStarted: "Deleting", ReasonEnded: "Deleted", ReasonError: "DeleteError",
+		Gone: true,
+		Work: func(ctx context.Context, reporter *controlplane.Reporter) error {
+			if err := o.SyncCluster(ctx); err != nil {
+				return err
+			}
+			if err := o.HoldOwnership(ctx); err != nil {
+				return err
+			}
+			if err := o.DeleteGraph().Run(ctx, reporter); err != nil {
+				return err
+			}
+			return o.RemoveFinalizer(ctx)
+		},
+	}
+}

@@ -1,0 +1,95 @@
+// Package shoot creates, reconciles and deletes the control planes of shoots on the gardenlet's seed. It does not
+// move them: that is package migration's, which acts while lastOperation is Migrate or Restore.
+package shoot
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+)
+
+// Reconciler runs the create, reconcile and delete flows.
+type Reconciler struct {
+	Factory *controlplane.Factory
+	Runner  *controlplane.Runner
+}
+
+// busyRetry is when to look again at a shoot that another flow of this gardenlet works on.
+const busyRetry = time.Second
+
+// Reconcile brings one shoot's control plane on this seed in line with its specification.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	unlock, free := r.Factory.TryLock(request.NamespacedName)
+	if !free {
+		return reconcile.Result{RequeueAfter: busyRetry}, nil
+	}
+	defer unlock()
+	o, err := r.Factory.Operation(ctx, log.FromContext(ctx), request.NamespacedName)
+	if o == nil || err != nil {
+		return reconcile.Result{}, err
+	}
+	if controlplane.ResponsibleSeed(o.Shoot.Spec.SeedName, o.Shoot.Status.SeedName) != o.SeedName || ignored(o.Shoot) {
+		return reconcile.Result{}, nil
+	}
+	switch operation := controlplane.OperationType(o.Shoot); operation {
+	case gardencorev1beta1.LastOperationTypeDelete:
+		if !controllerutil.ContainsFinalizer(o.Shoot, constants.GardenerFinalizer) {
+			return reconcile.Result{}, nil
+		}
+		return r.Runner.Run(ctx, o, deleteFlow(o))
+	case gardencorev1beta1.LastOperationTypeCreate, gardencorev1beta1.LastOperationTypeReconcile:
+		if wait := r.due(o, operation); wait > 0 {
+			return reconcile.Result{RequeueAfter: wait}, nil
+		}
+		if err := prepare(ctx, o); err != nil {
+			return reconcile.Result{}, err
+		}
+		return r.Runner.Run(ctx, o, reconcileFlow(o, operation))
+	}
+	return reconcile.Result{}, nil
+}
+
+func ignored(shoot *gardencorev1beta1.Shoot) bool {
+	return shoot.Annotations[constants.ShootIgnore] == "true"
+}
+
+// due tells how long the shoot can wait for its next flow; zero means now.
+func (r *Reconciler) due(o *controlplane.Operation, operation gardencorev1beta1.LastOperationType) time.Duration {
+	last := o.Shoot.Status.LastOperation
+	asked := o.Shoot.Annotations[constants.GardenerOperation] != ""
+	switch {
+	case operation == gardencorev1beta1.LastOperationTypeCreate && last == nil, asked, o.Shoot.Status.ObservedGeneration != o.Shoot.Generation:
+		return 0
+	case last.State == gardencorev1beta1.LastOperationStateFailed:
+		return r.Runner.Periods.Sync
+	case last.State != gardencorev1beta1.LastOperationStateSucceeded:
+		return 0
+	}
+	return max(0, last.LastUpdateTime.Add(r.Runner.Periods.Sync).Sub(o.Clock.Now()))
+}
+
+// prepare gives the shoot its finalizer and takes the request annotation off it: it is consumed by this run.
+func prepare(ctx context.Context, o *controlplane.Operation) error {
+	before := o.Shoot.DeepCopy()
+	changed := controllerutil.AddFinalizer(o.Shoot, constants.GardenerFinalizer)
+	if _, asked := o.Shoot.Annotations[constants.GardenerOperation]; asked {
+		delete(o.Shoot.Annotations, constants.GardenerOperation)
+		changed = true
+	}
+	if !changed {
+		return nil
+	}
+	if err := o.Garden.Patch(ctx, o.Shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("prepare shoot %q: %w", client.ObjectKeyFromObject(o.Shoot), err)
+	}
+	return nil
+}
