@@ -1,0 +1,106 @@
+package timeline
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"time"
+)
+
+// Kind says what an event tells. The set is closed: each kind has one payload type.
+type Kind string
+
+// Payload is the content of an event.
+type Payload interface {
+	// Kind of the events that carry this payload.
+	Kind() Kind
+}
+
+// Event is one fact of a run.
+type Event struct {
+	// Seq numbers the events of a run from 1, without gaps.
+	Seq int
+	// At is when the event was noted, counted from the start of the run. Between two events, Seq decides the order.
+	At time.Duration
+	// Kind is that of the payload.
+	Kind Kind
+	// Actor is who did or saw it ("user", "observer", "operator", a cloud identity); may be empty.
+	Actor string
+	// Subject is what it is about: the name of a shoot, a seed, a fault; may be empty.
+	Subject string
+	Payload Payload
+}
+
+// wireEvent is the form of an event in a file.
+type wireEvent struct {
+	Seq     int             `json:"seq"`
+	At      Moment          `json:"at"`
+	Kind    Kind            `json:"kind"`
+	Actor   string          `json:"actor,omitempty"`
+	Subject string          `json:"subject,omitempty"`
+	Payload json.RawMessage `json:"payload"`
+}
+
+// MarshalJSON writes the event as it stands in a file.
+func (e Event) MarshalJSON() ([]byte, error) {
+	payload, err := json.Marshal(e.Payload)
+	if err != nil {
+		return nil, fmt.Errorf("marshal the payload of event %d: %w", e.Seq, err)
+	}
+	return json.Marshal(wireEvent{e.Seq, Moment(e.At), e.Kind, e.Actor, e.Subject, payload})
+}
+
+// UnmarshalJSON reads an event; a kind that is not of the closed set is an error.
+func (e *Event) UnmarshalJSON(content []byte) error {
+	var wire wireEvent
+	if err := json.Unmarshal(content, &wire); err != nil {
+		return err
+	}
+	form, known := payloadTypes[wire.Kind]
+	if !known {
+		return fmt.Errorf("read event %d: unknown kind %q", wire.Seq, wire.Kind)
+	}
+	payload := reflect.New(form)
+	if err := json.Unmarshal(wire.Payload, payload.Interface()); err != nil {
+		return fmt.Errorf("read the payload of event %d, a %s: %w", wire.Seq, wire.Kind, err)
+	}
+	*e = Event{wire.Seq, time.Duration(wire.At), wire.Kind, wire.Actor, wire.Subject, payload.Elem().Interface().(Payload)}
+	return nil
+}
+
+// Kinds lists one empty payload of every kind.
+func Kinds() []Payload {
+	return []Payload{
+		RunStarted{}, LandscapeReady{}, ShootSteady{}, StepStarted{}, StepEnded{}, FaultInjected{}, FaultHealed{},
+		Settling{}, Settled{}, RunEnded{}, Note{},
+		Write{}, Read{}, Reached{}, VersionsSeen{}, DataSeen{},
+		ShootSeen{}, EpochSeen{}, NodeSeen{}, PodSeen{}, CloudCalled{}, InventorySeen{}, Unseen{},
+	}
+}
+
+var payloadTypes = func() map[Kind]reflect.Type {
+	types := map[Kind]reflect.Type{}
+	for _, payload := range Kinds() {
+		types[payload.Kind()] = reflect.TypeOf(payload)
+	}
+	return types
+}()
+
+// Moment is an instant of the run, counted from its start; in files a string such as "12.5s".
+type Moment time.Duration
+
+// String writes the moment as a duration.
+func (m Moment) String() string { return time.Duration(m).String() }
+
+// Seconds since the start of the run.
+func (m Moment) Seconds() float64 { return time.Duration(m).Seconds() }
+
+// MarshalText writes the moment as a duration.
+func (m Moment) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// UnmarshalText reads a duration.
+func (m *Moment) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	*m = Moment(d)
+	return err
+}

@@ -1,0 +1,23 @@
+package timeline
+
+import "iter"
+
+// Of yields the events that carry a payload of type P, with that payload.
+func Of[P Payload](events []Event) iter.Seq2[Event, P] {
+	return func(yield func(Event, P) bool) {
+		for _, e := range events {
+			if payload, is := e.Payload.(P); is && !yield(e, payload) {
+				return
+			}
+		}
+	}
+}
+
+// First returns the first event with a payload of type P.
+func First[P Payload](events []Event) (Event, P, bool) {
+	for e, payload := range Of[P](events) {
+		return e, payload, true
+	}
+	var none P
+	return Event{}, none, false
+}

@@ -1,0 +1,114 @@
+package timeline
+
+import "encoding/json"
+
+// RunStarted is the first event: what is told, where, and with which dice.
+type RunStarted struct {
+	Scenario   string          `json:"scenario"`
+	Backend    string          `json:"backend"`
+	RandomSeed uint64          `json:"randomSeed"`
+	Story      json.RawMessage `json:"story"` // the scenario with all defaults filled in
+}
+
+// Kind of RunStarted.
+func (RunStarted) Kind() Kind { return "RunStarted" }
+
+// LandscapeReady says that garden, seeds and cloud are there.
+type LandscapeReady struct {
+	Seeds []string `json:"seeds"`
+}
+
+// Kind of LandscapeReady.
+func (LandscapeReady) Kind() Kind { return "LandscapeReady" }
+
+// ShootSteady says that a shoot has been created and populated as the scenario wants it: from here on nothing may
+// happen to it that the story does not ask for.
+type ShootSteady struct {
+	TechnicalID string `json:"technicalID"`
+	Nodes       int    `json:"nodes"`
+	Objects     int    `json:"objects"`
+}
+
+// Kind of ShootSteady.
+func (ShootSteady) Kind() Kind { return "ShootSteady" }
+
+// StepStarted opens a step; the subject is the shoot or fault it is about, if any.
+type StepStarted struct {
+	Index int    `json:"index"` // from 0, as in the file
+	Verb  string `json:"verb"`
+	Text  string `json:"text"`
+}
+
+// Kind of StepStarted.
+func (StepStarted) Kind() Kind { return "StepStarted" }
+
+// StepOutcome is how a step ended.
+type StepOutcome string
+
+// Outcomes of a step.
+const (
+	StepDone   StepOutcome = "Done"
+	StepUnmet  StepOutcome = "Unmet"  // an expectation ran out of time
+	StepFailed StepOutcome = "Failed" // the step could not be carried out
+)
+
+// StepEnded closes a step.
+type StepEnded struct {
+	Index   int         `json:"index"`
+	Verb    string      `json:"verb"`
+	Text    string      `json:"text"`
+	Outcome StepOutcome `json:"outcome"`
+	Message string      `json:"message,omitempty"` // why, unless Done
+}
+
+// Kind of StepEnded.
+func (StepEnded) Kind() Kind { return "StepEnded" }
+
+// FaultInjected says that a fault has begun; the subject is its name in the scenario.
+type FaultInjected struct {
+	Fault string `json:"fault"` // what it does, for people
+}
+
+// Kind of FaultInjected.
+func (FaultInjected) Kind() Kind { return "FaultInjected" }
+
+// FaultHealed says that a fault has ended.
+type FaultHealed struct {
+	Fault   string `json:"fault"`
+	Touched int    `json:"touched"` // how often it was felt
+	Error   string `json:"error,omitempty"`
+}
+
+// Kind of FaultHealed.
+func (FaultHealed) Kind() Kind { return "FaultHealed" }
+
+// Settling says that the steps are over and everything is healed: the landscape may come to rest.
+type Settling struct{}
+
+// Kind of Settling.
+func (Settling) Kind() Kind { return "Settling" }
+
+// Settled says whether the landscape came to rest in time.
+type Settled struct {
+	Converged bool     `json:"converged"`
+	Waiting   []string `json:"waiting,omitempty"` // what was still awaited
+}
+
+// Kind of Settled.
+func (Settled) Kind() Kind { return "Settled" }
+
+// RunEnded is the last event.
+type RunEnded struct {
+	Broken string `json:"broken,omitempty"` // why the story could not be told
+}
+
+// Kind of RunEnded.
+func (RunEnded) Kind() Kind { return "RunEnded" }
+
+// Note is a sentence for people; nothing is judged by it.
+type Note struct {
+	Text string `json:"text"`
+}
+
+// Kind of Note.
+func (Note) Kind() Kind { return "Note" }

@@ -1,0 +1,190 @@
+package timeline_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+func write(number int) timeline.Event {
+	return timeline.Event{Actor: "user", Subject: "alpha", Payload: timeline.Write{
+		Number: number, Key: "ns/w-1", Verb: "create", Outcome: timeline.Acknowledged,
+		Sent: timeline.Moment(time.Second), Answered: timeline.Moment(1500 * time.Millisecond), ResourceVersion: 7, UID: "u",
+	}}
+}
+
+func TestJournalStampsAndRoundTrips(t *testing.T) {
+	t.Parallel()
+	clock := testingclock.NewFakePassiveClock(time.Unix(1000, 0))
+	var out bytes.Buffer
+	journal := timeline.NewJournal(clock, &out)
+	clock.SetTime(time.Unix(1002, 0))
+	journal.Record(write(1))
+	clock.SetTime(time.Unix(1003, 0))
+	journal.Record(timeline.Event{Subject: "a", Payload: timeline.Note{Text: "seed"}})
+	if err := journal.Close(); err != nil {
+		t.Fatal(err)
+	}
+	journal.Record(write(2))
+
+	record, err := timeline.Decode(bytes.NewReader(out.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := write(1)
+	first.Seq, first.At, first.Kind = 1, 2*time.Second, "Write"
+	want := []timeline.Event{first, {Seq: 2, At: 3 * time.Second, Kind: "Note", Subject: "a", Payload: timeline.Note{Text: "seed"}}}
+	if diff := cmp.Diff(want, record.Events); diff != "" {
+		t.Errorf("events read back (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, journal.Events()); diff != "" {
+		t.Errorf("events kept (-want +got):\n%s", diff)
+	}
+	if !record.Started.Equal(time.Unix(1000, 0)) || record.Torn {
+		t.Errorf("started %s, torn %t", record.Started, record.Torn)
+	}
+	if !strings.Contains(out.String(), `"sent":"1s"`) {
+		t.Errorf("moments must be readable: %s", out.String())
+	}
+}
+
+func TestDecodeDamage(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	journal := timeline.NewJournal(testingclock.NewFakePassiveClock(time.Unix(1000, 0)), &out)
+	journal.Record(write(1))
+	journal.Record(write(2))
+	lines := strings.SplitAfter(out.String(), "\n")
+	for name, c := range map[string]struct {
+		text   string
+		events int
+		torn   bool
+		err    string
+	}{
+		"whole":                  {text: out.String(), events: 2},
+		"torn last line":         {text: out.String()[:out.Len()-20], events: 1, torn: true},
+		"last line unterminated": {text: strings.TrimSuffix(out.String(), "\n"), events: 2},
+		"torn in the middle":     {text: lines[0] + lines[1][:20] + "\n" + lines[2], err: "line 2: "},
+		"a line is missing":      {text: lines[0] + lines[2], err: "line 2: event 2 follows event 0"},
+		"no header":              {text: lines[1], err: "line 1: "},
+		"empty":                  {text: "", err: "line 1: the header is missing"},
+		"other version":          {text: strings.Replace(lines[0], `"version":1`, `"version":2`, 1), err: "line 1: format"},
+		"unknown kind":           {text: lines[0] + strings.Replace(lines[1], `"kind":"Write"`, `"kind":"Wrote"`, 1) + lines[2], err: `unknown kind "Wrote"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			record, err := timeline.Decode(strings.NewReader(c.text))
+			if c.err != "" {
+				if err == nil || !strings.Contains(err.Error(), c.err) {
+					t.Fatalf("error %v, want %q", err, c.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(record.Events) != c.events || record.Torn != c.torn {
+				t.Errorf("%d events, torn %t; want %d, %t", len(record.Events), record.Torn, c.events, c.torn)
+			}
+		})
+	}
+}
+
+func TestFollowMissesNothing(t *testing.T) {
+	t.Parallel()
+	journal := timeline.NewJournal(testingclock.NewFakePassiveClock(time.Unix(0, 0)), nil)
+	journal.Record(write(1))
+	seen := make(chan int)
+	go func() {
+		defer close(seen)
+		for e := range journal.Follow(t.Context()) {
+			seen <- e.Seq
+		}
+	}()
+	var got []int
+	got = append(got, <-seen)
+	for n := 2; n <= 5; n++ {
+		journal.Record(write(n))
+	}
+	if err := journal.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for n := range seen {
+		got = append(got, n)
+	}
+	if diff := cmp.Diff([]int{1, 2, 3, 4, 5}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFollowEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	journal := timeline.NewJournal(testingclock.NewFakePassiveClock(time.Unix(0, 0)), nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range journal.Follow(ctx) {
+		t.Error("an event of an empty journal")
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestALostRecordIsAnError(t *testing.T) {
+	t.Parallel()
+	journal := timeline.NewJournal(testingclock.NewFakePassiveClock(time.Unix(0, 0)), fullDisk{})
+	if err := journal.Close(); err == nil || !strings.Contains(err.Error(), "no space left on device") {
+		t.Errorf("Close() = %v", err)
+	}
+}
+
+// Every type with a method Kind must be in the closed set, under a name of its own, and must survive the file.
+func TestTheSetOfKindsIsComplete(t *testing.T) {
+	t.Parallel()
+	packages, err := parser.ParseDir(token.NewFileSet(), ".", func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var declared, listed []string
+	for _, file := range packages["timeline"].Files {
+		for _, declaration := range file.Decls {
+			if f, is := declaration.(*ast.FuncDecl); is && f.Recv != nil && f.Name.Name == "Kind" {
+				declared = append(declared, f.Recv.List[0].Type.(*ast.Ident).Name)
+			}
+		}
+	}
+	for _, payload := range timeline.Kinds() {
+		listed = append(listed, reflect.TypeOf(payload).Name())
+		if name := reflect.TypeOf(payload).Name(); string(payload.Kind()) != name {
+			t.Errorf("kind of %s is %s", name, payload.Kind())
+		}
+		content, err := timeline.Event{Kind: payload.Kind(), Payload: payload}.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back timeline.Event
+		if err := back.UnmarshalJSON(content); err != nil {
+			t.Errorf("%s: %v", payload.Kind(), err)
+		}
+	}
+	slices.Sort(declared)
+	slices.Sort(listed)
+	if diff := cmp.Diff(declared, listed); diff != "" {
+		t.Errorf("kinds (-declared +listed):\n%s", diff)
+	}
+}

@@ -1,0 +1,136 @@
+package timeline
+
+import "time"
+
+// ShootSeen is the state of a Shoot in the garden, noted whenever any of it has changed.
+type ShootSeen struct {
+	Absent          bool          `json:"absent,omitempty"` // there is none of this name
+	UID             string        `json:"uid,omitempty"`
+	TechnicalID     string        `json:"technicalID,omitempty"`
+	ClusterIdentity string        `json:"clusterIdentity,omitempty"`
+	SpecSeed        string        `json:"specSeed,omitempty"`
+	StatusSeed      string        `json:"statusSeed,omitempty"`
+	WantsToSleep    bool          `json:"wantsToSleep,omitempty"` // spec.hibernation.enabled
+	Hibernated      bool          `json:"hibernated,omitempty"`
+	Deleting        bool          `json:"deleting,omitempty"`
+	Operation       Operation     `json:"operation"`
+	Errors          []string      `json:"errors,omitempty"`
+	Conditions      []ConditionIs `json:"conditions,omitempty"`
+}
+
+// Kind of ShootSeen.
+func (ShootSeen) Kind() Kind { return "ShootSeen" }
+
+// Operation is a lastOperation.
+type Operation struct {
+	Type        string `json:"type,omitempty"`
+	State       string `json:"state,omitempty"`
+	Progress    int    `json:"progress,omitempty"`
+	Description string `json:"description,omitempty"`
+}
+
+// ConditionIs is the status of one condition or constraint.
+type ConditionIs struct {
+	Type   string `json:"type"`
+	Status string `json:"status"`
+}
+
+// EpochSeen is what one control plane of a shoot says about its ownership (SPEC 9.1), asked past every link. The
+// subject is the shoot.
+type EpochSeen struct {
+	Seed      string        `json:"seed"`
+	Epoch     int64         `json:"epoch"`
+	State     string        `json:"state"`     // of the guard
+	Remaining time.Duration `json:"remaining"` // validity that was left, in nanoseconds
+	Sent      Moment        `json:"sent"`
+	Answered  Moment        `json:"answered"`
+	// Revision of its store, read between Sent and Answered through its API server; 0 when it could not be read.
+	Revision int64 `json:"revision,omitempty"`
+}
+
+// Kind of EpochSeen.
+func (EpochSeen) Kind() Kind { return "EpochSeen" }
+
+// NodeSeen is a node of a shoot, noted when it has changed or renewed its lease; the subject is the shoot.
+type NodeSeen struct {
+	Name       string `json:"name"`
+	Gone       bool   `json:"gone,omitempty"`
+	UID        string `json:"uid,omitempty"`
+	BootID     string `json:"bootID,omitempty"`
+	ProviderID string `json:"providerID,omitempty"`
+	Ready      string `json:"ready,omitempty"` // status of the condition
+	// Renewed is the lease's renewTime as the node wrote it, RFC 3339.
+	Renewed string `json:"renewed,omitempty"`
+}
+
+// Kind of NodeSeen.
+func (NodeSeen) Kind() Kind { return "NodeSeen" }
+
+// PodSeen is a pod of the workload, noted when it has changed; the subject is the shoot.
+type PodSeen struct {
+	Name     string `json:"name"`
+	Gone     bool   `json:"gone,omitempty"`
+	UID      string `json:"uid,omitempty"`
+	Node     string `json:"node,omitempty"`
+	Phase    string `json:"phase,omitempty"`
+	Restarts int    `json:"restarts,omitempty"`
+	Deleting bool   `json:"deleting,omitempty"`
+}
+
+// Kind of PodSeen.
+func (PodSeen) Kind() Kind { return "PodSeen" }
+
+// CloudCalled is an entry of the cloud's ledger: one mutating call, refused ones included. The actor is the caller's
+// identity, the subject the technical id of the shoot it was made for, or empty.
+type CloudCalled struct {
+	Number  int64  `json:"number"` // in the ledger
+	Epoch   int64  `json:"epoch,omitempty"`
+	Verb    string `json:"verb"`
+	What    string `json:"what"` // kind of resource
+	ID      string `json:"id,omitempty"`
+	Name    string `json:"name,omitempty"`
+	Outcome string `json:"outcome"` // OK, Replayed, or the code of the refusal
+	Took    bool   `json:"took,omitempty"`
+	Fault   string `json:"fault,omitempty"`
+}
+
+// Kind of CloudCalled.
+func (CloudCalled) Kind() Kind { return "CloudCalled" }
+
+// InventorySeen is everything there is in one place; the subject is the seed, or the place.
+type InventorySeen struct {
+	When  string `json:"when"` // before or after
+	Items []Item `json:"items"`
+	// Unreadable are parts that could not be listed: nothing is known of them.
+	Unreadable []string `json:"unreadable,omitempty"`
+}
+
+// Times of an inventory.
+const (
+	Before = "before"
+	After  = "after"
+)
+
+// Kind of InventorySeen.
+func (InventorySeen) Kind() Kind { return "InventorySeen" }
+
+// Item is one thing of an inventory: an object of an API, a process, a folder, a bucket, a DNS record.
+type Item struct {
+	Class     string `json:"class"` // resource.group, or process, folder, bucket, record, …
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	UID       string `json:"uid,omitempty"`
+	// Owner is the UID of the controlling object, if any.
+	Owner string `json:"owner,omitempty"`
+	// Mentions are technical ids of shoots that stand in its name, namespace, labels or annotations.
+	Mentions []string `json:"mentions,omitempty"`
+}
+
+// Kind of Unseen.
+func (Unseen) Kind() Kind { return "Unseen" }
+
+// Unseen says that a probe could not see: what it would have told is unknown, not false.
+type Unseen struct {
+	Probe string `json:"probe"`
+	Error string `json:"error"`
+}
