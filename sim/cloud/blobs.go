@@ -1,0 +1,132 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"path/filepath"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"gocloud.dev/blob"
+	_ "gocloud.dev/blob/fileblob" // file:///path
+	_ "gocloud.dev/blob/memblob"  // mem://
+	_ "gocloud.dev/blob/s3blob"   // s3://bucket?region=…
+)
+
+// blobs is the store of objects' contents. Every content has a key of its own and is never written twice.
+type blobs struct {
+	bucket *blob.Bucket
+	log    logr.Logger
+
+	mutex   sync.Mutex
+	holders int      // snapshots under way; while there is one nothing is removed
+	waiting []string // what is to be removed after them
+}
+
+// openBlobs opens the store; without a URL it is the folder "objects" in dir.
+func openBlobs(ctx context.Context, address, dir string, log logr.Logger) (*blobs, error) {
+	if address == "" {
+		absolute, err := filepath.Abs(filepath.Join(dir, "objects"))
+		if err != nil {
+			return nil, fmt.Errorf("find the folder of objects: %w", err)
+		}
+		// Temporary files beside the final ones, as a rename does not cross file systems.
+		address = (&url.URL{Scheme: "file", Path: absolute, RawQuery: "create_dir=true&no_tmp_dir=true&metadata=skip"}).String()
+	}
+	bucket, err := blob.OpenBucket(ctx, address)
+	if err != nil {
+		return nil, fmt.Errorf("open the bucket of objects %q: %w", address, err)
+	}
+	return &blobs{bucket: bucket, log: log}, nil
+}
+
+// write stores the content; it is there whole or not at all.
+func (b *blobs) write(ctx context.Context, key string, content io.Reader) (int64, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	writer, err := b.bucket.NewWriter(ctx, key, &blob.WriterOptions{ContentType: "application/octet-stream"})
+	if err != nil {
+		return 0, fmt.Errorf("open content %q: %w", key, err)
+	}
+	size, err := io.Copy(writer, content)
+	if err != nil {
+		cancel() // makes Close drop what was written
+		return 0, errors.Join(fmt.Errorf("write content %q: %w", key, err), ignoreCancelled(writer.Close()))
+	}
+	if err := writer.Close(); err != nil {
+		return 0, fmt.Errorf("finish content %q: %w", key, err)
+	}
+	return size, nil
+}
+
+func ignoreCancelled(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+func (b *blobs) open(ctx context.Context, key string) (io.ReadCloser, error) {
+	reader, err := b.bucket.NewReader(ctx, key, nil)
+	if err != nil {
+		return nil, fmt.Errorf("open content %q: %w", key, err)
+	}
+	return reader, nil
+}
+
+// remove drops a content that no object has any more. What fails, or is cut short, the next start does again.
+func (b *blobs) remove(key string) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if b.holders > 0 {
+		b.waiting = append(b.waiting, key)
+		return
+	}
+	b.drop(key)
+}
+
+func (b *blobs) drop(key string) {
+	if err := b.bucket.Delete(context.Background(), key); err != nil {
+		b.log.V(1).Info("Leave a content behind until the next start", "key", key, "error", err.Error())
+	}
+}
+
+// hold keeps every content from being removed until release is called.
+func (b *blobs) hold() (release func()) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.holders++
+	return func() {
+		b.mutex.Lock()
+		defer b.mutex.Unlock()
+		if b.holders--; b.holders > 0 {
+			return
+		}
+		for _, key := range b.waiting {
+			b.drop(key)
+		}
+		b.waiting = nil
+	}
+}
+
+// removeAllBut drops what a killed process had written and not recorded.
+func (b *blobs) removeAllBut(ctx context.Context, used map[string]bool) error {
+	list := b.bucket.List(nil)
+	for {
+		item, err := list.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("list the contents of objects: %w", err)
+		}
+		if !item.IsDir && !used[item.Key] {
+			b.drop(item.Key)
+		}
+	}
+}
+
+func (b *blobs) close() error { return b.bucket.Close() }

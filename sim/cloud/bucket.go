@@ -1,0 +1,243 @@
+package cloud
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	api "github.com/transplant-sim/transplant/api/cloud"
+)
+
+// storedObject is the row of an object: its description and where its content lies.
+type storedObject struct {
+	api.Object
+	Blob string `json:"blob"`
+}
+
+// bucketName is what clouds commonly allow.
+var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+
+func buckets() kind {
+	return kindOf(api.KindBuckets, "", rules[api.Bucket]{
+		admit: func(v *view, b *api.Bucket) error {
+			if !bucketName.MatchString(b.Name) {
+				return refuse(api.CodeInvalid, "InvalidBucketName", "The bucket name '%s' is invalid", b.Name)
+			}
+			if _, there := v.rows[api.KindBuckets][b.Name]; there {
+				return refuse(api.CodeAlreadyExists, "BucketAlreadyExists", "The requested bucket name '%s' is not available", b.Name)
+			}
+			return nil
+		},
+		change: func(_ *view, before, after *api.Bucket) error {
+			if after.Name != before.Name {
+				return invalid("The name of bucket '%s' cannot be changed", before.Name)
+			}
+			return nil
+		},
+		release: func(v *view, b *api.Bucket) (*api.Bucket, error) {
+			if len(v.keys[b.Name]) > 0 {
+				return nil, refuse(api.CodeDependencyViolation, "BucketNotEmpty", "The bucket '%s' you tried to delete is not empty", b.Name)
+			}
+			return nil, nil
+		},
+	})
+}
+
+func objectID(bucket, key string) string { return bucket + "/" + key }
+
+func noSuchKey(key string) *api.Error {
+	return refuse(api.CodeNotFound, "NoSuchKey", "The specified key '%s' does not exist", key)
+}
+
+func findBucket(v *view, name string) error {
+	if _, there := v.rows[api.KindBuckets][name]; !there {
+		return refuse(api.CodeNotFound, "NoSuchBucket", "The specified bucket '%s' does not exist", name)
+	}
+	return nil
+}
+
+func findObject(v *view, bucket, key string) (*storedObject, error) {
+	if err := findBucket(v, bucket); err != nil {
+		return nil, err
+	}
+	row, there := v.rows[api.KindObjects][objectID(bucket, key)]
+	if !there {
+		return nil, noSuchKey(key)
+	}
+	return row.(*storedObject), nil
+}
+
+// putObject stores the content under a name of its own first; the entry in the ledger makes it the object's.
+func (s *Server) putObject(c *call, w http.ResponseWriter, r *http.Request) error {
+	bucket, key := r.PathValue("bucket"), r.PathValue("key")
+	if err := api.ValidateKey(key); err != nil {
+		return s.refuseBefore(c, invalid("%v", err))
+	}
+	createOnly := r.Header.Get("If-None-Match") == "*"
+	admit := func(v *view) (*storedObject, error) {
+		before, err := findObject(v, bucket, key)
+		if err == nil && createOnly {
+			return nil, refuse(api.CodeAlreadyExists, "PreconditionFailed", "At least one of the pre-conditions you specified did not hold: the object '%s' already exists", key)
+		}
+		if before == nil && findBucket(v, bucket) == nil {
+			return nil, nil
+		}
+		return before, err
+	}
+	// Asked before the upload to spare it, and again when it counts.
+	if _, err := look(s, admit); err != nil {
+		return s.refuseBefore(c, err)
+	}
+	object := &storedObject{Object: api.Object{Bucket: bucket, Key: key}, Blob: objectID(bucket, key) + "." + randomHex(8)}
+	if err := s.upload(r, object); err != nil {
+		return s.refuseBefore(c, err)
+	}
+	var replaced *storedObject
+	row, err := s.mutate(c, func(v *view) (change, error) {
+		before, err := admit(v)
+		if err != nil {
+			return change{}, err
+		}
+		object.Meta = api.Meta{ID: objectID(bucket, key), CreatedAt: v.now.UTC()}
+		object.ModifiedAt = v.now.UTC()
+		wanted := change{id: object.ID, name: key, after: object}
+		if before != nil {
+			replaced, wanted.before, object.CreatedAt = before, before, before.CreatedAt
+		}
+		return wanted, nil
+	})
+	if err != nil {
+		s.blobs.remove(object.Blob)
+		return err
+	}
+	if replaced != nil {
+		s.blobs.remove(replaced.Blob)
+	}
+	return answer(w, present(c, row, s.clock.Now()))
+}
+
+func (s *Server) upload(r *http.Request, object *storedObject) error {
+	sum := sha256.New()
+	size, err := s.blobs.write(r.Context(), object.Blob, io.TeeReader(r.Body, sum))
+	if err != nil {
+		return refuse(api.CodeUnavailable, "RequestTimeout", "The object '%s' could not be received: %v", object.Key, err)
+	}
+	object.Size, object.Digest = size, "sha256:"+hex.EncodeToString(sum.Sum(nil))
+	return nil
+}
+
+func (s *Server) getObject(c *call, w http.ResponseWriter, r *http.Request) error {
+	key := r.PathValue("key")
+	if s.faults.missing(c) {
+		return noSuchKey(key)
+	}
+	object, body, err := s.openObject(r, r.URL.Query().Get("describe") != "true")
+	if err != nil {
+		return err
+	}
+	if body == nil {
+		return answer(w, &object.Object)
+	}
+	defer body.Close()
+	description, err := json.Marshal(&object.Object)
+	if err != nil {
+		return fmt.Errorf("marshal the description of object %q: %w", key, err)
+	}
+	w.Header().Set(api.HeaderObject, string(description))
+	w.Header().Set("Content-Length", strconv.FormatInt(object.Size, 10))
+	w.Header().Set("Content-Type", "application/octet-stream")
+	if _, err := io.Copy(w, s.faults.damage(c, body)); err != nil {
+		s.log.V(1).Info("Download ended early", "object", object.ID, "error", err.Error())
+		panic(http.ErrAbortHandler) // a clean end would look like the whole object
+	}
+	return nil
+}
+
+// openObject looks the object up and opens its content. The content of an object replaced in between is gone, so it
+// looks again then.
+func (s *Server) openObject(r *http.Request, withBody bool) (*storedObject, io.ReadCloser, error) {
+	for attempt := 1; ; attempt++ {
+		object, err := look(s, func(v *view) (*storedObject, error) {
+			return findObject(v, r.PathValue("bucket"), r.PathValue("key"))
+		})
+		if err != nil || !withBody {
+			return object, nil, err
+		}
+		body, err := s.blobs.open(r.Context(), object.Blob)
+		if err == nil {
+			return object, body, nil
+		}
+		if attempt == 10 {
+			return nil, nil, fmt.Errorf("open the content of object %q: %w", object.ID, err)
+		}
+	}
+}
+
+func (s *Server) deleteObject(c *call, w http.ResponseWriter, r *http.Request) error {
+	var deleted *storedObject
+	_, err := s.mutate(c, func(v *view) (change, error) {
+		var err error
+		if deleted, err = findObject(v, r.PathValue("bucket"), r.PathValue("key")); err != nil {
+			return change{}, err
+		}
+		return change{id: deleted.ID, name: deleted.Key, before: deleted}, nil
+	})
+	if err != nil {
+		return err
+	}
+	s.blobs.remove(deleted.Blob)
+	return answer(w, struct{}{})
+}
+
+const maxPage = 1000
+
+func (s *Server) listObjects(c *call, w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	limit, err := strconv.Atoi(query.Get("limit"))
+	if err != nil || limit <= 0 || limit > maxPage {
+		limit = maxPage
+	}
+	bucket := r.PathValue("bucket")
+	page, err := look(s, func(v *view) (*api.ObjectPage, error) {
+		if err := findBucket(v, bucket); err != nil {
+			return nil, err
+		}
+		return pageOf(v, bucket, query.Get("prefix"), query.Get("after"), limit), nil
+	})
+	if err != nil {
+		return err
+	}
+	page.Items = slices.DeleteFunc(page.Items, func(o api.Object) bool {
+		one := *c
+		one.id = o.ID
+		return s.faults.missing(&one)
+	})
+	return answer(w, page)
+}
+
+func pageOf(v *view, bucket, prefix, after string, limit int) *api.ObjectPage {
+	page := &api.ObjectPage{Items: []api.Object{}}
+	keys := v.keys[bucket]
+	at, found := slices.BinarySearch(keys, max(prefix, after))
+	if found && after >= prefix {
+		at++ // after itself has been listed already
+	}
+	for _, key := range keys[at:] {
+		if !strings.HasPrefix(key, prefix) {
+			break
+		}
+		if len(page.Items) == limit {
+			page.Next = page.Items[limit-1].Key
+			break
+		}
+		page.Items = append(page.Items, v.rows[api.KindObjects][objectID(bucket, key)].(*storedObject).Object)
+	}
+	return page
+}

@@ -1,0 +1,147 @@
+package cloud
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/miekg/dns"
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+)
+
+// stopGrace is how long calls under way have after SIGTERM. Followers of the ledger are sent away at once.
+const stopGrace = 3 * time.Second
+
+type flags struct {
+	Options
+	listen, dnsListen       string
+	servingCert, servingKey string
+}
+
+// NewCommand is `transplant cloud`: the simulated cloud and its DNS server.
+func NewCommand() *cobra.Command {
+	f := &flags{}
+	command := &cobra.Command{
+		Use:           "cloud",
+		Short:         "Run the simulated cloud and its DNS server",
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(command *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGTERM, os.Interrupt)
+			defer stop()
+			f.Log = klog.Background().WithName("cloud")
+			return f.run(ctx)
+		},
+	}
+	set := command.Flags()
+	set.StringVar(&f.Dir, "dir", "", "folder of the ledger and of the buckets' contents; of this process alone")
+	set.StringVar(&f.listen, "listen", "", "address of the HTTPS API, e.g. 127.16.0.2:8443")
+	set.StringVar(&f.dnsListen, "dns-listen", "", "address of the DNS server, UDP and TCP, e.g. 127.16.0.3:5353")
+	set.StringVar(&f.servingCert, "serving-cert", "", "file with the API's certificate, PEM")
+	set.StringVar(&f.servingKey, "serving-key", "", "file with the certificate's key, PEM")
+	set.StringVar(&f.Tokens, "tokens", "", `file that says whose a token is, YAML or JSON: {"tokens": [{"token", "identity", "roles": ["admin"|"observer"|"nodes"]}]}; read again when it changes`)
+	set.StringVar(&f.BucketURL, "bucket-url", "", "where the buckets' contents are kept: file:///path, s3://bucket?region=… or mem://; nobody else may write there. Default: a folder in --dir")
+	set.StringVar(&f.Restore, "restore", "", "start from this snapshot; --dir must be new then")
+	set.DurationVar(&f.BootDelay, "boot-delay", DefaultBootDelay, "how long a machine boots")
+	for _, name := range []string{"dir", "listen", "dns-listen", "serving-cert", "serving-key", "tokens"} {
+		if err := command.MarkFlagRequired(name); err != nil {
+			panic(err) // the flag is defined above
+		}
+	}
+	return command
+}
+
+// run serves until ctx is done. Every address is taken before anything is served.
+func (f *flags) run(ctx context.Context) error {
+	certificate, err := tls.LoadX509KeyPair(f.servingCert, f.servingKey)
+	if err != nil {
+		return fmt.Errorf("load the serving certificate: %w", err)
+	}
+	listeners, err := f.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer listeners.close()
+	server, err := Open(ctx, f.Options)
+	if err != nil {
+		return err
+	}
+	f.Log.Info("Cloud is ready", "api", listeners.api.Addr().String(), "dns", listeners.tcp.Addr().String(), "entries", server.ledger.last())
+	err = serve(ctx, server, listeners, certificate, f.Log)
+	return errors.Join(err, server.Close())
+}
+
+type listeners struct {
+	api, tcp net.Listener
+	udp      net.PacketConn
+}
+
+func (f *flags) open(ctx context.Context) (l *listeners, err error) {
+	l = &listeners{}
+	var config net.ListenConfig
+	if l.api, err = config.Listen(ctx, "tcp", f.listen); err == nil {
+		if l.tcp, err = config.Listen(ctx, "tcp", f.dnsListen); err == nil {
+			// The TCP listener's own address, so that port 0 gives one port for both.
+			l.udp, err = config.ListenPacket(ctx, "udp", l.tcp.Addr().String())
+		}
+	}
+	if err != nil {
+		l.close()
+		return nil, fmt.Errorf("take the cloud's addresses: %w", err)
+	}
+	return l, nil
+}
+
+func (l *listeners) close() {
+	if l.api != nil {
+		l.api.Close()
+	}
+	if l.tcp != nil {
+		l.tcp.Close()
+	}
+	if l.udp != nil {
+		l.udp.Close()
+	}
+}
+
+// serve runs the three servers until ctx is done or one of them fails.
+func serve(ctx context.Context, s *Server, l *listeners, certificate tls.Certificate, log logr.Logger) error {
+	web := &http.Server{
+		Handler:           s.Handler(),
+		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
+		ReadHeaderTimeout: 30 * time.Second,
+	}
+	failed := make(chan error, 3)
+	go func() { failed <- web.ServeTLS(l.api, "", "") }()
+	names := []*dns.Server{{Listener: l.tcp, Handler: s.DNS()}, {PacketConn: l.udp, Handler: s.DNS()}}
+	for _, server := range names {
+		go func() { failed <- server.ActivateAndServe() }()
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+		log.Info("Cloud ends")
+	case err = <-failed:
+		err = fmt.Errorf("serve the cloud: %w", err)
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
+	defer cancel()
+	s.ledger.endWaits()
+	if shutdownErr := web.Shutdown(grace); shutdownErr != nil {
+		err = errors.Join(err, web.Close())
+	}
+	for _, server := range names {
+		_ = server.ShutdownContext(grace) // fails when it has not started yet, or ended by itself
+	}
+	return err
+}

@@ -1,0 +1,153 @@
+package cloud
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+
+	api "github.com/transplant-sim/transplant/api/cloud"
+)
+
+// maxBody bounds the JSON bodies of calls; contents of objects are streamed and have no bound.
+const maxBody = 4 << 20
+
+// readVerbs change nothing, so they are not recorded.
+var readVerbs = []string{api.VerbGet, api.VerbList, api.VerbSnapshot}
+
+// handler carries out one call.
+type handler func(c *call, w http.ResponseWriter, r *http.Request) error
+
+// Handler is the HTTP API.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for _, k := range s.state.kinds {
+		if k.admit == nil {
+			continue
+		}
+		mux.HandleFunc("POST /"+k.name, s.serve(api.VerbCreate, k.name, s.create))
+		mux.HandleFunc("GET /"+k.name, s.serve(api.VerbList, k.name, s.list))
+		mux.HandleFunc("GET /"+k.name+"/{id}", s.serve(api.VerbGet, k.name, s.get))
+		mux.HandleFunc("PUT /"+k.name+"/{id}", s.serve(api.VerbUpdate, k.name, s.update))
+		mux.HandleFunc("DELETE /"+k.name+"/{id}", s.serve(api.VerbDelete, k.name, s.remove))
+	}
+	mux.HandleFunc("POST /machines/{id}/reboot", s.serve(api.VerbReboot, api.KindMachines, s.reboot))
+
+	mux.HandleFunc("GET /zones/{zone}/records", s.serve(api.VerbList, api.KindRecords, s.listRecords))
+	mux.HandleFunc("GET /zones/{zone}/records/{type}/{name}", s.serve(api.VerbGet, api.KindRecords, s.getRecord))
+	mux.HandleFunc("PUT /zones/{zone}/records/{type}/{name}", s.serve(api.VerbPut, api.KindRecords, s.putRecord))
+	mux.HandleFunc("DELETE /zones/{zone}/records/{type}/{name}", s.serve(api.VerbDelete, api.KindRecords, s.deleteRecord))
+
+	mux.HandleFunc("GET /buckets/{bucket}/objects", s.serve(api.VerbList, api.KindObjects, s.listObjects))
+	mux.HandleFunc("GET /buckets/{bucket}/objects/{key...}", s.serve(api.VerbGet, api.KindObjects, s.getObject))
+	mux.HandleFunc("PUT /buckets/{bucket}/objects/{key...}", s.serve(api.VerbPut, api.KindObjects, s.putObject))
+	mux.HandleFunc("DELETE /buckets/{bucket}/objects/{key...}", s.serve(api.VerbDelete, api.KindObjects, s.deleteObject))
+
+	mux.HandleFunc("GET /fences", s.serve(api.VerbList, api.KindFences, s.listFences))
+	mux.HandleFunc("PUT /fences/{id}", s.serve(api.VerbFence, api.KindFences, s.fence))
+	mux.HandleFunc("GET /faults", s.serve(api.VerbList, api.KindFaults, s.only(s.listFaults, RoleObserver)))
+	mux.HandleFunc("PUT /faults/{id}", s.serve(api.VerbSet, api.KindFaults, s.only(s.setFault)))
+	mux.HandleFunc("DELETE /faults/{id}", s.serve(api.VerbHeal, api.KindFaults, s.only(s.healFault)))
+	mux.HandleFunc("GET /ledger", s.serve(api.VerbList, "ledger", s.only(s.readLedger, RoleObserver, RoleNodes)))
+	mux.HandleFunc("POST /snapshot", s.serve(api.VerbSnapshot, "snapshot", s.only(s.snapshot)))
+
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	return mux
+}
+
+// serve wraps a handler with what all calls have in common: identity, scope, faults, the form of errors.
+func (s *Server) serve(verb, kind string, h handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		c := &call{verb: verb, kind: kind, id: pathID(r), requestID: "req-" + randomHex(8)}
+		w.Header().Set("Transplant-Request", c.requestID)
+		err := s.begin(c, r)
+		if err != nil && !slices.Contains(readVerbs, verb) {
+			err = s.refuseBefore(c, err)
+		}
+		if err == nil {
+			w = s.faults.slow(c, w, r, s.clock)
+			err = h(c, w, r)
+		}
+		if c.dropped {
+			panic(http.ErrAbortHandler) // the server's way to break the connection off
+		}
+		if err != nil {
+			s.answerRefusal(c, w, err)
+		}
+	}
+}
+
+// pathID is what the ledger and faults call the object that a path names.
+func pathID(r *http.Request) string {
+	switch {
+	case r.PathValue("bucket") != "" && r.PathValue("key") != "":
+		return objectID(r.PathValue("bucket"), r.PathValue("key"))
+	case r.PathValue("zone") != "" && r.PathValue("name") != "":
+		return recordID(r.PathValue("zone"), r.PathValue("type"), r.PathValue("name"))
+	}
+	return r.PathValue("id")
+}
+
+func (s *Server) begin(c *call, r *http.Request) (err error) {
+	if c.identity, c.scope, err = s.identities.authenticate(r); err != nil {
+		return err
+	}
+	if c.kind == api.KindFaults || c.kind == "ledger" || c.kind == "snapshot" {
+		return nil // the harness's own entrance is never harmed
+	}
+	return s.faults.before(r.Context(), c, s.clock)
+}
+
+// only lets a handler be called by an admin and by these roles.
+func (s *Server) only(h handler, roles ...Role) handler {
+	return func(c *call, w http.ResponseWriter, r *http.Request) error {
+		if c.identity.may(roles...) {
+			return h(c, w, r)
+		}
+		refused := standard(api.CodeUnauthorized, c.kind)
+		if slices.Contains(readVerbs, c.verb) {
+			return refused
+		}
+		return s.refuseBefore(c, refused)
+	}
+}
+
+func (s *Server) answerRefusal(c *call, w http.ResponseWriter, err error) {
+	refusal := asRefusal(err)
+	refusal.RequestID = c.requestID
+	if refusal.Code == api.CodeInternal && c.fault == "" {
+		s.log.Error(err, "Call ended with an internal error", "verb", c.verb, "kind", c.kind, "id", c.id, "request", c.requestID)
+	}
+	content, _ := json.Marshal(refusal) // four strings always marshal
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(refusal.Code.Status())
+	_, _ = w.Write(content) // the caller has gone, there is nobody to tell
+}
+
+// answer writes one JSON document.
+func answer(w http.ResponseWriter, value any) error {
+	content, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("marshal an answer: %w", err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(content) // the caller has gone, there is nobody to tell
+	return nil
+}
+
+// readBody parses a small JSON body, strictly, and returns its digest.
+func readBody(w http.ResponseWriter, r *http.Request, into any) (string, error) {
+	content, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			return "", invalid("The request is larger than %d bytes", maxBody)
+		}
+		return "", fmt.Errorf("read the request: %w", err)
+	}
+	if err := strictUnmarshal(content, into); err != nil {
+		return "", invalid("The request cannot be parsed: strict decoding error: %v", err)
+	}
+	return hexDigest(content), nil
+}

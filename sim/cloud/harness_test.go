@@ -1,0 +1,124 @@
+package cloud
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"net"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/go-logr/logr/testr"
+	"k8s.io/client-go/rest"
+
+	api "github.com/transplant-sim/transplant/api/cloud"
+)
+
+// testCloud is a server with a client for each identity.
+type testCloud struct {
+	*Server
+	http *httptest.Server
+	dir  string
+}
+
+func tokenFile(t *testing.T) string {
+	t.Helper()
+	content, err := json.Marshal(TokenFile{Tokens: []Token{
+		{Token: "t-admin", Identity: "admin", Roles: []Role{RoleAdmin}},
+		{Token: "t-observer", Identity: "observer", Roles: []Role{RoleObserver}},
+		{Token: "t-nodes", Identity: "nodes", Roles: []Role{RoleNodes}},
+		{Token: "t-a", Identity: "extensions-a"},
+		{Token: "t-b", Identity: "extensions-b"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func start(t *testing.T, options Options) *testCloud {
+	t.Helper()
+	if options.Dir == "" {
+		options.Dir = t.TempDir()
+	}
+	if options.Tokens == "" {
+		options.Tokens = tokenFile(t)
+	}
+	options.Log = testr.New(t)
+	server, err := Open(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.230.0.2:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewUnstartedServer(server.Handler())
+	web.Listener.Close()
+	web.Listener = listener
+	web.EnableHTTP2 = true
+	web.Config.ErrorLog = nil
+	web.StartTLS()
+	c := &testCloud{Server: server, http: web, dir: options.Dir}
+	t.Cleanup(c.stop)
+	return c
+}
+
+func (c *testCloud) stop() {
+	if c.http == nil {
+		return
+	}
+	c.ledger.endWaits()
+	c.http.Close()
+	c.Server.Close()
+	c.http = nil
+}
+
+func (c *testCloud) as(t *testing.T, identity string) *api.Client {
+	t.Helper()
+	tokens := map[string]string{"admin": "t-admin", "observer": "t-observer", "nodes": "t-nodes", "extensions-a": "t-a", "extensions-b": "t-b"}
+	token, known := tokens[identity]
+	if !known {
+		token = identity
+	}
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.http.Certificate().Raw})
+	client, err := api.New(&rest.Config{
+		Host: c.http.URL, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: certificate, ServerName: "example.com"},
+	}, api.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func (c *testCloud) ledgerOf(t *testing.T) []api.LedgerEntry {
+	t.Helper()
+	entries, err := c.as(t, "observer").Ledger(t.Context(), api.LedgerQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entries
+}
+
+// must returns the value of a call that is part of a test's preparation.
+func must[T any](value T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+}
+
+func wantCode(t *testing.T, err error, code api.Code) {
+	t.Helper()
+	if api.CodeOf(err) != code {
+		t.Errorf("error is %v with code %q, want code %q", err, api.CodeOf(err), code)
+	}
+}

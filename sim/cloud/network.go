@@ -1,0 +1,170 @@
+package cloud
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"math/big"
+	"net/netip"
+	"slices"
+	"strings"
+
+	crand "crypto/rand"
+
+	api "github.com/transplant-sim/transplant/api/cloud"
+)
+
+func networks() kind {
+	return kindOf(api.KindNetworks, "net", rules[api.Network]{
+		admit: func(_ *view, n *api.Network) error {
+			_, err := parseCIDR(n.CIDR)
+			return err
+		},
+		change: func(_ *view, before, after *api.Network) error {
+			if after.CIDR != before.CIDR {
+				return invalid("The CIDR of network '%s' cannot be changed", before.ID)
+			}
+			return nil
+		},
+		release: func(v *view, n *api.Network) (*api.Network, error) {
+			switch {
+			case exists(v.state, api.KindSubnets, func(s *api.Subnet) bool { return s.NetworkID == n.ID }):
+				return nil, inUse(api.KindNetworks, n.ID, "a subnet")
+			case exists(v.state, api.KindRouters, func(r *api.Router) bool { return r.NetworkID == n.ID }):
+				return nil, inUse(api.KindNetworks, n.ID, "a router")
+			case exists(v.state, api.KindSecurityGroups, func(g *api.SecurityGroup) bool { return g.NetworkID == n.ID }):
+				return nil, inUse(api.KindNetworks, n.ID, "a security group")
+			}
+			return nil, nil
+		},
+	})
+}
+
+func subnets() kind {
+	return kindOf(api.KindSubnets, "subnet", rules[api.Subnet]{
+		admit: func(v *view, s *api.Subnet) error {
+			network, err := find[api.Network](v.state, api.KindNetworks, s.NetworkID)
+			if err != nil {
+				return err
+			}
+			outer, err := parseCIDR(network.CIDR)
+			if err != nil {
+				return err
+			}
+			inner, err := parseCIDR(s.CIDR)
+			if err != nil {
+				return err
+			}
+			if inner.Bits() < outer.Bits() || !outer.Contains(inner.Addr()) {
+				return refuse(api.CodeInvalid, "InvalidSubnet.Range", "The CIDR '%s' is invalid: not inside the network's '%s'", s.CIDR, network.CIDR)
+			}
+			return nil
+		},
+		change: func(_ *view, before, after *api.Subnet) error {
+			if after.CIDR != before.CIDR || after.NetworkID != before.NetworkID || after.Zone != before.Zone {
+				return invalid("Only the tags of subnet '%s' can be changed", before.ID)
+			}
+			return nil
+		},
+		release: func(v *view, s *api.Subnet) (*api.Subnet, error) {
+			if exists(v.state, api.KindMachines, func(m *api.Machine) bool {
+				return m.SubnetID == s.ID && m.State != api.MachineTerminated
+			}) {
+				return nil, inUse(api.KindSubnets, s.ID, "a machine")
+			}
+			return nil, nil
+		},
+	})
+}
+
+func routers() kind {
+	k := kindOf(api.KindRouters, "rtr", rules[api.Router]{
+		admit: func(v *view, r *api.Router) error {
+			if _, err := find[api.Network](v.state, api.KindNetworks, r.NetworkID); err != nil {
+				return err
+			}
+			r.ExternalIP = externalIP(v)
+			return nil
+		},
+	})
+	k.hidden = true
+	return k
+}
+
+// externalIP draws an address of the range set aside for documentation and tests (RFC 5737, RFC 2544) that no other
+// router has.
+func externalIP(v *view) string {
+	for {
+		n, _ := crand.Int(crand.Reader, big.NewInt(1<<17-2)) // the reader of crypto/rand never fails
+		offset := n.Int64() + 1
+		address := fmt.Sprintf("198.%d.%d.%d", 18+offset>>16, offset>>8&0xff, offset&0xff)
+		if !exists(v.state, api.KindRouters, func(r *api.Router) bool { return r.ExternalIP == address }) {
+			return address
+		}
+	}
+}
+
+func securityGroups() kind {
+	k := kindOf(api.KindSecurityGroups, "sg", rules[api.SecurityGroup]{
+		admit: func(v *view, g *api.SecurityGroup) error {
+			_, err := find[api.Network](v.state, api.KindNetworks, g.NetworkID)
+			return err
+		},
+		change: func(_ *view, before, after *api.SecurityGroup) error {
+			if after.NetworkID != before.NetworkID {
+				return invalid("The network of security group '%s' cannot be changed", before.ID)
+			}
+			return nil
+		},
+		release: func(v *view, g *api.SecurityGroup) (*api.SecurityGroup, error) {
+			if exists(v.state, api.KindMachines, func(m *api.Machine) bool {
+				return m.State != api.MachineTerminated && slices.Contains(m.SecurityGroupIDs, g.ID)
+			}) {
+				return nil, inUse(api.KindSecurityGroups, g.ID, "a machine")
+			}
+			return nil, nil
+		},
+	})
+	k.hidden = true
+	return k
+}
+
+func keyPairs() kind {
+	return kindOf(api.KindKeyPairs, "key", rules[api.KeyPair]{
+		admit: func(v *view, k *api.KeyPair) error {
+			if k.Name == "" || k.PublicKey == "" {
+				return invalid("A key pair needs a name and a public key")
+			}
+			if exists(v.state, api.KindKeyPairs, func(other *api.KeyPair) bool { return other.Name == k.Name }) {
+				return alreadyExists(api.KindKeyPairs, k.Name)
+			}
+			sum := sha256.Sum256([]byte(strings.TrimSpace(k.PublicKey)))
+			k.Fingerprint = "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
+			return nil
+		},
+	})
+}
+
+func loadBalancers() kind {
+	return kindOf(api.KindLoadBalancers, "lb", rules[api.LoadBalancer]{
+		admit:  func(_ *view, l *api.LoadBalancer) error { return checkAddresses(l.Addresses) },
+		change: func(_ *view, _, after *api.LoadBalancer) error { return checkAddresses(after.Addresses) },
+	})
+}
+
+func checkAddresses(addresses []string) error {
+	for _, address := range addresses {
+		if _, err := netip.ParseAddr(address); err != nil {
+			return invalid("Address '%s' is invalid", address)
+		}
+	}
+	return nil
+}
+
+func parseCIDR(text string) (netip.Prefix, error) {
+	prefix, err := netip.ParsePrefix(text)
+	if err != nil || prefix != prefix.Masked() {
+		return netip.Prefix{}, refuse(api.CodeInvalid, "InvalidCIDR", "Value '%s' is invalid: not a CIDR", text)
+	}
+	return prefix, nil
+}

@@ -1,0 +1,138 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+
+	api "github.com/transplant-sim/transplant/api/cloud"
+)
+
+// DefaultBootDelay is how long a machine boots when nobody says otherwise.
+const DefaultBootDelay = 200 * time.Millisecond
+
+// Options of a server.
+type Options struct {
+	Dir       string        // where the ledger and, by default, the contents of objects are kept; of this server alone
+	BucketURL string        // where the contents of objects are kept, as gocloud.dev/blob opens it; nobody else may write there
+	Tokens    string        // the file that says whose a token is, see TokenFile
+	Restore   string        // a snapshot to start from; the folder must be new then
+	BootDelay time.Duration // 0 means DefaultBootDelay
+	Clock     clock.Clock   // nil means the real one
+	Log       logr.Logger
+}
+
+// Server is the simulated cloud without its listeners.
+type Server struct {
+	options    Options
+	clock      clock.Clock
+	log        logr.Logger
+	lock       *os.File
+	identities *identities
+	ledger     *ledger
+	blobs      *blobs
+	faults     *faultBook
+
+	write sync.Mutex   // held by the one call that decides, records and applies
+	read  sync.RWMutex // guards state; held for writing only while an entry on disk is applied
+	state *state
+}
+
+// Open folds the ledger of the folder, which no other process may have open, and removes contents that no object has.
+func Open(ctx context.Context, options Options) (*Server, error) {
+	s := &Server{options: options, clock: options.Clock, log: options.Log, state: newState(), faults: newFaultBook()}
+	if s.clock == nil {
+		s.clock = clock.RealClock{}
+	}
+	if s.options.BootDelay == 0 {
+		s.options.BootDelay = DefaultBootDelay
+	}
+	if err := s.open(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Server) open(ctx context.Context) (err error) {
+	dir := s.options.Dir
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make the cloud's folder: %w", err)
+	}
+	if s.lock, err = lockFolder(dir); err != nil {
+		return err
+	}
+	if s.identities, err = newIdentities(s.options.Tokens); err != nil {
+		return err
+	}
+	if s.blobs, err = openBlobs(ctx, s.options.BucketURL, dir, s.log); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, "ledger.jsonl")
+	if s.options.Restore != "" {
+		if err := restoreSnapshot(ctx, s.options.Restore, path, s.blobs); err != nil {
+			return err
+		}
+	}
+	if s.ledger, err = openLedger(path, s.state.apply); err != nil {
+		return err
+	}
+	for _, row := range s.state.list(api.KindFaults) {
+		s.faults.set(*row.(*api.Fault), s.clock)
+	}
+	return s.blobs.removeAllBut(ctx, s.blobsInUse())
+}
+
+// blobsInUse is the keys of all contents that an object has.
+func (s *Server) blobsInUse() map[string]bool {
+	used := map[string]bool{}
+	for _, row := range s.state.rows[api.KindObjects] {
+		used[row.(*storedObject).Blob] = true
+	}
+	return used
+}
+
+// Close releases the folder. Calls must have ended.
+func (s *Server) Close() error {
+	var errs []error
+	if s.blobs != nil {
+		errs = append(errs, s.blobs.close())
+	}
+	if s.ledger != nil {
+		errs = append(errs, s.ledger.close())
+	}
+	if s.lock != nil {
+		errs = append(errs, s.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// look runs a reader under the lock. What it returns may be used afterwards: rows are never changed.
+func look[T any](s *Server, reader func(*view) (T, error)) (T, error) {
+	s.read.RLock()
+	defer s.read.RUnlock()
+	return reader(s.view())
+}
+
+func (s *Server) view() *view {
+	return &view{state: s.state, now: s.clock.Now(), bootDelay: s.options.BootDelay}
+}
+
+// lockFolder keeps two servers from writing one ledger. The lock goes with the process.
+func lockFolder(dir string) (*os.File, error) {
+	file, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the lock of the cloud's folder: %w", err)
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock the cloud's folder %q, another process has it: %w", dir, err), file.Close())
+	}
+	return file, nil
+}
