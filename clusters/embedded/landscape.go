@@ -77,7 +77,7 @@ func Start(ctx context.Context, options Options) (*Landscape, error) {
 // prepare does everything that can fail before the first process is started.
 func (l *Landscape) prepare(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		l.takeLock, l.clearStale, l.checkSpace, l.takeSlot, l.planClusters, l.checkPorts, l.ensureBinary, l.writeFiles,
+		l.acquire, l.checkSpace, l.takeSlot, l.planClusters, l.checkPorts, l.ensureBinary, l.writeFiles,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -86,17 +86,20 @@ func (l *Landscape) prepare(ctx context.Context) error {
 	return nil
 }
 
-func (l *Landscape) takeLock(context.Context) (err error) {
-	l.lock, err = l.dir.TakeLock()
+func (l *Landscape) acquire(context.Context) (err error) {
+	if l.lock = l.options.Lock; l.lock != nil {
+		return nil
+	}
+	var cleared bool
+	if l.lock, cleared, err = l.dir.Acquire(); cleared {
+		l.tell(Cleared(l.dir))
+	}
 	return err
 }
 
-func (l *Landscape) clearStale(context.Context) error {
-	cleared, err := l.dir.Clear()
-	if cleared && err == nil {
-		l.tell(Progress{Subject: "run directory", What: "cleared what an earlier landscape left in " + l.dir.Path})
-	}
-	return err
+// Cleared is the news that a dead landscape has been cleared away.
+func Cleared(dir rundir.Dir) Progress {
+	return Progress{Subject: "run directory", What: "cleared what an earlier landscape left in " + dir.Path}
 }
 
 func (l *Landscape) checkSpace(context.Context) error { return l.dir.CheckSpace() }
@@ -149,9 +152,6 @@ func (l *Landscape) ensureBinary(ctx context.Context) (err error) {
 }
 
 func (l *Landscape) writeFiles(context.Context) (err error) {
-	if err := l.dir.Make(); err != nil {
-		return err
-	}
 	if l.keys, err = newKeys(l.dir); err != nil {
 		return err
 	}

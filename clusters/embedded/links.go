@@ -103,8 +103,9 @@ func (l *Landscape) directLink(actor, target string) (_ *link.Link, fresh bool, 
 }
 
 func (l *Landscape) proxy(actor string) (_ *link.Proxy, fresh bool, err error) {
-	if l.options.Resolve == nil {
-		return nil, false, errors.New("the landscape has no resolver for the names of shoots")
+	shoots := Shoots{Resolve: l.resolveByDNS}
+	if l.options.Shoots != nil {
+		shoots = l.options.Shoots(l)
 	}
 	l.links.mutex.Lock()
 	defer l.links.mutex.Unlock()
@@ -117,7 +118,7 @@ func (l *Landscape) proxy(actor string) (_ *link.Proxy, fresh bool, err error) {
 	}
 	opened, err := link.NewProxy(link.ProxyOptions{
 		Actor: actor, Listen: listen.String(), CA: link.CAOf(l.keys.links),
-		Resolve: l.options.Resolve, UpstreamRoots: l.options.ShootRoots, Log: l.options.Log,
+		Resolve: shoots.Resolve, UpstreamRoots: shoots.Roots, Log: l.options.Log,
 	})
 	if err != nil {
 		return nil, false, err

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/address"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/clusters/link"
 )
 
 // GardenName is the name of the garden cluster.
@@ -34,13 +34,20 @@ type Options struct {
 	// AfterClusters runs once all clusters and extras are ready, before the landscape is.
 	AfterClusters func(context.Context, *Landscape) error
 
-	// Resolve finds the address of a shoot's API server for the forward proxies, and how long it may be kept.
-	Resolve func(ctx context.Context, host string) (address string, ttl time.Duration, err error)
-	// ShootRoots are the authorities trusted for a host behind a forward proxy.
-	ShootRoots func(host string) *x509.CertPool
+	// Shoots says how the forward proxies find shoots; nil asks the landscape's DNS and trusts the system's authorities.
+	Shoots func(*Landscape) Shoots
+
+	// Lock is the run directory's, when the caller took it with rundir.Dir.Acquire; nil lets Start do so.
+	Lock *rundir.Lock
 
 	Progress func(Progress) // told what happens, one call at a time; may be nil
 	Log      logr.Logger
+}
+
+// Shoots is how shoots are reached by name.
+type Shoots struct {
+	Resolve link.ResolveFunc
+	Roots   func(host string) *x509.CertPool // the authorities trusted for a host
 }
 
 // Progress is one line of news about a start.

@@ -68,6 +68,13 @@ func (l *Landscape) WriteState() error {
 	return l.dir.WriteState(l.state())
 }
 
+// State is what landscape.json says.
+func (l *Landscape) State() rundir.State {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.state()
+}
+
 func (l *Landscape) state() rundir.State {
 	state := rundir.State{
 		Name: l.options.Name, Slot: int(l.claim.Slot), Supervisor: process.Self(),

@@ -32,13 +32,24 @@ func (id ID) Alive() bool {
 	return string(fields[19]) == strconv.FormatUint(id.Birth, 10)
 }
 
+// Signal sends a signal to this very process. One that is gone is not an error.
+func (id ID) Signal(signal syscall.Signal) error {
+	if !id.Alive() {
+		return nil
+	}
+	if err := syscall.Kill(id.PID, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("send %v to process %d: %w", signal, id.PID, err)
+	}
+	return nil
+}
+
 // Kill ends this very process and waits until it is gone, at most for the given time. A process that is gone already
 // is not an error. The caller need not be its parent.
 func (id ID) Kill(within time.Duration) error {
 	deadline := time.Now().Add(within)
 	for id.Alive() {
-		if err := syscall.Kill(id.PID, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
-			return fmt.Errorf("kill process %d: %w", id.PID, err)
+		if err := id.Signal(syscall.SIGKILL); err != nil {
+			return err
 		}
 		if time.Now().After(deadline) {
 			return fmt.Errorf("kill process %d: still alive after %s", id.PID, within)

@@ -67,7 +67,7 @@ func (p *Process) Freeze() ([]ID, error) {
 			return held, nil
 		}
 		for _, id := range fresh {
-			if err := id.signal(syscall.SIGSTOP); err != nil {
+			if err := id.Signal(syscall.SIGSTOP); err != nil {
 				return held, err
 			}
 		}
@@ -80,16 +80,7 @@ func (p *Process) Freeze() ([]ID, error) {
 func (p *Process) Thaw(held []ID) error {
 	var errs []error
 	for _, id := range slices.Backward(held) {
-		if id.Alive() {
-			errs = append(errs, id.signal(syscall.SIGCONT))
-		}
+		errs = append(errs, id.Signal(syscall.SIGCONT))
 	}
 	return errors.Join(append(errs, p.Signal(syscall.SIGCONT))...)
-}
-
-func (id ID) signal(signal syscall.Signal) error {
-	if err := syscall.Kill(id.PID, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return fmt.Errorf("send %v to process %d: %w", signal, id.PID, err)
-	}
-	return nil
 }

@@ -5,6 +5,7 @@
 package rundir
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"syscall"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
 )
 
 // HomeVariable names the environment variable that says where the folders of landscapes are.
@@ -98,7 +101,37 @@ func (d Dir) TakeLock() (*Lock, error) {
 		_ = file.Close()
 		return nil, fmt.Errorf("lock the landscape %q: %w", d.Name, err)
 	}
+	if err := writeOwner(file); err != nil {
+		_ = file.Close()
+		return nil, fmt.Errorf("sign the lock of landscape %q: %w", d.Name, err)
+	}
 	return &Lock{file: file}, nil
+}
+
+// writeOwner signs the lock, for those who want the landscape to end.
+func writeOwner(file *os.File) error {
+	content, err := json.Marshal(process.Self())
+	if err != nil {
+		return err
+	}
+	if err := file.Truncate(0); err != nil {
+		return err
+	}
+	_, err = file.WriteAt(content, 0)
+	return err
+}
+
+// Owner is the process that signed the lock last. It owns the folder if Owned says that anybody does.
+func (d Dir) Owner() (process.ID, error) {
+	content, err := os.ReadFile(d.lockPath())
+	if err != nil {
+		return process.ID{}, fmt.Errorf("read the lock of landscape %q: %w", d.Name, err)
+	}
+	var owner process.ID
+	if err := json.Unmarshal(content, &owner); err != nil {
+		return process.ID{}, fmt.Errorf("read the lock of landscape %q: %w", d.Name, err)
+	}
+	return owner, nil
 }
 
 // Unlock gives the folder up.
@@ -142,8 +175,22 @@ func (d Dir) CheckSpace() error {
 	return nil
 }
 
-// Make makes the folder, which must not hold anything.
-func (d Dir) Make() error {
+// Acquire makes the caller the owner of a fresh folder. What a dead landscape left there is ended and removed first,
+// which is told. On error the caller owns nothing.
+func (d Dir) Acquire() (lock *Lock, cleared bool, err error) {
+	if lock, err = d.TakeLock(); err != nil {
+		return nil, false, err
+	}
+	if cleared, err = d.Clear(); err == nil {
+		err = d.make()
+	}
+	if err != nil {
+		return nil, cleared, errors.Join(err, lock.Unlock())
+	}
+	return lock, cleared, nil
+}
+
+func (d Dir) make() error {
 	if err := os.MkdirAll(d.Path, 0o700); err != nil {
 		return fmt.Errorf("make the run directory: %w", err)
 	}

@@ -1,11 +1,12 @@
 package rundir
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
@@ -35,24 +36,27 @@ func (d Dir) Remember(name string, id process.ID) error {
 
 // Leftovers lists the remembered processes that are still alive.
 func (d Dir) Leftovers() ([]ProcessState, error) {
-	file, err := os.Open(d.journal())
+	remembered, err := d.remembered()
+	return slices.DeleteFunc(remembered, func(p ProcessState) bool { return !p.ID.Alive() }), err
+}
+
+func (d Dir) remembered() ([]ProcessState, error) {
+	content, err := os.ReadFile(d.journal())
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open the list of processes: %w", err)
+		return nil, fmt.Errorf("read the list of processes: %w", err)
 	}
-	defer file.Close()
-	var alive []ProcessState
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
+	var all []ProcessState
+	for line := range bytes.Lines(content) {
 		var p ProcessState
 		// The last line may be torn when its writer was killed; its process died with the writer.
-		if json.Unmarshal(lines.Bytes(), &p) == nil && p.ID.Alive() {
-			alive = append(alive, p)
+		if json.Unmarshal(line, &p) == nil {
+			all = append(all, p)
 		}
 	}
-	return alive, lines.Err()
+	return all, nil
 }
 
 // Clear ends what a dead landscape left running and removes its folder. It says whether there was anything. The caller

@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/term"
+
+	"github.com/transplant-sim/transplant/clusters/embedded"
+)
+
+// screen shows progress: one line of news each, and long work as one line that changes, where the output is a terminal.
+// Elsewhere long work tells every tenth of its way.
+type screen struct {
+	out      io.Writer
+	terminal bool
+	open     bool // a line that changes is being shown
+	tenth    map[string]int
+}
+
+func newScreen(out io.Writer) *screen {
+	file, isFile := out.(*os.File)
+	return &screen{out: out, terminal: isFile && term.IsTerminal(int(file.Fd())), tenth: map[string]int{}}
+}
+
+// clearLine returns to the beginning of the line and empties it.
+const clearLine = "\r\x1b[K"
+
+func (s *screen) show(p embedded.Progress) {
+	switch {
+	case p.Total == 0:
+		s.done()
+		fmt.Fprintf(s.out, "%-22s %s\n", p.Subject, p.What)
+	case s.terminal:
+		s.open = true
+		fmt.Fprintf(s.out, "%s%-22s %3d %%  %d of %d  %.60s", clearLine, p.Subject, 100*p.Done/p.Total, p.Done, p.Total, p.What)
+	default:
+		if tenth := 10 * p.Done / p.Total; tenth > s.tenth[p.Subject] {
+			s.tenth[p.Subject] = tenth
+			fmt.Fprintf(s.out, "%-22s %d %%\n", p.Subject, 10*tenth)
+		}
+	}
+}
+
+// done leaves a line that changes as it is.
+func (s *screen) done() {
+	if s.open {
+		fmt.Fprintln(s.out)
+		s.open = false
+	}
+}
+
+// build shows the progress of a build.
+func (s *screen) build(done, total int, what string) {
+	s.show(embedded.Progress{Subject: "control-plane binary", What: what, Done: done, Total: total})
+}

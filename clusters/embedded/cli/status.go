@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/clusters/embedded/supervisor"
+)
+
+func newStatus() *cobra.Command {
+	var flags landscapeFlag
+	var output string
+	command := newCommand("status", "Show what runs and what does not", func(ctx context.Context, command *cobra.Command, _ []string) error {
+		dir, err := flags.dir()
+		if err != nil {
+			return err
+		}
+		state, err := readState(dir)
+		if errors.Is(err, rundir.ErrNotUp) {
+			err = explainNotUp(ctx, dir, err)
+		}
+		if err != nil {
+			return err
+		}
+		if output == "json" {
+			encoder := json.NewEncoder(command.OutOrStdout())
+			encoder.SetIndent("", "  ")
+			return encoder.Encode(state)
+		}
+		return printStatus(command.OutOrStdout(), state)
+	})
+	flags.register(command)
+	command.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	return command
+}
+
+// explainNotUp tells a landscape that is on its way from one that is dead and one that never was.
+func explainNotUp(ctx context.Context, dir rundir.Dir, notUp error) error {
+	if status, err := supervisor.AskStatus(ctx, dir); err == nil {
+		return fmt.Errorf("look at the landscape %q: it is in phase %s", dir.Name, status.Phase)
+	}
+	if _, err := dir.ReadState(); err == nil {
+		return fmt.Errorf("%w (its supervisor died; the next \"up\" or \"down\" clears %s)", notUp, dir.Path)
+	}
+	return notUp
+}
+
+func printStatus(out io.Writer, state rundir.State) error {
+	fmt.Fprintf(out, "Landscape %q, slot %d, supervisor %d, up since %s.\n\n",
+		state.Name, state.Slot, state.Supervisor.PID, state.Ready.Local().Format("2006-01-02 15:04:05"))
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "CLUSTER\tROLE\tURL\tPROCESSES")
+	var dead []string
+	for _, c := range state.Clusters {
+		text, ended := countRunning(c.Processes)
+		dead = append(dead, ended...)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", c.Name, c.Role, c.URL, text)
+	}
+	for _, p := range state.Processes {
+		text, ended := countRunning([]rundir.ProcessState{p})
+		dead = append(dead, ended...)
+		fmt.Fprintf(table, "-\t%s\t-\t%s\n", p.Name, text)
+	}
+	if len(state.Links) > 0 {
+		fmt.Fprintln(table, "\t\t\t\nACTOR\tTARGET\tLINK\t")
+	}
+	for _, l := range state.Links {
+		fmt.Fprintf(table, "%s\t%s\t%s\t\n", l.Actor, l.Target, l.URL)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if len(dead) > 0 {
+		return fmt.Errorf("%w: %s ended", errUnhealthy, strings.Join(dead, ", "))
+	}
+	return nil
+}
+
+func countRunning(all []rundir.ProcessState) (text string, dead []string) {
+	for _, p := range all {
+		if !p.ID.Alive() {
+			dead = append(dead, p.Name)
+		}
+	}
+	return fmt.Sprintf("%d of %d run", len(all)-len(dead), len(all)), dead
+}

@@ -1,0 +1,68 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+)
+
+const (
+	// downGrace is longer than an orderly stop takes; killGrace is what the kernel needs to take processes away.
+	downGrace = 40 * time.Second
+	killGrace = 10 * time.Second
+	downPoll  = 20 * time.Millisecond
+)
+
+// Down ends a landscape, whoever supervises it, and removes its run directory. It says whether there was anything to
+// end or remove. An owner that does not end when it is asked is killed, and everything of the landscape with it.
+func Down(ctx context.Context, dir rundir.Dir) (bool, error) {
+	was, err := dir.Owned()
+	if err != nil {
+		return false, err
+	}
+	if was {
+		if err := endOwner(ctx, dir); err != nil {
+			return true, fmt.Errorf("end the landscape %q: %w", dir.Name, err)
+		}
+	}
+	lock, err := dir.TakeLock()
+	if err != nil {
+		return was, err
+	}
+	cleared, err := dir.Clear()
+	return was || cleared, errors.Join(err, lock.Unlock())
+}
+
+func endOwner(ctx context.Context, dir rundir.Dir) error {
+	owner, err := dir.Owner()
+	if err != nil {
+		return err
+	}
+	if owner == process.Self() {
+		return errors.New("the landscape belongs to this very process")
+	}
+	if err := owner.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	if awaitFree(ctx, dir, downGrace) == nil {
+		return nil
+	}
+	if err := owner.Kill(killGrace); err != nil {
+		return err
+	}
+	return awaitFree(context.WithoutCancel(ctx), dir, killGrace)
+}
+
+func awaitFree(ctx context.Context, dir rundir.Dir, within time.Duration) error {
+	return wait.PollUntilContextTimeout(ctx, downPoll, within, true, func(context.Context) (bool, error) {
+		owned, err := dir.Owned()
+		return !owned, err
+	})
+}

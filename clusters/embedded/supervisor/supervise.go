@@ -1,0 +1,144 @@
+// Package supervisor keeps a landscape up after the command that asked for it has returned.
+//
+// Supervise is the life of the detached process, Up and Down are what the commands do about it. The landscape itself is
+// package embedded's; "transplant run" holds one in its own process and does without a supervisor.
+package supervisor
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+
+	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+)
+
+// Descriptors that Up hands to Supervise.
+const (
+	newsDescriptor  = 3 // Supervise writes messages, one JSON object a line
+	leashDescriptor = 4 // Up holds the other end until the landscape is ready
+)
+
+// released is what Up writes into the leash when the landscape may live on without it.
+const released = 'r'
+
+// message is a line of news from Supervise to Up. Exactly one ends with Ready or Error.
+type message struct {
+	embedded.Progress
+	Ready bool   `json:"ready,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+// stopTimeout bounds the stop of a landscape that nobody waits for.
+const stopTimeout = time.Minute
+
+// Supervise brings a landscape up, serves its API and lives until it is asked to end: by SIGTERM or SIGINT, over the
+// API, or because Up went away before the landscape was ready. It takes the place of the calling process: standard
+// output and error go to the landscape's log. Options.Dir and Options.Name are taken from dir.
+func Supervise(ctx context.Context, dir rundir.Dir, options embedded.Options) error {
+	for _, descriptor := range []int{newsDescriptor, leashDescriptor} {
+		syscall.CloseOnExec(descriptor) // children that held them would hide this process's end
+	}
+	news := json.NewEncoder(os.NewFile(newsDescriptor, "news"))
+	err := supervise(ctx, dir, options, news)
+	if err != nil {
+		_ = news.Encode(message{Error: err.Error()}) // Up may be gone
+	}
+	return err
+}
+
+func supervise(ctx context.Context, dir rundir.Dir, options embedded.Options, news *json.Encoder) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	defer stop()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+
+	lock, cleared, err := dir.Acquire()
+	if err != nil {
+		return err
+	}
+	log, err := openLog(dir)
+	if err != nil {
+		return errors.Join(err, lock.Unlock())
+	}
+	go watchLeash(end)
+
+	options.Name, options.Dir, options.Lock, options.Log = dir.Name, dir.Path, lock, log
+	options.Progress = func(p embedded.Progress) {
+		log.Info(p.What, "subject", p.Subject)
+		_ = news.Encode(message{Progress: p})
+	}
+	if cleared {
+		options.Progress(embedded.Cleared(dir))
+	}
+	return serve(ctx, end, dir, options, news)
+}
+
+// serve runs the landscape with its API until ctx is done.
+func serve(ctx context.Context, end context.CancelCauseFunc, dir rundir.Dir, options embedded.Options, news *json.Encoder) error {
+	api, err := newAPI(dir, func() { end(errAsked) })
+	if err != nil {
+		return err
+	}
+	defer api.close()
+	landscape, err := embedded.Start(ctx, options)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = fmt.Errorf("%w (%w)", err, cause)
+		}
+		options.Log.Error(err, "Landscape did not start")
+		return err
+	}
+	api.ready(landscape)
+	options.Log.Info("Landscape is ready", "took", landscape.Took())
+	_ = news.Encode(message{Ready: true})
+	<-ctx.Done()
+	options.Log.Info("Landscape stops", "why", context.Cause(ctx))
+	api.stopping()
+	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	return landscape.Stop(cleanup)
+}
+
+// Causes of a stop, for the log.
+var (
+	errAsked = errors.New("somebody asked over the API")
+	errLeash = errors.New("the command that started it went away")
+)
+
+// watchLeash ends the landscape when Up dies before it has let go.
+func watchLeash(end context.CancelCauseFunc) {
+	leash := os.NewFile(leashDescriptor, "leash")
+	defer leash.Close()
+	if first, err := bufio.NewReader(leash).ReadByte(); err != nil || first != released {
+		end(errLeash)
+	}
+}
+
+// openLog sends everything this process says, panics included, to the landscape's log.
+func openLog(dir rundir.Dir) (logr.Logger, error) {
+	file, err := os.OpenFile(dir.Log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return logr.Logger{}, fmt.Errorf("open the supervisor's log: %w", err)
+	}
+	defer file.Close()
+	for _, standard := range []io.Writer{os.Stdout, os.Stderr} {
+		if err := syscall.Dup3(int(file.Fd()), int(standard.(*os.File).Fd()), 0); err != nil {
+			return logr.Logger{}, fmt.Errorf("redirect the output to the supervisor's log: %w", err)
+		}
+	}
+	log := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(os.Stderr)))
+	klog.SetLogger(log)
+	return log, nil
+}
