@@ -51,7 +51,7 @@ func (o *Operation) PublishAccess(ctx context.Context) error {
 			Data: map[string][]byte{"kubeconfig": kubeconfig, "token": tokens[keyClusterAdminToken], keyCACert: ca[keyCACert]},
 		},
 	} {
-		if err := apply(ctx, o.Garden, object); err != nil {
+		if err := Apply(ctx, o.Garden, object); err != nil {
 			return err
 		}
 	}

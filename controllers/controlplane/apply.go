@@ -41,8 +41,8 @@ func createOrPatch[T client.Object](ctx context.Context, c client.Client, object
 // fieldOwner is the name under which the gardenlet applies its objects in the seed.
 const fieldOwner = client.FieldOwner("gardenlet")
 
-// apply brings an object of the seed to the given shape by server-side apply: what others set beside it stays.
-func apply(ctx context.Context, c client.Client, object client.Object) error {
+// Apply brings an object of the seed to the given shape by server-side apply: what others set beside it stays.
+func Apply(ctx context.Context, c client.Client, object client.Object) error {
 	//nolint:staticcheck // typed objects are the shape here; apply configurations would say the same thing twice
 	return describe("apply", object, c, c.Patch(ctx, object, client.Apply, fieldOwner, client.ForceOwnership))
 }

@@ -45,7 +45,7 @@ func (o *Operation) DeployEtcd(ctx context.Context, replicas int32) error {
 	data := corev1.VolumeMount{Name: "data", MountPath: etcdVolumeDir}
 	run := corev1.VolumeMount{Name: "run", MountPath: etcdSocketDir}
 	mounts = append(mounts, data, run)
-	return apply(ctx, o.Seed, &appsv1.StatefulSet{
+	return Apply(ctx, o.Seed, &appsv1.StatefulSet{
 		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: EtcdName, Namespace: o.Namespace(), Labels: labels(EtcdName),

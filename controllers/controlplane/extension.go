@@ -136,7 +136,7 @@ func (o *Operation) WaitExtension(ctx context.Context, object extensionsv1alpha1
 		if err := o.Seed.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return err
 		}
-		err := ready(object)
+		err := Ready(object)
 		if coded := (&CodedError{}); errors.As(err, &coded) && len(coded.Codes) > 0 && o.Clock.Since(start) > waits.Severe {
 			return Permanent(err)
 		}
@@ -153,8 +153,8 @@ type CodedError struct {
 // Error implements error.
 func (e *CodedError) Error() string { return e.Message }
 
-// ready is the list of SPEC 3.5: nil when the extension has done what was asked, else the first thing that is amiss.
-func ready(object extensionsv1alpha1.Object) error {
+// Ready is the list of SPEC 3.5: nil when the extension has done what was asked, else the first thing that is amiss.
+func Ready(object extensionsv1alpha1.Object) error {
 	status := object.GetExtensionStatus()
 	if lastError := status.GetLastError(); lastError != nil {
 		return &CodedError{Message: "error during reconciliation: " + lastError.Description, Codes: lastError.Codes}
@@ -191,7 +191,7 @@ func upToDate(object client.Object, last *gardencorev1beta1.LastOperation) error
 // go already is not asked again.
 func (o *Operation) MigrateExtension(ctx context.Context, object extensionsv1alpha1.Object) error {
 	err := o.Seed.Get(ctx, client.ObjectKeyFromObject(object), object)
-	if apierrors.IsNotFound(err) || (err == nil && migrated(object) == nil) {
+	if apierrors.IsNotFound(err) || (err == nil && Migrated(object) == nil) {
 		return nil
 	}
 	if err != nil {
@@ -210,11 +210,12 @@ func (o *Operation) WaitMigrated(ctx context.Context, object extensionsv1alpha1.
 		if err := o.Seed.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return client.IgnoreNotFound(err)
 		}
-		return migrated(object)
+		return Migrated(object)
 	})
 }
 
-func migrated(object extensionsv1alpha1.Object) error {
+// Migrated is nil when the extension has let go of the object, after the last request and with nothing left to do.
+func Migrated(object extensionsv1alpha1.Object) error {
 	last := object.GetExtensionStatus().GetLastOperation()
 	if last == nil || last.Type != gardencorev1beta1.LastOperationTypeMigrate || last.State != gardencorev1beta1.LastOperationStateSucceeded {
 		if lastError := object.GetExtensionStatus().GetLastError(); lastError != nil {

@@ -134,7 +134,7 @@ func (o *Operation) DeployMachineController(ctx context.Context, replicas int32)
 
 // deploy applies a Deployment.
 func (o *Operation) deploy(ctx context.Context, name string, replicas int32, pod corev1.PodSpec) error {
-	return apply(ctx, o.Seed, &appsv1.Deployment{
+	return Apply(ctx, o.Seed, &appsv1.Deployment{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: o.Namespace(), Labels: labels(name)},
 		Spec: appsv1.DeploymentSpec{

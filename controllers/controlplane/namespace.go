@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,7 +31,7 @@ func (o *Operation) DeployNamespace(ctx context.Context) error {
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read namespace %q: %w", o.Namespace(), err)
 	}
-	return apply(ctx, o.Seed, &corev1.Namespace{
+	return Apply(ctx, o.Seed, &corev1.Namespace{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name:   o.Namespace(),
@@ -75,7 +76,7 @@ func (o *Operation) copySeedSecret(ctx context.Context, from, to string) error {
 	if err := o.Seed.Get(ctx, key, source); err != nil {
 		return fmt.Errorf("read secret %q: %w", key, err)
 	}
-	return apply(ctx, o.Seed, &corev1.Secret{
+	return Apply(ctx, o.Seed, &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: o.meta(to),
 		Type:       corev1.SecretTypeOpaque,
@@ -102,7 +103,7 @@ func (o *Operation) deployMachineControllerAccess(ctx context.Context) error {
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: meta.Name, Namespace: meta.Namespace}},
 		},
 	} {
-		if err := apply(ctx, o.Seed, object); err != nil {
+		if err := Apply(ctx, o.Seed, object); err != nil {
 			return err
 		}
 	}
@@ -127,4 +128,10 @@ func (o *Operation) NamespaceEpoch(ctx context.Context) (int64, error) {
 		return 0, fmt.Errorf("read the epoch of namespace %q: %w", o.Namespace(), err)
 	}
 	return epoch, nil
+}
+
+// ShootOf names the shoot whose control plane a namespace holds.
+func ShootOf(namespace *corev1.Namespace) (client.ObjectKey, bool) {
+	project, name, found := strings.Cut(namespace.Annotations[annotationShoot], "/")
+	return client.ObjectKey{Namespace: project, Name: name}, found
 }

@@ -41,7 +41,7 @@ func (o *Operation) DeployServices(ctx context.Context) error {
 		if component == ServiceEtcdClient {
 			role = EtcdName
 		}
-		if err := apply(ctx, o.Seed, &corev1.Service{
+		if err := Apply(ctx, o.Seed, &corev1.Service{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
 			ObjectMeta: metav1.ObjectMeta{Name: component, Namespace: o.Namespace(), Labels: labels(role)},
 			Spec: corev1.ServiceSpec{

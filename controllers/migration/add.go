@@ -1,0 +1,148 @@
+package migration
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+)
+
+// AddToManager adds the Reconciler to a manager on the garden.
+func (r *Reconciler) AddToManager(mgr manager.Manager, workers int) error {
+	mine := predicate.NewPredicateFuncs(func(object client.Object) bool {
+		shoot, ok := object.(*gardencorev1beta1.Shoot)
+		return ok && controlplane.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName) == r.Factory.SeedName
+	})
+	return complete(mgr, "migration", workers, r, &gardencorev1beta1.Shoot{}, mine)
+}
+
+// AddToManager adds the SourceCleanup to a manager on the garden.
+func (r *SourceCleanup) AddToManager(mgr manager.Manager, workers int) error {
+	away := predicate.NewPredicateFuncs(func(object client.Object) bool {
+		shoot, ok := object.(*gardencorev1beta1.Shoot)
+		return ok && movedAway(shoot, r.Factory.SeedName)
+	})
+	return complete(mgr, "source-cleanup", workers, r, &gardencorev1beta1.Shoot{}, away)
+}
+
+// AddToManager adds the Readiness to a manager on the garden.
+func (r *Readiness) AddToManager(mgr manager.Manager) error {
+	return complete(mgr, "migration-readiness", 1, r, &gardencorev1beta1.Shoot{})
+}
+
+// AddToManager adds the Protection to a manager on the garden.
+func (r *Protection) AddToManager(mgr manager.Manager) error {
+	return complete(mgr, "shootstate-protection", 1, r, &gardencorev1beta1.Shoot{})
+}
+
+func complete(mgr manager.Manager, name string, workers int, r reconcile.Reconciler, object client.Object, predicates ...predicate.Predicate) error {
+	err := builder.ControllerManagedBy(mgr).Named(name).
+		For(object, builder.WithPredicates(predicates...)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("add controller %q: %w", name, err)
+	}
+	return nil
+}
+
+// AddToManager adds the BackupBuckets to a manager on the garden.
+func (r *BackupBuckets) AddToManager(mgr manager.Manager, seed cluster.Cluster) error {
+	mine := predicate.NewPredicateFuncs(func(object client.Object) bool { return object.GetName() == r.SeedName })
+	bySeed := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: r.SeedName}}}
+	})
+	err := builder.ControllerManagedBy(mgr).Named("backupbucket").
+		For(&gardencorev1beta1.Seed{}, builder.WithPredicates(mine, predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(source.Kind[client.Object](seed.GetCache(), &extensionsv1alpha1.BackupBucket{}, bySeed)).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("add controller %q: %w", "backupbucket", err)
+	}
+	return nil
+}
+
+// AddToManager adds the BackupEntries to a manager on the garden. The extension's objects wake it.
+func (r *BackupEntries) AddToManager(mgr manager.Manager, seed cluster.Cluster, workers int) error {
+	mine := predicate.NewPredicateFuncs(func(object client.Object) bool {
+		entry, ok := object.(*gardencorev1beta1.BackupEntry)
+		return ok && controlplane.ResponsibleSeed(entry.Spec.SeedName, entry.Status.SeedName) == r.SeedName
+	})
+	byName := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
+		entries := &gardencorev1beta1.BackupEntryList{}
+		if err := mgr.GetCache().List(ctx, entries); err != nil {
+			return nil // the retry of the entry that waits finds it
+		}
+		for _, entry := range entries.Items {
+			if entry.Name == object.GetName() {
+				return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(&entry)}}
+			}
+		}
+		return nil
+	})
+	err := builder.ControllerManagedBy(mgr).Named("backupentry").
+		For(&gardencorev1beta1.BackupEntry{}, builder.WithPredicates(mine)).
+		WatchesRawSource(source.Kind[client.Object](seed.GetCache(), &extensionsv1alpha1.BackupEntry{}, byName)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("add controller %q: %w", "backupentry", err)
+	}
+	return nil
+}
+
+// AddToManager adds the StateSync to a manager on the garden. Every change of what holds state in the seed wakes it.
+func (r *StateSync) AddToManager(mgr manager.Manager, seed cluster.Cluster, workers int) error {
+	byNamespace := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
+		namespace := &corev1.Namespace{}
+		name := object.GetNamespace()
+		if name == "" {
+			return nil
+		}
+		if err := seed.GetCache().Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
+			return nil // the period finds it
+		}
+		if key, found := controlplane.ShootOf(namespace); found {
+			return []reconcile.Request{{NamespacedName: key}}
+		}
+		return nil
+	})
+	b := builder.ControllerManagedBy(mgr).Named("shootstate").
+		For(&gardencorev1beta1.Shoot{}, builder.WithPredicates(predicate.NewPredicateFuncs(func(object client.Object) bool {
+			shoot, ok := object.(*gardencorev1beta1.Shoot)
+			return ok && controlplane.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName) == r.Factory.SeedName
+		}))).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
+	for _, kind := range extensionsv1alpha1.Kinds() {
+		if kind.Stateful && kind.Namespaced {
+			b = b.WatchesRawSource(source.Kind[client.Object](seed.GetCache(), kind.New(), byNamespace))
+		}
+	}
+	for _, object := range []client.Object{&machinev1alpha1.Machine{}, &machinev1alpha1.MachineSet{}, &machinev1alpha1.MachineDeployment{}} {
+		b = b.WatchesRawSource(source.Kind(seed.GetCache(), object, byNamespace))
+	}
+	persisted := predicate.NewPredicateFuncs(func(object client.Object) bool {
+		return object.GetLabels()[constants.Persist] == constants.LabelTrue
+	})
+	b = b.WatchesRawSource(source.Kind[client.Object](seed.GetCache(), &corev1.Secret{}, byNamespace, persisted))
+	if err := b.Complete(r); err != nil {
+		return fmt.Errorf("add controller %q: %w", "shootstate", err)
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package migration
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+)
+
+// BackupBuckets gives a Seed its BackupBucket: the garden's object and the extension's (SPEC 1.7, 2.7). A bucket
+// outlives migrations: it stays with its seed.
+type BackupBuckets struct {
+	// Garden and Seed are uncached clients.
+	Garden, Seed client.Client
+	Clock        clock.PassiveClock
+	SeedName     string
+	// Retry is when to look again at an extension that has not answered.
+	Retry time.Duration
+}
+
+// Reconcile makes sure of the bucket of the Seed that is named in the request.
+func (r *BackupBuckets) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	seed := &gardencorev1beta1.Seed{}
+	if err := r.Garden.Get(ctx, request.NamespacedName, seed); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if seed.Name != r.SeedName || seed.Spec.Backup == nil || seed.DeletionTimestamp != nil {
+		return reconcile.Result{}, nil
+	}
+	bucket := &gardencorev1beta1.BackupBucket{}
+	err := r.Garden.Get(ctx, client.ObjectKey{Name: string(seed.UID)}, bucket)
+	if apierrors.IsNotFound(err) {
+		bucket = &gardencorev1beta1.BackupBucket{
+			ObjectMeta: metav1.ObjectMeta{Name: string(seed.UID)},
+			Spec: gardencorev1beta1.BackupBucketSpec{
+				Provider: gardencorev1beta1.BackupBucketProvider{
+					Type: seed.Spec.Backup.Provider, Region: ptr.Deref(seed.Spec.Backup.Region, seed.Spec.Provider.Region),
+				},
+				ProviderConfig: seed.Spec.Backup.ProviderConfig,
+				SeedName:       ptr.To(seed.Name),
+			},
+		}
+		err = r.Garden.Create(ctx, bucket)
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("make sure of backup bucket %q: %w", seed.UID, err)
+	}
+	object, err := r.deploy(ctx, bucket)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if controlplane.Ready(object) != nil {
+		return reconcile.Result{RequeueAfter: r.Retry}, nil
+	}
+	return reconcile.Result{}, r.report(ctx, bucket, object)
+}
+
+func (r *BackupBuckets) deploy(ctx context.Context, bucket *gardencorev1beta1.BackupBucket) (*extensionsv1alpha1.BackupBucket, error) {
+	object := &extensionsv1alpha1.BackupBucket{}
+	err := r.Seed.Get(ctx, client.ObjectKey{Name: bucket.Name}, object)
+	if !apierrors.IsNotFound(err) {
+		return object, err
+	}
+	object = &extensionsv1alpha1.BackupBucket{
+		ObjectMeta: metav1.ObjectMeta{Name: bucket.Name, Annotations: map[string]string{
+			constants.GardenerOperation: constants.GardenerOperationReconcile,
+			constants.GardenerTimestamp: r.Clock.Now().UTC().Format(time.RFC3339Nano),
+		}},
+		Spec: extensionsv1alpha1.BackupBucketSpec{
+			DefaultSpec: extensionsv1alpha1.DefaultSpec{Type: bucket.Spec.Provider.Type, ProviderConfig: bucket.Spec.ProviderConfig},
+			Region:      bucket.Spec.Provider.Region,
+			SecretRef: corev1.SecretReference{
+				Namespace: constants.GardenNamespace, Name: "control-plane-" + controlplane.SecretKubeconfigCloud,
+			},
+		},
+	}
+	if err := r.Seed.Create(ctx, object); err != nil {
+		return nil, fmt.Errorf("create the extension's backup bucket %q: %w", bucket.Name, err)
+	}
+	return object, nil
+}
+
+func (r *BackupBuckets) report(ctx context.Context, bucket *gardencorev1beta1.BackupBucket, object *extensionsv1alpha1.BackupBucket) error {
+	before := bucket.DeepCopy()
+	bucket.Status.ProviderStatus = object.Status.ProviderStatus
+	bucket.Status.ObservedGeneration = bucket.Generation
+	bucket.Status.LastError = nil
+	if last := bucket.Status.LastOperation; last == nil || last.State != gardencorev1beta1.LastOperationStateSucceeded {
+		bucket.Status.LastOperation = &gardencorev1beta1.LastOperation{
+			Type: gardencorev1beta1.LastOperationTypeReconcile, State: gardencorev1beta1.LastOperationStateSucceeded,
+			Progress: 100, LastUpdateTime: metav1.NewTime(r.Clock.Now()), Description: "The bucket is there.",
+		}
+	}
+	if err := r.Garden.Status().Patch(ctx, bucket, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("patch the status of backup bucket %q: %w", bucket.Name, err)
+	}
+	return nil
+}

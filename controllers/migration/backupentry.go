@@ -1,0 +1,287 @@
+package migration
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+)
+
+// BackupEntries reconciles the garden's BackupEntries of this seed by means of the extension's (SPEC 2.7).
+type BackupEntries struct {
+	// Garden and Seed are uncached clients.
+	Garden, Seed client.Client
+	Clock        clock.PassiveClock
+	SeedName     string
+	// Retry is when to look again at an extension that has not answered; its events come earlier.
+	Retry time.Duration
+}
+
+// Reconcile does what the entry asks of this seed.
+func (r *BackupEntries) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	entry := &gardencorev1beta1.BackupEntry{}
+	if err := r.Garden.Get(ctx, request.NamespacedName, entry); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if controlplane.ResponsibleSeed(entry.Spec.SeedName, entry.Status.SeedName) != r.SeedName {
+		return reconcile.Result{}, nil
+	}
+	switch {
+	case entry.DeletionTimestamp != nil:
+		return r.remove(ctx, entry)
+	case entry.Status.SeedName != nil && *entry.Spec.SeedName != *entry.Status.SeedName:
+		return r.migrate(ctx, entry)
+	case handedOver(entry) == nil && entry.Annotations[constants.GardenerOperation] != constants.GardenerOperationRestore:
+		// Let go by its source: it waits until the destination asks for it.
+		return reconcile.Result{}, nil
+	case settled(entry):
+		return reconcile.Result{}, nil
+	}
+	return r.reconcile(ctx, entry)
+}
+
+// settled tells that the entry is as it was asked to be.
+func settled(entry *gardencorev1beta1.BackupEntry) bool {
+	last := entry.Status.LastOperation
+	return entry.Annotations[constants.GardenerOperation] == "" && entry.Status.ObservedGeneration == entry.Generation &&
+		entry.Status.SeedName != nil && last != nil && last.State == gardencorev1beta1.LastOperationStateSucceeded
+}
+
+// reconcile brings the extension's object and its secret in line with the entry.
+func (r *BackupEntries) reconcile(ctx context.Context, entry *gardencorev1beta1.BackupEntry) (reconcile.Result, error) {
+	operation := gardencorev1beta1.LastOperationTypeReconcile
+	if entry.Annotations[constants.GardenerOperation] == constants.GardenerOperationRestore {
+		operation = gardencorev1beta1.LastOperationTypeRestore
+	}
+	before := entry.DeepCopy()
+	if controllerutil.AddFinalizer(entry, constants.GardenerFinalizer) {
+		if err := r.Garden.Patch(ctx, entry, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+			return reconcile.Result{}, fmt.Errorf("add the finalizer of backup entry %q: %w", entry.Name, err)
+		}
+	}
+	if err := r.report(ctx, entry, operation, gardencorev1beta1.LastOperationStateProcessing, 0, func(s *gardencorev1beta1.BackupEntryStatus) {
+		s.SeedName = &r.SeedName
+	}); err != nil {
+		return reconcile.Result{}, err
+	}
+	ready, err := r.deploy(ctx, entry, operation)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if !ready {
+		return reconcile.Result{RequeueAfter: r.Retry}, nil
+	}
+	if operation == gardencorev1beta1.LastOperationTypeRestore {
+		before = entry.DeepCopy()
+		delete(entry.Annotations, constants.GardenerOperation)
+		if err := r.Garden.Patch(ctx, entry, client.MergeFrom(before)); err != nil {
+			return reconcile.Result{}, fmt.Errorf("take the restore annotation off backup entry %q: %w", entry.Name, err)
+		}
+	}
+	return reconcile.Result{}, r.report(ctx, entry, operation, gardencorev1beta1.LastOperationStateSucceeded, 100, nil)
+}
+
+// deploy deploys the extension's BackupEntry, and tells whether it is ready.
+func (r *BackupEntries) deploy(ctx context.Context, entry *gardencorev1beta1.BackupEntry, operation gardencorev1beta1.LastOperationType) (bool, error) {
+	bucket := &extensionsv1alpha1.BackupBucket{}
+	err := r.Seed.Get(ctx, client.ObjectKey{Name: entry.Spec.BucketName}, bucket)
+	provider, region := "", ""
+	var providerStatus = bucket.Status.ProviderStatus
+	switch {
+	case err == nil:
+		provider, region, providerStatus = bucket.Spec.Type, bucket.Spec.Region, bucket.Status.ProviderStatus
+	case apierrors.IsNotFound(err):
+		// The bucket of another seed: its provider is told by the garden's object.
+		core := &gardencorev1beta1.BackupBucket{}
+		if err := r.Garden.Get(ctx, client.ObjectKey{Name: entry.Spec.BucketName}, core); err != nil {
+			return false, fmt.Errorf("read backup bucket %q: %w", entry.Spec.BucketName, err)
+		}
+		provider, region, providerStatus = core.Spec.Provider.Type, core.Spec.Provider.Region, core.Status.ProviderStatus
+	default:
+		return false, fmt.Errorf("read backup bucket %q: %w", entry.Spec.BucketName, err)
+	}
+	secret, err := r.copySecret(ctx, entry)
+	if err != nil {
+		return false, err
+	}
+	object := &extensionsv1alpha1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Name: entry.Name}}
+	request := constants.GardenerOperationReconcile
+	if operation == gardencorev1beta1.LastOperationTypeRestore {
+		request = constants.GardenerOperationRestore
+	}
+	err = r.Seed.Get(ctx, client.ObjectKeyFromObject(object), object)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("read the extension's backup entry %q: %w", entry.Name, err)
+	}
+	spec := extensionsv1alpha1.BackupEntrySpec{
+		DefaultSpec: extensionsv1alpha1.DefaultSpec{Type: provider}, Region: region, BucketName: entry.Spec.BucketName,
+		BackupBucketProviderStatus: providerStatus, SecretRef: *secret,
+	}
+	if apierrors.IsNotFound(err) {
+		object.Spec = spec
+		r.stamp(object, request)
+		if err := r.Seed.Create(ctx, object); err != nil {
+			return false, fmt.Errorf("create the extension's backup entry %q: %w", entry.Name, err)
+		}
+		return false, nil
+	}
+	if object.Spec.BucketName != spec.BucketName || needsRequest(entry, object) {
+		before := object.DeepCopy()
+		object.Spec = spec
+		r.stamp(object, request)
+		if err := r.Seed.Patch(ctx, object, client.MergeFrom(before)); err != nil {
+			return false, fmt.Errorf("patch the extension's backup entry %q: %w", entry.Name, err)
+		}
+		return false, nil
+	}
+	return r.answered(ctx, entry, object)
+}
+
+// needsRequest tells whether the garden's entry has changed since the extension last answered.
+func needsRequest(entry *gardencorev1beta1.BackupEntry, object *extensionsv1alpha1.BackupEntry) bool {
+	last := object.Status.LastOperation
+	idle := object.Annotations[constants.GardenerOperation] == ""
+	return idle && last != nil && (last.State == gardencorev1beta1.LastOperationStateFailed || entry.Annotations[constants.GardenerOperation] == constants.ShootOperationReconcile)
+}
+
+func (r *BackupEntries) answered(ctx context.Context, entry *gardencorev1beta1.BackupEntry, object *extensionsv1alpha1.BackupEntry) (bool, error) {
+	err := controlplane.Ready(object)
+	if object.Status.LastError == nil {
+		return err == nil, nil
+	}
+	before := entry.DeepCopy()
+	entry.Status.LastError = object.Status.LastError
+	if err := r.Garden.Status().Patch(ctx, entry, client.MergeFrom(before)); err != nil {
+		return false, fmt.Errorf("report the error of backup entry %q: %w", entry.Name, err)
+	}
+	return false, nil
+}
+
+func (r *BackupEntries) stamp(object *extensionsv1alpha1.BackupEntry, operation string) {
+	metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.GardenerOperation, operation)
+	metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.GardenerTimestamp, r.Clock.Now().UTC().Format(time.RFC3339Nano))
+}
+
+// copySecret gives the extension the seed's credentials for backups, as secret garden/entry-<name>.
+func (r *BackupEntries) copySecret(ctx context.Context, entry *gardencorev1beta1.BackupEntry) (*corev1.SecretReference, error) {
+	source := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: constants.GardenNamespace, Name: "control-plane-" + controlplane.SecretKubeconfigCloud}
+	if err := r.Seed.Get(ctx, key, source); err != nil {
+		return nil, fmt.Errorf("read secret %q: %w", key, err)
+	}
+	secret := &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Name: constants.SecretNamePrefixBackupEntry + entry.Name, Namespace: constants.GardenNamespace},
+		Data:       source.Data,
+	}
+	if err := controlplane.Apply(ctx, r.Seed, secret); err != nil {
+		return nil, err
+	}
+	return &corev1.SecretReference{Name: secret.Name, Namespace: secret.Namespace}, nil
+}
+
+// migrate lets go of the entry on its source: the extension lets go of its object, which then goes, and so does this
+// seed's name.
+func (r *BackupEntries) migrate(ctx context.Context, entry *gardencorev1beta1.BackupEntry) (reconcile.Result, error) {
+	const operation = gardencorev1beta1.LastOperationTypeMigrate
+	object := &extensionsv1alpha1.BackupEntry{}
+	err := r.Seed.Get(ctx, client.ObjectKey{Name: entry.Name}, object)
+	if apierrors.IsNotFound(err) {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: constants.SecretNamePrefixBackupEntry + entry.Name, Namespace: constants.GardenNamespace}}
+		if err := r.Seed.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
+			return reconcile.Result{}, fmt.Errorf("delete secret %q: %w", secret.Name, err)
+		}
+		return reconcile.Result{}, r.report(ctx, entry, operation, gardencorev1beta1.LastOperationStateSucceeded, 100, func(s *gardencorev1beta1.BackupEntryStatus) {
+			s.SeedName = nil
+		})
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("read the extension's backup entry %q: %w", entry.Name, err)
+	}
+	if err := r.report(ctx, entry, operation, gardencorev1beta1.LastOperationStateProcessing, 50, nil); err != nil {
+		return reconcile.Result{}, err
+	}
+	wait := reconcile.Result{RequeueAfter: r.Retry}
+	if controlplane.Migrated(object) == nil {
+		return wait, r.confirmAndDelete(ctx, object)
+	}
+	if object.Annotations[constants.GardenerOperation] == constants.GardenerOperationMigrate {
+		return wait, nil
+	}
+	before := object.DeepCopy()
+	r.stamp(object, constants.GardenerOperationMigrate)
+	if err := r.Seed.Patch(ctx, object, client.MergeFrom(before)); err != nil {
+		return reconcile.Result{}, fmt.Errorf("request the migration of the extension's backup entry %q: %w", entry.Name, err)
+	}
+	return wait, nil
+}
+
+func (r *BackupEntries) confirmAndDelete(ctx context.Context, object *extensionsv1alpha1.BackupEntry) error {
+	if object.DeletionTimestamp != nil {
+		return nil
+	}
+	before := object.DeepCopy()
+	metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.ConfirmationDeletion, constants.LabelTrue)
+	if err := r.Seed.Patch(ctx, object, client.MergeFrom(before)); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	return client.IgnoreNotFound(r.Seed.Delete(ctx, object))
+}
+
+// remove deletes the backups with the entry.
+func (r *BackupEntries) remove(ctx context.Context, entry *gardencorev1beta1.BackupEntry) (reconcile.Result, error) {
+	if !controllerutil.ContainsFinalizer(entry, constants.GardenerFinalizer) {
+		return reconcile.Result{}, nil
+	}
+	object := &extensionsv1alpha1.BackupEntry{}
+	err := r.Seed.Get(ctx, client.ObjectKey{Name: entry.Name}, object)
+	if err == nil {
+		return reconcile.Result{RequeueAfter: r.Retry}, r.confirmAndDelete(ctx, object)
+	}
+	if !apierrors.IsNotFound(err) {
+		return reconcile.Result{}, fmt.Errorf("read the extension's backup entry %q: %w", entry.Name, err)
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: constants.SecretNamePrefixBackupEntry + entry.Name, Namespace: constants.GardenNamespace}}
+	if err := r.Seed.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("delete secret %q: %w", secret.Name, err)
+	}
+	before := entry.DeepCopy()
+	controllerutil.RemoveFinalizer(entry, constants.GardenerFinalizer)
+	return reconcile.Result{}, client.IgnoreNotFound(r.Garden.Patch(ctx, entry, client.MergeFrom(before)))
+}
+
+// report patches the entry's status, unless it says that already.
+func (r *BackupEntries) report(ctx context.Context, entry *gardencorev1beta1.BackupEntry, operation gardencorev1beta1.LastOperationType, state gardencorev1beta1.LastOperationState, progress int32, mutate func(*gardencorev1beta1.BackupEntryStatus)) error {
+	before := entry.DeepCopy()
+	if mutate != nil {
+		mutate(&entry.Status)
+	}
+	last := entry.Status.LastOperation
+	processing := state == gardencorev1beta1.LastOperationStateProcessing
+	if !processing || last == nil || last.Type != operation || last.State != state {
+		entry.Status.LastOperation = &gardencorev1beta1.LastOperation{
+			Type: operation, State: state, Progress: progress, LastUpdateTime: metav1.NewTime(r.Clock.Now()),
+			Description: fmt.Sprintf("%s of the backup entry: %s", operation, state),
+		}
+	}
+	entry.Status.ObservedGeneration = entry.Generation
+	if !processing {
+		entry.Status.LastError = nil
+	}
+	if err := r.Garden.Status().Patch(ctx, entry, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("patch the status of backup entry %q: %w", entry.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package migration
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+)
+
+// SourceCleanup removes what a shoot has left on a seed it has moved away from: the control-plane namespace and the
+// Cluster. It keeps both until the shoot is restored elsewhere, and touches nothing outside the seed.
+type SourceCleanup struct {
+	Factory *controlplane.Factory
+	// Retry is when to look again at a shoot that is still on its way.
+	Retry time.Duration
+}
+
+// Reconcile looks at one shoot.
+func (r *SourceCleanup) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	unlock, free := r.Factory.TryLock(request.NamespacedName)
+	if !free {
+		return reconcile.Result{RequeueAfter: r.Retry}, nil
+	}
+	defer unlock()
+	o, err := r.Factory.Operation(ctx, log.FromContext(ctx), request.NamespacedName)
+	if o == nil || err != nil {
+		return reconcile.Result{}, err
+	}
+	if o.Namespace() == "" || !movedAway(o.Shoot, o.SeedName) {
+		return reconcile.Result{}, nil
+	}
+	namespace := &corev1.Namespace{}
+	if err := o.Seed.Get(ctx, client.ObjectKey{Name: o.Namespace()}, namespace); err != nil {
+		if client.IgnoreNotFound(err) != nil {
+			return reconcile.Result{}, fmt.Errorf("read namespace %q: %w", o.Namespace(), err)
+		}
+		return reconcile.Result{}, o.DeleteCluster(ctx)
+	}
+	if namespace.Labels[constants.GardenRole] != constants.GardenRoleShoot {
+		return reconcile.Result{}, nil
+	}
+	if err := o.DeleteEtcd(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := o.DeleteNamespace(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{}, o.DeleteCluster(ctx)
+}
+
+// movedAway tells that the shoot lives, restored, on another seed.
+func movedAway(shoot *gardencorev1beta1.Shoot, seed string) bool {
+	spec, status, last := ptr.Deref(shoot.Spec.SeedName, ""), ptr.Deref(shoot.Status.SeedName, ""), shoot.Status.LastOperation
+	if spec == "" || spec == seed || status != spec || last == nil {
+		return false
+	}
+	switch last.Type {
+	case gardencorev1beta1.LastOperationTypeReconcile, gardencorev1beta1.LastOperationTypeDelete:
+		return true
+	case gardencorev1beta1.LastOperationTypeRestore:
+		return last.State == gardencorev1beta1.LastOperationStateSucceeded
+	}
+	return false
+}

@@ -1,0 +1,56 @@
+package migration
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+)
+
+// Protection keeps a ShootState from being deleted while a migration lives on it (SPEC 2.8). It runs in the
+// garden-controller-manager.
+type Protection struct {
+	// Garden is an uncached client.
+	Garden client.Client
+}
+
+// Reconcile sets or takes off the finalizer of the ShootState of one shoot.
+func (r *Protection) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	shoot := &gardencorev1beta1.Shoot{}
+	if err := r.Garden.Get(ctx, request.NamespacedName, shoot); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	state := &gardencorev1beta1.ShootState{}
+	if err := r.Garden.Get(ctx, request.NamespacedName, state); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	before := state.DeepCopy()
+	changed := false
+	if needed(shoot.Status.LastOperation) {
+		changed = controllerutil.AddFinalizer(state, constants.ShootStateFinalizer)
+	} else {
+		changed = controllerutil.RemoveFinalizer(state, constants.ShootStateFinalizer)
+	}
+	if !changed {
+		return reconcile.Result{}, nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.Garden.Patch(ctx, state, patch); client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("patch the finalizer of ShootState %q: %w", request.NamespacedName, err)
+	}
+	return reconcile.Result{}, nil
+}
+
+// needed tells that a migration has begun and is not over.
+func needed(last *gardencorev1beta1.LastOperation) bool {
+	if last == nil {
+		return false
+	}
+	return last.Type == gardencorev1beta1.LastOperationTypeMigrate ||
+		(last.Type == gardencorev1beta1.LastOperationTypeRestore && last.State != gardencorev1beta1.LastOperationStateSucceeded)
+}

@@ -1,0 +1,132 @@
+package migration
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+)
+
+// Readiness writes the constraint ReadyForMigration, the garden's word that a destination can take a shoot
+// (SPEC 2.4). It runs in the garden-controller-manager.
+type Readiness struct {
+	// Garden is an uncached client.
+	Garden client.Client
+	Clock  clock.PassiveClock
+	// Retry is when to look again at a destination that is not ready.
+	Retry time.Duration
+}
+
+// Reconcile brings the constraint of one shoot up to date.
+func (r *Readiness) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	shoot := &gardencorev1beta1.Shoot{}
+	if err := r.Garden.Get(ctx, request.NamespacedName, shoot); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	spec, status := ptr.Deref(shoot.Spec.SeedName, ""), ptr.Deref(shoot.Status.SeedName, "")
+	before := shoot.DeepCopy()
+	if spec == "" || status == "" || spec == status {
+		shoot.Status.Constraints = without(shoot.Status.Constraints, gardencorev1beta1.ShootReadyForMigration)
+		return reconcile.Result{}, r.patch(ctx, shoot, before)
+	}
+	source, destination := &gardencorev1beta1.Seed{}, &gardencorev1beta1.Seed{}
+	if err := r.Garden.Get(ctx, client.ObjectKey{Name: spec}, destination); err != nil {
+		return reconcile.Result{}, fmt.Errorf("read seed %q: %w", spec, err)
+	}
+	// The source may be gone for good; then there is no version to compare with.
+	if err := r.Garden.Get(ctx, client.ObjectKey{Name: status}, source); client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("read seed %q: %w", status, err)
+	}
+	wanted, retry := judge(source, destination)
+	r.set(shoot, wanted)
+	result := reconcile.Result{}
+	if retry {
+		result.RequeueAfter = r.Retry
+	}
+	return result, r.patch(ctx, shoot, before)
+}
+
+// judge is the table of SPEC 2.4. The second result tells whether to look again.
+func judge(source, destination *gardencorev1beta1.Seed) (gardencorev1beta1.Condition, bool) {
+	condition := gardencorev1beta1.Condition{Type: gardencorev1beta1.ShootReadyForMigration, Status: gardencorev1beta1.ConditionFalse}
+	condition.Reason = "DestinationSeedUnready"
+	switch {
+	case destination.DeletionTimestamp != nil:
+		condition.Reason = "DestinationSeedInDeletion"
+		condition.Message = fmt.Sprintf("Destination seed %q is being deleted.", destination.Name)
+		return condition, false
+	case destination.Status.Gardener == nil || (source.Status.Gardener != nil && source.Status.Gardener.Version != destination.Status.Gardener.Version):
+		condition.Message = fmt.Sprintf("Destination seed %q is not managed by the same Gardener version as the source.", destination.Name)
+	case destination.Status.ObservedGeneration < destination.Generation:
+		condition.Message = fmt.Sprintf("The latest specification of destination seed %q is not observed yet.", destination.Name)
+	default:
+		for _, needed := range []gardencorev1beta1.ConditionType{gardencorev1beta1.SeedGardenletReady, gardencorev1beta1.SeedSystemComponentsHealthy} {
+			if statusOf(destination.Status.Conditions, needed) != gardencorev1beta1.ConditionTrue {
+				condition.Message = fmt.Sprintf("Condition %s of destination seed %q is not True.", needed, destination.Name)
+				return condition, true
+			}
+		}
+		condition.Status, condition.Reason = gardencorev1beta1.ConditionTrue, "DestinationSeedReady"
+		condition.Message = fmt.Sprintf("Destination seed %q is ready.", destination.Name)
+		return condition, false
+	}
+	return condition, true
+}
+
+func statusOf(conditions []gardencorev1beta1.Condition, wanted gardencorev1beta1.ConditionType) gardencorev1beta1.ConditionStatus {
+	for _, condition := range conditions {
+		if condition.Type == wanted {
+			return condition.Status
+		}
+	}
+	return gardencorev1beta1.ConditionUnknown
+}
+
+func without(conditions []gardencorev1beta1.Condition, unwanted gardencorev1beta1.ConditionType) []gardencorev1beta1.Condition {
+	var kept []gardencorev1beta1.Condition
+	for _, condition := range conditions {
+		if condition.Type != unwanted {
+			kept = append(kept, condition)
+		}
+	}
+	return kept
+}
+
+func (r *Readiness) set(shoot *gardencorev1beta1.Shoot, wanted gardencorev1beta1.Condition) {
+	now := metav1.NewTime(r.Clock.Now())
+	wanted.LastTransitionTime, wanted.LastUpdateTime = now, now
+	for i, old := range shoot.Status.Constraints {
+		if old.Type != wanted.Type {
+			continue
+		}
+		if old.Status == wanted.Status {
+			wanted.LastTransitionTime = old.LastTransitionTime
+		}
+		if old.Status == wanted.Status && old.Reason == wanted.Reason && old.Message == wanted.Message {
+			return
+		}
+		shoot.Status.Constraints[i] = wanted
+		return
+	}
+	shoot.Status.Constraints = append(shoot.Status.Constraints, wanted)
+}
+
+// patch writes constraints only if nobody else has written the status meanwhile: a merge patch replaces the whole list.
+func (r *Readiness) patch(ctx context.Context, shoot, before *gardencorev1beta1.Shoot) error {
+	patch := client.MergeFrom(before)
+	if data, err := patch.Data(shoot); err != nil || string(data) == "{}" {
+		return err
+	}
+	patch = client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.Garden.Status().Patch(ctx, shoot, patch); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("patch the constraints of shoot %q: %w", client.ObjectKeyFromObject(shoot), err)
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package migration
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
+)
+
+// StateSync keeps the ShootState of every shoot on this seed in step with what is in the seed, so that the state is
+// at hand when the seed is not (SPEC 2.8 as in [S0]). It is woken by every change of the objects that hold state.
+type StateSync struct {
+	Factory *controlplane.Factory
+	// Period is how often the state is looked at when no watch told of a change.
+	Period time.Duration
+}
+
+// Reconcile saves the state of one shoot.
+//
+// It replaces what is saved, so it must never run where the control plane is not: on a destination before it has
+// restored (QUIRK-S4), on a source after it has begun to let go. Then the flows save the state themselves, by merging.
+func (r *StateSync) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	o, err := r.Factory.Operation(ctx, log.FromContext(ctx), request.NamespacedName)
+	if o == nil || err != nil {
+		return reconcile.Result{}, err
+	}
+	if !holdsState(o) {
+		return reconcile.Result{}, nil
+	}
+	state, err := shootstate.Collect(ctx, o.Seed, o.Namespace(), o.BackupEntryName())
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("collect the state of shoot %q: %w", request.NamespacedName, err)
+	}
+	// The shoot may have been given away while we collected: what is gone by then must not be saved as gone.
+	again, err := r.Factory.Operation(ctx, o.Log, request.NamespacedName)
+	if again == nil || err != nil {
+		return reconcile.Result{}, err
+	}
+	if !holdsState(again) {
+		return reconcile.Result{}, nil
+	}
+	if err := o.States.Save(ctx, client.ObjectKeyFromObject(o.Shoot), state, false); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: r.Period}, nil
+}
+
+// holdsState tells that the seed holds the whole control plane of the shoot: it was created or restored here, and is
+// not on its way elsewhere.
+func holdsState(o *controlplane.Operation) bool {
+	spec, status, last := o.Shoot.Spec.SeedName, o.Shoot.Status.SeedName, o.Shoot.Status.LastOperation
+	if o.Shoot.DeletionTimestamp != nil || spec == nil || status == nil || *spec != o.SeedName || *status != o.SeedName || last == nil {
+		return false
+	}
+	switch last.Type {
+	case gardencorev1beta1.LastOperationTypeReconcile:
+		return true
+	case gardencorev1beta1.LastOperationTypeCreate, gardencorev1beta1.LastOperationTypeRestore:
+		return last.State == gardencorev1beta1.LastOperationStateSucceeded
+	}
+	return false
+}
