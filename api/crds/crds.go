@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-//go:generate go tool controller-gen object crd:allowDangerousTypes=true paths=../core/v1beta1 paths=../extensions/v1alpha1 paths=../machine/v1alpha1 paths=../resources/v1alpha1 paths=../transplant/v1alpha1 output:crd:dir=.
+//go:generate go tool controller-gen object crd:allowDangerousTypes=true paths=../core/v1beta1 paths=../extensions/v1alpha1 paths=../machine/v1alpha1 paths=../resources/v1alpha1 paths=../security/v1alpha1 paths=../transplant/v1alpha1 output:crd:dir=.
 //go:generate go run ./generate .
 
 //go:embed *.yaml
@@ -35,7 +35,7 @@ func All() []*apiextensionsv1.CustomResourceDefinition {
 	return selectGroups(func(string) bool { return true })
 }
 
-// Garden returns the definitions for a garden: Gardener's core group and our own.
+// Garden returns the definitions for a garden: Gardener's core and security groups and our own.
 func Garden() []*apiextensionsv1.CustomResourceDefinition { return selectGroups(inGarden) }
 
 // Seed returns the definitions for a seed: extension objects, machines and managed resources.
@@ -43,7 +43,13 @@ func Seed() []*apiextensionsv1.CustomResourceDefinition {
 	return selectGroups(func(group string) bool { return !inGarden(group) })
 }
 
-func inGarden(group string) bool { return group == "core.gardener.cloud" || group == "transplant.dev" }
+func inGarden(group string) bool {
+	switch group {
+	case "core.gardener.cloud", "security.gardener.cloud", "transplant.dev":
+		return true
+	}
+	return false
+}
 
 func selectGroups(wanted func(group string) bool) []*apiextensionsv1.CustomResourceDefinition {
 	var selected []*apiextensionsv1.CustomResourceDefinition

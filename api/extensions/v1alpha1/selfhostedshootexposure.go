@@ -61,10 +61,8 @@ type SelfHostedShootExposureSpec struct {
 
 	// CredentialsRef is the object with the cloud's credentials.
 	CredentialsRef *corev1.ObjectReference `json:"credentialsRef,omitempty"`
-	// Port is the port of the API server.
-	Port int32 `json:"port,omitempty"`
 	// Endpoints are the nodes of the control plane.
-	Endpoints []ControlPlaneEndpoint `json:"endpoints,omitempty"`
+	Endpoints []ControlPlaneEndpoint `json:"endpoints"`
 }
 
 // SelfHostedShootExposureStatus is what was achieved of a SelfHostedShootExposure.
@@ -81,4 +79,6 @@ type ControlPlaneEndpoint struct {
 	NodeName string `json:"nodeName"`
 	// Addresses are the node's addresses.
 	Addresses []corev1.NodeAddress `json:"addresses"`
+	// Port is the port of the API server.
+	Port int32 `json:"port"`
 }

@@ -186,6 +186,8 @@ const (
 	MachineOperationUpdate MachineOperationType = "Update"
 	// MachineOperationInPlaceUpdate updates it in place.
 	MachineOperationInPlaceUpdate MachineOperationType = "InPlaceUpdate"
+	// MachineOperationDrainNode drains its node.
+	MachineOperationDrainNode MachineOperationType = "DrainNode"
 	// MachineOperationHealthCheck looks at its health.
 	MachineOperationHealthCheck MachineOperationType = "HealthCheck"
 	// MachineOperationDelete deletes it.

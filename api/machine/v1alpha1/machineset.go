@@ -71,7 +71,7 @@ type MachineSetStatus struct {
 	// FailedMachines are the machines that failed.
 	FailedMachines *[]MachineSummary `json:"failedMachines,omitempty"`
 	// AutoPreserveFailedMachineCount is how many failed machines are kept for inspection.
-	AutoPreserveFailedMachineCount int32 `json:"autoPreserveFailedMachineCount,omitempty"`
+	AutoPreserveFailedMachineCount *int32 `json:"autoPreserveFailedMachineCount,omitempty"`
 }
 
 // MachineSetCondition is what is observed about a set.
