@@ -1,0 +1,208 @@
+package cloud
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	api "github.com/transplant-sim/transplant/api/cloud"
+)
+
+func bucketOf(t *testing.T, client *api.Client) api.BucketContent {
+	t.Helper()
+	must(client.Buckets().Create(t.Context(), &api.Bucket{Name: "backups"}))(t)
+	return client.Bucket("backups")
+}
+
+// contents counts the files that hold contents of objects.
+func contents(t *testing.T, cloud *testCloud) int {
+	t.Helper()
+	files := 0
+	err := filepath.WalkDir(filepath.Join(cloud.dir, "objects"), func(_ string, entry os.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			files++
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestObjects(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"", "mem://"} {
+		t.Run("bucket-url="+address, func(t *testing.T) {
+			t.Parallel()
+			cloud := start(t, Options{BucketURL: address})
+			bucket, ctx := bucketOf(t, cloud.as(t, "extensions-a")), t.Context()
+			big := make([]byte, 5<<20)
+			rand.Read(big)
+			for key, content := range map[string][]byte{
+				"empty": {}, "a": []byte("x"), "etcd-main/e1/full ä?#%.gz": big, "etcd-main/e1": []byte("both a key and above one"),
+			} {
+				object := must(bucket.Put(ctx, key, bytes.NewReader(content), api.PutOptions{}))(t)
+				if object.Size != int64(len(content)) || object.Key != key {
+					t.Errorf("%q is described as %+v", key, object)
+				}
+				if got := must(bucket.Read(ctx, key))(t); !bytes.Equal(got, content) {
+					t.Errorf("%q reads %d bytes, not the %d written", key, len(got), len(content))
+				}
+				if diff := cmp.Diff(object, must(bucket.Head(ctx, key))(t)); diff != "" {
+					t.Errorf("%q: head differs from put: %s", key, diff)
+				}
+			}
+			must(bucket.Put(ctx, "a", strings.NewReader("replaced"), api.PutOptions{}))(t)
+			if got := must(bucket.Read(ctx, "a"))(t); string(got) != "replaced" {
+				t.Errorf("replaced object reads %q", got)
+			}
+			if err := bucket.Delete(ctx, "a"); err != nil {
+				t.Fatal(err)
+			}
+			wantCode(t, bucket.Delete(ctx, "a"), api.CodeNotFound)
+			_, err := bucket.Read(ctx, "a")
+			wantCode(t, err, api.CodeNotFound)
+			for _, key := range []string{"", "/a", "a/", "a//b", "../a", "a/./b", strings.Repeat("x", 1025)} {
+				if _, err := bucket.Put(ctx, key, strings.NewReader("x"), api.PutOptions{}); err == nil {
+					t.Errorf("key %.20q was accepted", key)
+				}
+			}
+			if address == "" && contents(t, cloud) != 3 {
+				t.Errorf("%d contents are kept for 3 objects", contents(t, cloud))
+			}
+		})
+	}
+}
+
+func TestObjectListing(t *testing.T) {
+	t.Parallel()
+	bucket, ctx := bucketOf(t, start(t, Options{}).as(t, "extensions-a")), t.Context()
+	var want []string
+	for i := range 25 {
+		key := fmt.Sprintf("e1/delta-%03d", i)
+		must(bucket.Put(ctx, key, strings.NewReader("x"), api.PutOptions{}))(t)
+		want = append(want, key)
+	}
+	for _, key := range []string{"e0/z", "e10/a", "e2/a"} {
+		must(bucket.Put(ctx, key, strings.NewReader("x"), api.PutOptions{}))(t)
+	}
+	var pages []int
+	var keys []string
+	options := api.ListOptions{Prefix: "e1/", Limit: 10}
+	for {
+		page := must(bucket.List(ctx, options))(t)
+		pages = append(pages, len(page.Items))
+		for _, object := range page.Items {
+			keys = append(keys, object.Key)
+		}
+		if options.After = page.Next; page.Next == "" {
+			break
+		}
+	}
+	if diff := cmp.Diff(want, keys); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]int{10, 10, 5}, pages); diff != "" {
+		t.Errorf("pages: %s", diff)
+	}
+	all := 0
+	for _, err := range bucket.All(ctx, "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all++
+	}
+	if all != 28 {
+		t.Errorf("walked over %d objects, want 28", all)
+	}
+	if page := must(bucket.List(ctx, api.ListOptions{Prefix: "e1/", After: "e2"}))(t); len(page.Items) != 0 {
+		t.Errorf("behind the last key there are %v", page.Items)
+	}
+}
+
+// SPEC 9.2, A7: of many create-only puts one wins, and the object is whole and the winner's.
+func TestCreateOnlyIsAtomic(t *testing.T) {
+	t.Parallel()
+	cloud := start(t, Options{})
+	bucket, ctx := bucketOf(t, cloud.as(t, "extensions-a")), t.Context()
+	for round := range 5 {
+		const racers = 12
+		key := fmt.Sprintf("epochs/%d.json", round)
+		content := func(i int) string { return strings.Repeat(fmt.Sprintf("racer %d;", i), 1000) }
+		errs := make([]error, racers)
+		var group sync.WaitGroup
+		for i := range racers {
+			group.Go(func() {
+				_, errs[i] = bucket.Put(ctx, key, strings.NewReader(content(i)), api.PutOptions{CreateOnly: true})
+			})
+		}
+		group.Wait()
+		won := -1
+		for i, err := range errs {
+			switch {
+			case err == nil && won >= 0:
+				t.Fatalf("racers %d and %d both won", won, i)
+			case err == nil:
+				won = i
+			case !api.IsAlreadyExists(err):
+				t.Fatalf("racer %d: %v", i, err)
+			}
+		}
+		if won < 0 {
+			t.Fatalf("nobody won: %v", errors.Join(errs...))
+		}
+		if got := must(bucket.Read(ctx, key))(t); string(got) != content(won) {
+			t.Fatalf("the object is not what racer %d wrote: %.30q", won, got)
+		}
+	}
+	if kept := contents(t, cloud); kept != 5 {
+		t.Errorf("%d contents are kept for 5 objects", kept)
+	}
+}
+
+// An upload that breaks off leaves nothing, and no reader ever sees a part of an object.
+func TestUploadsAreWholeOrAbsent(t *testing.T) {
+	t.Parallel()
+	cloud := start(t, Options{})
+	bucket, ctx := bucketOf(t, cloud.as(t, "extensions-a")), t.Context()
+	broken := io.MultiReader(strings.NewReader(strings.Repeat("x", 1<<20)), &failing{})
+	if _, err := bucket.Put(ctx, "k", broken, api.PutOptions{}); !errors.Is(err, errBroken) {
+		t.Errorf("upload that breaks off ends with %v", err)
+	}
+	_, err := bucket.Head(ctx, "k")
+	wantCode(t, err, api.CodeNotFound)
+
+	old, young := bytes.Repeat([]byte("a"), 2<<20), bytes.Repeat([]byte("b"), 3<<20)
+	must(bucket.Put(ctx, "k", bytes.NewReader(old), api.PutOptions{}))(t)
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for range 5 {
+				got, err := bucket.Read(ctx, "k")
+				if err != nil || (!bytes.Equal(got, old) && !bytes.Equal(got, young)) {
+					t.Errorf("reading while it is replaced: %d bytes, %v", len(got), err)
+				}
+			}
+		})
+	}
+	for i := range 6 {
+		must(bucket.Put(ctx, "k", bytes.NewReader([][]byte{young, old}[i%2]), api.PutOptions{}))(t)
+	}
+	group.Wait()
+}
+
+var errBroken = errors.New("the source broke")
+
+type failing struct{}
+
+func (*failing) Read([]byte) (int, error) { return 0, errBroken }

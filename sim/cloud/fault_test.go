@@ -1,0 +1,302 @@
+package cloud
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	testclock "k8s.io/utils/clock/testing"
+
+	api "github.com/transplant-sim/transplant/api/cloud"
+)
+
+// inject sets a fault and returns how to heal it, which says how many calls matched and felt it.
+func inject(t *testing.T, cloud *testCloud, fault api.Fault) func() (matched, felt int) {
+	t.Helper()
+	admin := cloud.as(t, "admin")
+	fault.ID = "fire"
+	must(admin.SetFault(t.Context(), fault))(t)
+	return func() (int, int) {
+		t.Helper()
+		healed := must(admin.HealFault(t.Context(), "fire"))(t)
+		return healed.Matched, healed.Felt
+	}
+}
+
+func wantFelt(t *testing.T, heal func() (int, int), matched, felt int) {
+	t.Helper()
+	if m, f := heal(); m != matched || f != felt {
+		t.Errorf("%d calls matched and %d felt the fault, want %d and %d", m, f, matched, felt)
+	}
+}
+
+func TestErrorAtTheNthCall(t *testing.T) {
+	t.Parallel()
+	cloud := start(t, Options{})
+	a, b, ctx := cloud.as(t, "extensions-a"), cloud.as(t, "extensions-b"), t.Context()
+	heal := inject(t, cloud, api.Fault{
+		Match: api.Match{Kinds: []string{api.KindNetworks}, Verbs: []string{api.VerbCreate}, Identities: []string{"extensions-a"}},
+		From:  2, Times: 2, Effect: api.Effect{Error: &api.ErrorEffect{Code: api.CodeDepleted}},
+	})
+	var codes []api.Code
+	for range 5 {
+		_, err := a.Networks().Create(ctx, &api.Network{CIDR: "10.0.0.0/16"})
+		codes = append(codes, api.CodeOf(err))
+	}
+	if diff := cmp.Diff([]api.Code{"", api.CodeDepleted, api.CodeDepleted, "", ""}, codes); diff != "" {
+		t.Error(diff)
+	}
+	must(b.Networks().Create(ctx, &api.Network{CIDR: "10.0.0.0/16"}))(t)
+	must(a.Networks().List(ctx, api.Filter{}))(t)
+	wantFelt(t, heal, 5, 2)
+	harmed := 0
+	for _, entry := range cloud.ledgerOf(t) {
+		if entry.Fault == "fire" && entry.Outcome == string(api.CodeDepleted) {
+			harmed++
+		}
+	}
+	if harmed != 2 {
+		t.Errorf("%d entries name the fault, want 2", harmed)
+	}
+	_, err := cloud.as(t, "admin").HealFault(ctx, "fire")
+	wantCode(t, err, api.CodeNotFound)
+}
+
+// Every code comes with a text that names it as a provider would, for extensions that classify texts (SPEC 5.8).
+func TestErrorTexts(t *testing.T) {
+	t.Parallel()
+	cloud := start(t, Options{})
+	for code, text := range map[api.Code]string{
+		api.CodeUnauthenticated:     "authentication failed",
+		api.CodeUnauthorized:        "not authorized",
+		api.CodeQuotaExceeded:       "NetworkLimitExceeded: Quota exceeded",
+		api.CodeRateLimited:         "RequestLimitExceeded: Throttling",
+		api.CodeDependencyViolation: "DependencyViolation",
+		api.CodeRetryableDependency: "RetryableError",
+		api.CodeDepleted:            "insufficient instance capacity",
+		api.CodeInvalid:             "invalid value",
+		api.CodeNotFound:            "NotFound",
+		api.CodeStaleEpoch:          "operation not allowed",
+		api.CodeInternal:            "internal server error",
+		api.CodeUnavailable:         "ServiceUnavailable",
+	} {
+		heal := inject(t, cloud, api.Fault{Effect: api.Effect{Error: &api.ErrorEffect{Code: code}}})
+		_, err := cloud.as(t, "extensions-a").Networks().Create(t.Context(), &api.Network{CIDR: "10.0.0.0/16"})
+		wantCode(t, err, code)
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("%s reads %q, want %q in it", code, err, text)
+		}
+		wantFelt(t, heal, 1, 1)
+	}
+	heal := inject(t, cloud, api.Fault{Effect: api.Effect{Error: &api.ErrorEffect{Code: api.CodeInvalid, Reason: "Own", Message: "words"}}})
+	if _, err := cloud.as(t, "extensions-a").Networks().List(t.Context(), api.Filter{}); !strings.HasPrefix(err.Error(), "Own: words, request id: req-") {
+		t.Errorf("an error with own words reads %q", err)
+	}
+	wantFelt(t, heal, 1, 1)
+}
+
+func TestQuota(t *testing.T) {
+	t.Parallel()
+	cloud := start(t, Options{})
+	client, ctx := cloud.as(t, "extensions-a"), t.Context()
+	two := 2
+	heal := inject(t, cloud, api.Fault{Match: api.Match{Kinds: []string{api.KindMachines}}, Effect: api.Effect{Quota: &two}})
+	create := func() (*api.Machine, error) { return client.Machines().Create(ctx, &api.Machine{Type: "small"}) }
+	first := must(create())(t)
+	must(create())(t)
+	_, err := create()
+	wantCode(t, err, api.CodeQuotaExceeded)
+	if err := client.Machines().Delete(ctx, first.ID); err != nil {
+		t.Fatal(err)
+	}
+	must(create())(t) // a terminated machine does not count
+	wantFelt(t, heal, 4, 1)
+	must(create())(t)
+}
+
+func TestThrottle(t *testing.T) {
+	t.Parallel()
+	clock := testclock.NewFakeClock(time.Now())
+	cloud := start(t, Options{Clock: clock})
+	client, ctx := cloud.as(t, "extensions-a"), t.Context()
+	heal := inject(t, cloud, api.Fault{Effect: api.Effect{Throttle: &api.ThrottleEffect{PerSecond: 1, Burst: 2}}})
+	call := func() api.Code { _, err := client.Networks().List(ctx, api.Filter{}); return api.CodeOf(err) }
+	codes := []api.Code{call(), call(), call()}
+	clock.Step(time.Second)
+	codes = append(codes, call(), call())
+	if diff := cmp.Diff([]api.Code{"", "", api.CodeRateLimited, "", api.CodeRateLimited}, codes); diff != "" {
+		t.Error(diff)
+	}
+	wantFelt(t, heal, 5, 2)
+}
+
+func TestDelay(t *testing.T) {
+	t.Parallel()
+	clock := testclock.NewFakeClock(time.Now())
+	cloud := start(t, Options{Clock: clock})
+	heal := inject(t, cloud, api.Fault{Effect: api.Effect{Delay: &metav1.Duration{Duration: time.Minute}}})
+	client, done := cloud.as(t, "extensions-a"), make(chan error, 1)
+	go func() { _, err := client.Networks().List(t.Context(), api.Filter{}); done <- err }()
+	eventually(t, "a call waits", clock.HasWaiters)
+	select {
+	case err := <-done:
+		t.Fatalf("the call was answered before its time: %v", err)
+	default:
+	}
+	clock.Step(time.Minute)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	wantFelt(t, heal, 1, 1)
+}
+
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for !condition() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within 30 s", what)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// A lost request has no effect and no entry; a lost answer belongs to a call that took effect.
+func TestDrops(t *testing.T) {
+	t.Parallel()
+	cloud := start(t, Options{})
+	client, ctx := cloud.as(t, "extensions-a"), t.Context()
+	for drop, created := range map[api.Drop]int{api.DropRequest: 0, api.DropAnswer: 1} {
+		heal := inject(t, cloud, api.Fault{Match: api.Match{Verbs: []string{api.VerbCreate}}, Effect: api.Effect{Drop: drop}})
+		_, err := client.Networks().Create(ctx, &api.Network{CIDR: "10.0.0.0/16", Tags: map[string]string{"drop": string(drop)}})
+		if err == nil || api.CodeOf(err) != "" {
+			t.Errorf("drop of the %s ends with %v, want an error of the connection", drop, err)
+		}
+		wantFelt(t, heal, 1, 1)
+		if found := must(client.Networks().List(ctx, api.Filter{Tags: map[string]string{"drop": string(drop)}}))(t); len(found) != created {
+			t.Errorf("drop of the %s: %d networks were made, want %d", drop, len(found), created)
+		}
+	}
+	var lost []api.LedgerEntry
+	for _, entry := range cloud.ledgerOf(t) {
+		if entry.Kind == api.KindNetworks {
+			lost = append(lost, entry)
+		}
+	}
+	if len(lost) != 1 || !lost[0].Took() || lost[0].Fault != "fire" {
+		t.Errorf("the ledger has %+v, want one creation whose answer the fault took", lost)
+	}
+}
+
+func TestObjectFaults(t *testing.T) {
+	t.Parallel()
+	cloud := start(t, Options{})
+	bucket, ctx := bucketOf(t, cloud.as(t, "extensions-a")), t.Context()
+	for _, key := range []string{"e1/delta-1", "e1/delta-2", "e2/full"} {
+		must(bucket.Put(ctx, key, strings.NewReader("content of "+key), api.PutOptions{}))(t)
+	}
+	keys := func() (keys []string) {
+		for object, err := range bucket.All(ctx, "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			keys = append(keys, object.Key)
+		}
+		return keys
+	}
+	match := api.Match{Kinds: []string{api.KindObjects}, IDPrefix: "backups/e1/"}
+
+	heal := inject(t, cloud, api.Fault{Match: match, Effect: api.Effect{Damage: true}})
+	_, err := bucket.Read(ctx, "e1/delta-1")
+	wantCode(t, err, api.CodeDamaged)
+	must(bucket.Read(ctx, "e2/full"))(t)
+	wantFelt(t, heal, 1, 1)
+
+	heal = inject(t, cloud, api.Fault{Match: match, Effect: api.Effect{Missing: true}})
+	_, err = bucket.Read(ctx, "e1/delta-1")
+	wantCode(t, err, api.CodeNotFound)
+	if diff := cmp.Diff([]string{"e2/full"}, keys()); diff != "" {
+		t.Error(diff)
+	}
+	wantFelt(t, heal, 3, 3)
+
+	heal = inject(t, cloud, api.Fault{Match: api.Match{Kinds: []string{api.KindObjects}}, Effect: api.Effect{Error: &api.ErrorEffect{Code: api.CodeUnavailable}}})
+	_, err = bucket.Put(ctx, "e1/delta-3", strings.NewReader("x"), api.PutOptions{})
+	wantCode(t, err, api.CodeUnavailable)
+	wantFelt(t, heal, 1, 1)
+
+	if got := must(bucket.Read(ctx, "e1/delta-1"))(t); string(got) != "content of e1/delta-1" {
+		t.Errorf("healed object reads %q", got)
+	}
+	if len(keys()) != 3 {
+		t.Errorf("healed bucket has %v", keys())
+	}
+}
+
+// A slow bucket takes as long for a body as its rate says, in either direction.
+func TestSlowBucket(t *testing.T) {
+	t.Parallel()
+	clock := testclock.NewFakeClock(time.Now())
+	cloud := start(t, Options{Clock: clock})
+	bucket, ctx := bucketOf(t, cloud.as(t, "extensions-a")), t.Context()
+	heal := inject(t, cloud, api.Fault{Match: api.Match{Kinds: []string{api.KindObjects}}, Effect: api.Effect{BytesPerSecond: 1024}})
+	content := bytes.Repeat([]byte("x"), 10<<10)
+	for name, transfer := range map[string]func() error{
+		"put": func() error {
+			_, err := bucket.Put(ctx, "k", bytes.NewReader(content), api.PutOptions{})
+			return err
+		},
+		"head and get": func() error {
+			_, err := bucket.Read(ctx, "k")
+			if api.IsNotFound(err) {
+				return nil
+			}
+			return err
+		},
+	} {
+		started, done := clock.Now(), make(chan error, 1)
+		go func() { done <- transfer() }()
+		for waiting := true; waiting; {
+			select {
+			case err := <-done:
+				if err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+				waiting = false
+			default:
+				if clock.HasWaiters() {
+					clock.Step(time.Second)
+				}
+				time.Sleep(100 * time.Microsecond)
+			}
+		}
+		if took := clock.Since(started); name == "put" && took < 10*time.Second {
+			t.Errorf("%s of 10 KiB at 1 KiB a second took %s", name, took)
+		}
+	}
+	wantFelt(t, heal, 2, 2)
+}
+
+func TestFaultsAreChecked(t *testing.T) {
+	t.Parallel()
+	admin, ctx := start(t, Options{}).as(t, "admin"), t.Context()
+	minus := -1
+	for name, effect := range map[string]api.Effect{
+		"none":           {},
+		"two":            {Damage: true, Missing: true},
+		"unknown code":   {Error: &api.ErrorEffect{Code: "Nonsense"}},
+		"unknown drop":   {Drop: "everything"},
+		"negative quota": {Quota: &minus},
+	} {
+		_, err := admin.SetFault(ctx, api.Fault{Meta: api.Meta{ID: "f"}, Effect: effect})
+		if api.CodeOf(err) != api.CodeInvalid {
+			t.Errorf("%s: %v, want code Invalid", name, err)
+		}
+	}
+	if faults := must(admin.Faults(ctx))(t); len(faults) != 0 {
+		t.Errorf("faults are set: %v", faults)
+	}
+}
