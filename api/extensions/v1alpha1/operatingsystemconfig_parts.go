@@ -194,7 +194,7 @@ type InPlaceUpdates struct {
 	// OperatingSystemVersion is the version of the operating system.
 	OperatingSystemVersion string `json:"operatingSystemVersion"`
 	// KubeletVersion is the version of the kubelet.
-	KubeletVersion string `json:"kubeletVersion"`
+	KubeletVersion string `json:"kubelet"`
 	// CredentialsRotation is the state of rotations.
 	CredentialsRotation *CredentialsRotation `json:"credentialsRotation,omitempty"`
 }

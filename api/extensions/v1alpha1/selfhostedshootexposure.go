@@ -17,8 +17,10 @@ const SelfHostedShootExposureResource = "SelfHostedShootExposure"
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=selfhostedshootexposures,singular=selfhostedshootexposure,scope=Namespaced
+// +kubebuilder:resource:path=selfhostedshootexposures,singular=selfhostedshootexposure,scope=Namespaced,shortName=exp
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`
+// +kubebuilder:printcolumn:name="IP",type=string,JSONPath=`.status.ingress[*].ip`
+// +kubebuilder:printcolumn:name="Hostname",type=string,JSONPath=`.status.ingress[*].hostname`
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.lastOperation.state`
 // +kubebuilder:printcolumn:name="Operation",type=string,JSONPath=`.status.lastOperation.type`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
