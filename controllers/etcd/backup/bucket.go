@@ -1,0 +1,88 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+)
+
+// ErrExists refuses a create of an object that is there already.
+var ErrExists = errors.New("the object exists already")
+
+// ErrNotFound says that there is no such object.
+var ErrNotFound = errors.New("there is no such object")
+
+// Bucket is what backups need of an object store. An object appears whole or not at all (SPEC 9.2 A7).
+type Bucket interface {
+	// List returns the keys with this prefix, sorted.
+	List(ctx context.Context, prefix string) ([]string, error)
+	// Get opens an object; ErrNotFound if there is none.
+	Get(ctx context.Context, key string) (io.ReadCloser, error)
+	// Create puts an object; atomically ErrExists if there is one.
+	Create(ctx context.Context, key string, content io.Reader) error
+	// Delete removes an object; that there is none is no error.
+	Delete(ctx context.Context, key string) error
+}
+
+// CloudBucket is a Bucket of the cloud's API, below a prefix (without the final slash; may be empty).
+type CloudBucket struct {
+	Content cloud.BucketContent
+	Prefix  string
+}
+
+var _ Bucket = CloudBucket{}
+
+func (b CloudBucket) path(key string) string {
+	if b.Prefix == "" {
+		return key
+	}
+	return b.Prefix + "/" + key
+}
+
+// List implements Bucket.
+func (b CloudBucket) List(ctx context.Context, prefix string) ([]string, error) {
+	var keys []string
+	root := len(b.path(""))
+	for object, err := range b.Content.All(ctx, b.path(prefix)) {
+		if err != nil {
+			return nil, fmt.Errorf("list the objects below %q: %w", b.path(prefix), err)
+		}
+		keys = append(keys, object.Key[root:])
+	}
+	return keys, nil
+}
+
+// Get implements Bucket.
+func (b CloudBucket) Get(ctx context.Context, key string) (io.ReadCloser, error) {
+	body, _, err := b.Content.Get(ctx, b.path(key))
+	if cloud.IsNotFound(err) {
+		return nil, fmt.Errorf("get the object %q: %w", key, ErrNotFound)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get the object %q: %w", key, err)
+	}
+	return body, nil
+}
+
+// Create implements Bucket.
+func (b CloudBucket) Create(ctx context.Context, key string, content io.Reader) error {
+	_, err := b.Content.Put(ctx, b.path(key), content, cloud.PutOptions{CreateOnly: true})
+	if cloud.IsAlreadyExists(err) {
+		return fmt.Errorf("create the object %q: %w", key, ErrExists)
+	}
+	if err != nil {
+		return fmt.Errorf("create the object %q: %w", key, err)
+	}
+	return nil
+}
+
+// Delete implements Bucket.
+func (b CloudBucket) Delete(ctx context.Context, key string) error {
+	if err := b.Content.Delete(ctx, b.path(key)); err != nil && !cloud.IsNotFound(err) {
+		return fmt.Errorf("delete the object %q: %w", key, err)
+	}
+	return nil
+}

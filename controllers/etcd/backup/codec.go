@@ -1,0 +1,109 @@
+package backup
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+)
+
+// deltaFormat is the version of the encoding of deltas.
+const deltaFormat = 1
+
+// maxEvent bounds one event: etcd takes no request above a few MiB.
+const maxEvent = 64 << 20
+
+// deltaHeader is the first line of a delta.
+type deltaHeader struct {
+	Format int `json:"format"`
+	// Leases are the granted time to live, in seconds, of leases that the delta's keys are attached to.
+	Leases map[int64]int64 `json:"leases,omitempty"`
+}
+
+// encodeDelta writes events, each with its length before it, compressed.
+func encodeDelta(events []*mvccpb.Event, leases map[int64]int64) ([]byte, error) {
+	var out bytes.Buffer
+	zip, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
+	if err != nil {
+		return nil, err
+	}
+	header, err := json.Marshal(deltaHeader{Format: deltaFormat, Leases: leases})
+	if err != nil {
+		return nil, fmt.Errorf("encode the header of a delta: %w", err)
+	}
+	var buffer []byte
+	buffer = append(append(buffer, header...), '\n')
+	for _, event := range events {
+		message, err := event.Marshal()
+		if err != nil {
+			return nil, fmt.Errorf("encode an event of revision %d: %w", event.Kv.ModRevision, err)
+		}
+		buffer = append(binary.AppendUvarint(buffer, uint64(len(message))), message...)
+		if _, err := zip.Write(buffer); err != nil {
+			return nil, err
+		}
+		buffer = buffer[:0]
+	}
+	if _, err := zip.Write(buffer); err != nil {
+		return nil, err
+	}
+	if err := zip.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// deltaReader reads events back one by one.
+type deltaReader struct {
+	header deltaHeader
+	zip    *gzip.Reader
+	in     *bufio.Reader
+}
+
+func newDeltaReader(r io.Reader) (*deltaReader, error) {
+	zip, err := gzip.NewReader(r)
+	if err != nil {
+		return nil, fmt.Errorf("open the delta: %w", err)
+	}
+	d := &deltaReader{zip: zip, in: bufio.NewReader(zip)}
+	line, err := d.in.ReadBytes('\n')
+	if err != nil {
+		return nil, fmt.Errorf("read the header of the delta: %w", err)
+	}
+	if err := json.Unmarshal(line, &d.header); err != nil {
+		return nil, fmt.Errorf("decode the header of the delta: %w", err)
+	}
+	if d.header.Format != deltaFormat {
+		return nil, fmt.Errorf("decode the header of the delta: format %d is unknown", d.header.Format)
+	}
+	return d, nil
+}
+
+// next event; io.EOF after the last.
+func (d *deltaReader) next() (*mvccpb.Event, error) {
+	size, err := binary.ReadUvarint(d.in)
+	if err != nil {
+		return nil, err
+	}
+	if size > maxEvent {
+		return nil, fmt.Errorf("read an event: %d bytes are more than any event has", size)
+	}
+	message := make([]byte, size)
+	if _, err := io.ReadFull(d.in, message); err != nil {
+		return nil, errors.Join(errors.New("read an event"), err)
+	}
+	event := &mvccpb.Event{}
+	if err := event.Unmarshal(message); err != nil {
+		return nil, fmt.Errorf("decode an event: %w", err)
+	}
+	if event.Kv == nil {
+		return nil, errors.New("decode an event: it has no key")
+	}
+	return event, nil
+}

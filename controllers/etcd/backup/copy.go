@@ -1,0 +1,102 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+)
+
+// copyPoll is how often Copy looks for the final snapshot it waits for.
+const copyPoll = 250 * time.Millisecond
+
+// CopyOptions of Copy.
+type CopyOptions struct {
+	Source, Target Bucket
+	// Epoch of the new owner, whose manifest the copy makes.
+	Epoch int64
+	// FinalOf is the epoch whose final snapshot to wait for; 0 waits for none.
+	FinalOf int64
+	// FinalTimeout bounds that wait. RequireFinal makes its end an error; else what is there is copied (SPEC 2.7).
+	FinalTimeout time.Duration
+	RequireFinal bool
+	Clock        clock.Clock
+	Log          logr.Logger
+}
+
+// NoFinalError says that the final snapshot of an epoch has not come.
+type NoFinalError struct {
+	Epoch  int64
+	Waited time.Duration
+}
+
+func (e *NoFinalError) Error() string {
+	return fmt.Sprintf("no final snapshot of epoch %d within %v", e.Epoch, e.Waited)
+}
+
+// Copy fixes what the new epoch starts from, in a manifest in the target, and copies those objects there, each
+// verified by its digest. It may be repeated: what has been copied stays.
+func Copy(ctx context.Context, o CopyOptions) (Manifest, error) {
+	if err := waitFinal(ctx, o); err != nil {
+		return Manifest{}, err
+	}
+	manifest, err := EnsureManifest(ctx, o.Source, o.Target, o.Epoch)
+	if err != nil {
+		return Manifest{}, err
+	}
+	for _, object := range manifest.Objects {
+		if err := copyObject(ctx, o, object); err != nil {
+			return Manifest{}, err
+		}
+		o.Log.V(1).Info("Backup object copied", "key", object.Key())
+	}
+	return manifest, nil
+}
+
+func waitFinal(ctx context.Context, o CopyOptions) error {
+	if o.FinalOf == 0 {
+		return nil
+	}
+	begin := o.Clock.Now()
+	for {
+		final, err := FinalSnapshot(ctx, o.Source, o.FinalOf)
+		if final != nil {
+			return nil
+		}
+		waited := o.Clock.Since(begin)
+		if waited >= o.FinalTimeout {
+			if err == nil && !o.RequireFinal {
+				o.Log.Info("No final snapshot has come, copying what is there", "epoch", o.FinalOf, "waited", waited)
+				return nil
+			}
+			return errors.Join(&NoFinalError{Epoch: o.FinalOf, Waited: waited}, err)
+		}
+		timer := o.Clock.NewTimer(min(copyPoll, o.FinalTimeout-waited))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("wait for the final snapshot of epoch %d: %w", o.FinalOf, ctx.Err())
+		case <-timer.C():
+		}
+	}
+}
+
+func copyObject(ctx context.Context, o CopyOptions, object Object) error {
+	there, err := o.Target.List(ctx, object.Key())
+	if err != nil || len(there) > 0 {
+		return err
+	}
+	body, err := openVerified(ctx, o.Source, object)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	err = o.Target.Create(ctx, object.Key(), body)
+	if errors.Is(err, ErrExists) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,145 @@
+package backup
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+)
+
+// Manifest is what an epoch starts from: the objects of older epochs, with their digests (O7). It is created once,
+// before the epoch's first answer, and never changed.
+type Manifest struct {
+	Epoch int64 `json:"epoch"`
+	// From is the epoch whose backups were taken over; 0 if no epoch has ever started.
+	From    int64    `json:"from"`
+	Objects []Object `json:"objects"`
+}
+
+// Final tells whether the epoch starts from a final snapshot, so that nothing acknowledged is missing.
+func (m Manifest) Final() bool {
+	chains := chainsOf(m.Objects)
+	return len(chains) > 0 && chains[0][0].Final && chains[0][0].Epoch == m.From
+}
+
+// SupersededError says that a newer epoch has made its manifest.
+type SupersededError struct{ Epoch, By int64 }
+
+func (e *SupersededError) Error() string {
+	return fmt.Sprintf("epoch %d is over: epoch %d has taken its backups", e.Epoch, e.By)
+}
+
+const manifestPrefix = "epochs/"
+
+var manifestPattern = regexp.MustCompile(`^epochs/(\d+)\.json$`)
+
+func manifestKey(epoch int64) string { return fmt.Sprintf("%s%d.json", manifestPrefix, epoch) }
+
+// Epochs lists the epochs that have a manifest, lowest first.
+func Epochs(ctx context.Context, bucket Bucket) ([]int64, error) {
+	keys, err := bucket.List(ctx, manifestPrefix)
+	if err != nil {
+		return nil, err
+	}
+	var epochs []int64
+	for _, key := range keys {
+		if m := manifestPattern.FindStringSubmatch(key); m != nil {
+			if epoch, err := strconv.ParseInt(m[1], 10, 64); err == nil {
+				epochs = append(epochs, epoch)
+			}
+		}
+	}
+	slices.Sort(epochs)
+	return epochs, nil
+}
+
+// ReadManifest of an epoch; ErrNotFound if it has none.
+func ReadManifest(ctx context.Context, bucket Bucket, epoch int64) (Manifest, error) {
+	body, err := bucket.Get(ctx, manifestKey(epoch))
+	if err != nil {
+		return Manifest{}, err
+	}
+	defer body.Close()
+	content, err := io.ReadAll(body)
+	if err != nil {
+		return Manifest{}, fmt.Errorf("read the manifest of epoch %d: %w", epoch, err)
+	}
+	var manifest Manifest
+	if err := json.Unmarshal(content, &manifest); err != nil || manifest.Epoch != epoch {
+		return Manifest{}, &DamageError{Key: manifestKey(epoch), Err: errors.Join(errors.New("it is not the manifest of its epoch"), err)}
+	}
+	return manifest, nil
+}
+
+// EnsureManifest returns the manifest of the epoch. If there is none yet, it chooses what source has of the newest
+// older epoch and creates the manifest in target; source and target may be the same. Of several callers one creates
+// it, and all get the same.
+func EnsureManifest(ctx context.Context, source, target Bucket, epoch int64) (Manifest, error) {
+	for _, bucket := range []Bucket{target, source} {
+		if err := refuseIfSuperseded(ctx, bucket, epoch); err != nil {
+			return Manifest{}, err
+		}
+	}
+	manifest, err := ReadManifest(ctx, target, epoch)
+	if !errors.Is(err, ErrNotFound) {
+		return manifest, err
+	}
+	if manifest, err = inherit(ctx, source, epoch); err != nil {
+		return Manifest{}, err
+	}
+	content, err := json.Marshal(manifest)
+	if err != nil {
+		return Manifest{}, fmt.Errorf("encode the manifest of epoch %d: %w", epoch, err)
+	}
+	err = target.Create(ctx, manifestKey(epoch), bytes.NewReader(content))
+	if errors.Is(err, ErrExists) {
+		return ReadManifest(ctx, target, epoch)
+	}
+	return manifest, err
+}
+
+func refuseIfSuperseded(ctx context.Context, bucket Bucket, epoch int64) error {
+	epochs, err := Epochs(ctx, bucket)
+	if err != nil {
+		return err
+	}
+	if n := len(epochs); n > 0 && epochs[n-1] > epoch {
+		return &SupersededError{Epoch: epoch, By: epochs[n-1]}
+	}
+	return nil
+}
+
+// inherit takes the chain of the highest epoch below that has a manifest: an epoch without one has never answered.
+func inherit(ctx context.Context, source Bucket, epoch int64) (Manifest, error) {
+	epochs, err := Epochs(ctx, source)
+	if err != nil {
+		return Manifest{}, err
+	}
+	for _, older := range slices.Backward(epochs) {
+		if older >= epoch {
+			continue
+		}
+		objects, err := objectsFor(ctx, source, older)
+		return Manifest{Epoch: epoch, From: older, Objects: objects}, err
+	}
+	return Manifest{Epoch: epoch}, nil
+}
+
+// objectsFor are the objects of which a restore of the epoch's state chooses: its own; if it has made no full snapshot
+// yet, those it started from.
+func objectsFor(ctx context.Context, bucket Bucket, epoch int64) ([]Object, error) {
+	own, err := ObjectsOf(ctx, bucket, epoch)
+	if err != nil {
+		return nil, err
+	}
+	if len(chainsOf(own)) > 0 {
+		return own, nil
+	}
+	manifest, err := ReadManifest(ctx, bucket, epoch)
+	return manifest.Objects, err
+}

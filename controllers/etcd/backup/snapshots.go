@@ -1,0 +1,115 @@
+package backup
+
+import (
+	"context"
+	"fmt"
+)
+
+// Full takes an ordinary full snapshot now.
+func (s *Sidecar) Full(ctx context.Context) (Object, error) {
+	if s.hasEnded() {
+		return Object{}, fmt.Errorf("take a full snapshot: epoch %d has ended", s.options.Epoch)
+	}
+	return s.full(ctx, false)
+}
+
+// Final ends the epoch: the delta stream stops for good, and a full snapshot is uploaded that is marked final (O3 (4),
+// O11). It may be repeated: there is only one final snapshot.
+func (s *Sidecar) Final(ctx context.Context) (Object, error) {
+	if err := s.options.MayEnd(); err != nil {
+		return Object{}, err
+	}
+	s.mu.Lock()
+	s.endLocked()
+	s.mu.Unlock()
+	s.running.Wait()
+	return s.full(ctx, true)
+}
+
+func (s *Sidecar) full(ctx context.Context, final bool) (Object, error) {
+	s.fulls.Lock()
+	defer s.fulls.Unlock()
+	if final {
+		existing, err := FinalSnapshot(ctx, s.options.Bucket, s.options.Epoch)
+		if err != nil {
+			return Object{}, s.noted(err)
+		}
+		if existing != nil {
+			s.noteFull(*existing)
+			return *existing, nil
+		}
+	}
+	folder, err := s.tempDir()
+	if err != nil {
+		return Object{}, s.noted(err)
+	}
+	object, err := uploadFull(ctx, s.options.Client, s.options.Bucket, s.options.Epoch, final, folder)
+	if err != nil {
+		s.options.Log.Error(err, "A full snapshot has not reached the bucket", "final", final)
+		return Object{}, s.noted(err)
+	}
+	s.options.Log.Info("Full snapshot uploaded", "revision", object.Last, "final", final)
+	s.noteFull(object)
+	return object, nil
+}
+
+// Latest says how far the backup has come.
+func (s *Sidecar) Latest() Latest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.latest
+}
+
+func (s *Sidecar) noteFull(object Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.options.Clock.Now()
+	s.latest.Full = Saved{Key: object.Key(), Revision: object.Last, Time: now}
+	s.latest.Revision = max(s.latest.Revision, object.Last)
+	s.latest.Final = s.latest.Final || object.Final
+	s.latest.Error = ""
+	s.options.Metrics.saved(object, 0, now)
+}
+
+func (s *Sidecar) noteDelta(object Object, size int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.options.Clock.Now()
+	s.latest.Delta = Saved{Key: object.Key(), Revision: object.Last, Time: now}
+	s.latest.Revision = max(s.latest.Revision, object.Last)
+	s.latest.Error = ""
+	s.options.Metrics.saved(object, size, now)
+}
+
+func (s *Sidecar) noteError(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.latest.Error = err.Error()
+	s.options.Metrics.failed()
+}
+
+func (s *Sidecar) noted(err error) error {
+	s.noteError(err)
+	return err
+}
+
+func (s *Sidecar) hasEnded() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.endedLocked()
+}
+
+func (s *Sidecar) endedLocked() bool {
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *Sidecar) endLocked() {
+	if !s.endedLocked() {
+		close(s.ended)
+	}
+}

@@ -1,0 +1,179 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/spf13/cobra"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/controllers/etcd/backup"
+	"github.com/transplant-sim/transplant/controllers/etcd/datadir"
+	"github.com/transplant-sim/transplant/controllers/ownership"
+)
+
+// store says where backups are. Each field is a flag.
+type store struct{ kubeconfig, bucket, bucketFile, prefix string }
+
+// open the bucket.
+func (s store) open() (backup.Bucket, error) {
+	name := s.bucket
+	if s.bucketFile != "" {
+		content, err := os.ReadFile(s.bucketFile)
+		if err != nil {
+			return nil, fmt.Errorf("read the bucket's name: %w", err)
+		}
+		name = strings.TrimSpace(string(content))
+	}
+	if name == "" {
+		return nil, errors.New("open the bucket: it has no name, give --bucket or --bucket-file")
+	}
+	client, err := cloud.FromKubeconfigFile(s.kubeconfig, cloud.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return backup.CloudBucket{Content: client.Bucket(name), Prefix: s.prefix}, nil
+}
+
+// backupFlags are the flags that all subcommands of etcd-backup share.
+type backupFlags struct {
+	store
+	endpoint, dataDir string
+	epoch             int64
+}
+
+// NewBackupCommand returns "etcd-backup" with its subcommands serve, restore and copy.
+func NewBackupCommand() *cobra.Command {
+	f := &backupFlags{}
+	command := &cobra.Command{
+		Use:   "etcd-backup",
+		Short: "Back up a shoot's etcd, restore it, or copy its backups",
+		Args:  cobra.NoArgs,
+	}
+	flags := command.PersistentFlags()
+	flags.StringVar(&f.kubeconfig, "cloud-kubeconfig", "", "kubeconfig of the cloud")
+	flags.StringVar(&f.bucket, "bucket", "", "bucket of the backups")
+	flags.StringVar(&f.bucketFile, "bucket-file", "", "file that holds the name of the bucket")
+	flags.StringVar(&f.prefix, "prefix", "", "prefix of this etcd's backups in the bucket")
+	flags.StringVar(&f.endpoint, "endpoint", "", "unix socket of etcd, as unix:///path")
+	flags.StringVar(&f.dataDir, "data-dir", "", "etcd's data directory")
+	flags.Int64Var(&f.epoch, "epoch", 0, "ownership epoch")
+	command.AddCommand(newServeCommand(f), newRestoreCommand(f), newCopyCommand(f))
+	return command
+}
+
+func (f *backupFlags) need(fields map[string]string) error {
+	if f.epoch < 1 {
+		return errors.New("check the flags: --epoch must be positive")
+	}
+	for _, name := range []string{"endpoint", "data-dir"} {
+		if value, asked := fields[name]; asked && value == "" {
+			return fmt.Errorf("check the flags: --%s must be given", name)
+		}
+	}
+	return nil
+}
+
+// serveFlags are those of etcd-backup serve.
+type serveFlags struct {
+	*backupFlags
+	listen                      string
+	deltaInterval, fullInterval time.Duration
+	deltaBytes, pendingBytes    int
+	keepFull                    int
+}
+
+func newServeCommand(shared *backupFlags) *cobra.Command {
+	f := &serveFlags{backupFlags: shared}
+	command := &cobra.Command{
+		Use: "serve", Short: "Take full snapshots and follow every change with deltas", Args: cobra.NoArgs, SilenceUsage: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := untilSignal(cmd.Context())
+			defer stop()
+			return f.run(ctx)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address of the HTTP server")
+	flags.DurationVar(&f.deltaInterval, "delta-interval", 5*time.Second, "how old a change may become before its upload begins")
+	flags.DurationVar(&f.fullInterval, "full-interval", time.Hour, "time between full snapshots")
+	flags.IntVar(&f.deltaBytes, "delta-bytes", 4<<20, "size at which a delta is uploaded before its time")
+	flags.IntVar(&f.pendingBytes, "pending-bytes", 64<<20, "size of changes that may wait for the bucket")
+	flags.IntVar(&f.keepFull, "keep-full", 3, "full snapshots to keep, with the deltas behind them")
+	return command
+}
+
+func (f *serveFlags) run(ctx context.Context) error {
+	if err := f.need(map[string]string{"endpoint": f.endpoint, "data-dir": f.dataDir}); err != nil {
+		return err
+	}
+	log := klog.FromContext(ctx).WithName("etcd-backup").WithValues("epoch", f.epoch)
+	bucket, err := f.open()
+	if err != nil {
+		return err
+	}
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{f.endpoint}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
+	if err != nil {
+		return fmt.Errorf("make a client for etcd: %w", err)
+	}
+	defer client.Close()
+	boot, err := ownership.NewBootClock()
+	if err != nil {
+		return err
+	}
+	registry := prometheus.NewRegistry()
+	metrics, err := backup.NewMetrics(registry)
+	if err != nil {
+		return err
+	}
+	dir := datadir.Dir(f.dataDir)
+	sidecar := backup.NewSidecar(backup.Options{
+		Client: client, Bucket: bucket, Epoch: f.epoch, TempDir: filepath.Clean(f.dataDir) + ".snapshots",
+		MayEnd:        func() error { return mayEnd(dir, f.epoch) },
+		MayDelete:     func() bool { return mayDelete(dir, f.epoch, boot) },
+		DeltaInterval: f.deltaInterval, FullInterval: f.fullInterval,
+		DeltaBytes: f.deltaBytes, PendingBytes: f.pendingBytes, KeepFull: f.keepFull,
+		Clock: clock.RealClock{}, Metrics: metrics, Log: log,
+	})
+	mux := http.NewServeMux()
+	mux.Handle("/", sidecar.Handler())
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	group, ctx := errgroup.WithContext(ctx)
+	if err := serveHTTP(ctx, group, f.listen, mux); err != nil {
+		return err
+	}
+	group.Go(func() error { return sidecar.Run(ctx) })
+	return group.Wait()
+}
+
+// mayEnd: a final snapshot is taken only behind a fence whose holders are all revoked (O3, O4).
+func mayEnd(dir datadir.Dir, epoch int64) error {
+	memory, err := dir.ReadMemory()
+	if err != nil {
+		return err
+	}
+	if memory.Epoch != epoch || memory.Fence == nil || !memory.Fence.Revoked {
+		return backup.ErrNotFenced
+	}
+	return nil
+}
+
+// mayDelete: only the valid owner removes old objects, another may be restoring from them.
+func mayDelete(dir datadir.Dir, epoch int64, clock ownership.Clock) bool {
+	memory, err := dir.ReadMemory()
+	return err == nil && memory.Epoch == epoch && memory.Fence == nil &&
+		memory.BootID == clock.BootID() && memory.Until.Sub(clock.Now()) > 0
+}

@@ -1,0 +1,114 @@
+// Package datadir is what is kept beside etcd's own files in its data directory: which ownership epoch the data
+// belongs to, and what the epoch's guard remembers (SPEC 9.2 O1, O3). It travels with the data and is replaced with it.
+//
+// It knows nothing of etcd's files, which are in the folder "member".
+package datadir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/transplant-sim/transplant/controllers/ownership"
+)
+
+const (
+	folder     = "ownership"
+	epochFile  = "epoch.json"
+	memoryFile = "guard.json"
+)
+
+// Dir is the path of an etcd data directory.
+type Dir string
+
+// Epoch is the marker that a restore leaves: the data belongs to this epoch.
+type Epoch struct {
+	Epoch int64 `json:"epoch"`
+	// From is the epoch whose backups it was restored from; 0 if it began empty.
+	From int64 `json:"from"`
+	// Revision is etcd's revision at that moment, before it was bumped.
+	Revision int64 `json:"revision"`
+	// BumpedTo is the revision at which etcd went on.
+	BumpedTo int64 `json:"bumpedTo"`
+}
+
+// ReadEpoch returns the marker; the zero Epoch if there is none.
+func (d Dir) ReadEpoch() (Epoch, error) {
+	var epoch Epoch
+	return epoch, d.read(epochFile, &epoch)
+}
+
+// WriteEpoch leaves the marker, durably.
+func (d Dir) WriteEpoch(epoch Epoch) error { return d.write(epochFile, epoch, true) }
+
+// ReadMemory returns what the guard remembers; the zero Memory if nothing.
+func (d Dir) ReadMemory() (ownership.Memory, error) {
+	var memory ownership.Memory
+	return memory, d.read(memoryFile, &memory)
+}
+
+// WriteMemory replaces what the guard remembers. A mere extension of validity is not forced to disk: it is of use
+// within one boot only.
+func (d Dir) WriteMemory(memory ownership.Memory) error {
+	old, err := d.ReadMemory()
+	durable := err != nil || old.Served != memory.Served || old.Epoch != memory.Epoch || memory.Fence != nil
+	return d.write(memoryFile, memory, durable)
+}
+
+func (d Dir) path(name string) string { return filepath.Join(string(d), folder, name) }
+
+func (d Dir) read(name string, into any) error {
+	content, err := os.ReadFile(d.path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read what is kept beside etcd's data: %w", err)
+	}
+	if err := json.Unmarshal(content, into); err != nil {
+		return fmt.Errorf("decode %q: %w", d.path(name), err)
+	}
+	return nil
+}
+
+// write replaces a file at once: a reader sees the old or the new content, also after a crash.
+func (d Dir) write(name string, value any, durable bool) error {
+	content, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("encode %q: %w", name, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(d.path(name)), 0o700); err != nil {
+		return fmt.Errorf("make the folder beside etcd's data: %w", err)
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(d.path(name)), name+".*")
+	if err != nil {
+		return fmt.Errorf("write %q: %w", d.path(name), err)
+	}
+	defer os.Remove(temporary.Name())
+	_, err = temporary.Write(content)
+	if err == nil && durable {
+		err = temporary.Sync()
+	}
+	if err := errors.Join(err, temporary.Close()); err != nil {
+		return fmt.Errorf("write %q: %w", d.path(name), err)
+	}
+	if err := os.Rename(temporary.Name(), d.path(name)); err != nil {
+		return fmt.Errorf("write %q: %w", d.path(name), err)
+	}
+	if !durable {
+		return nil
+	}
+	return Sync(filepath.Dir(d.path(name)))
+}
+
+// Sync forces a folder's entries to disk.
+func Sync(folder string) error {
+	open, err := os.Open(folder)
+	if err != nil {
+		return fmt.Errorf("sync the folder: %w", err)
+	}
+	return errors.Join(open.Sync(), open.Close())
+}

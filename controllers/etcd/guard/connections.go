@@ -1,0 +1,72 @@
+package guard
+
+import (
+	"net"
+	"sync"
+
+	"github.com/transplant-sim/transplant/controllers/ownership"
+)
+
+// connections closes what was opened under a term when that term ends.
+type connections struct {
+	mu   sync.Mutex
+	open map[*ownership.Term]map[*trackedConn]struct{}
+}
+
+// trackedConn leaves the set when it is closed.
+type trackedConn struct {
+	*termConn
+	set  *connections
+	once sync.Once
+}
+
+func (c *connections) add(conn *termConn) net.Conn {
+	tracked := &trackedConn{termConn: conn, set: c}
+	c.mu.Lock()
+	if c.open == nil {
+		c.open = map[*ownership.Term]map[*trackedConn]struct{}{}
+	}
+	of, watched := c.open[conn.term]
+	if !watched {
+		of = map[*trackedConn]struct{}{}
+		c.open[conn.term] = of
+	}
+	of[tracked] = struct{}{}
+	c.mu.Unlock()
+	if !watched {
+		go c.closeAtEnd(conn.term)
+	}
+	return tracked
+}
+
+func (c *connections) closeAtEnd(term *ownership.Term) {
+	<-term.Done()
+	c.mu.Lock()
+	of := c.open[term]
+	delete(c.open, term)
+	c.mu.Unlock()
+	for conn := range of {
+		conn.termConn.Close()
+	}
+}
+
+// count of the connections that are open.
+func (c *connections) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, of := range c.open {
+		n += len(of)
+	}
+	return n
+}
+
+// Close implements net.Conn.
+func (t *trackedConn) Close() error {
+	t.once.Do(func() {
+		t.set.mu.Lock()
+		defer t.set.mu.Unlock()
+		delete(t.set.open[t.term], t)
+	})
+	return t.termConn.Close()
+}

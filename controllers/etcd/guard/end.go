@@ -1,0 +1,132 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/transplant-sim/transplant/controllers/ownership"
+)
+
+const (
+	// endPause is between two tries of a step of the fence.
+	endPause = 500 * time.Millisecond
+	// endPatience bounds the tries of the final snapshot by a guard that another owner has fenced: the new owner does
+	// not wait for it for ever, and what comes after its manifest belongs to no chain (O7).
+	endPatience = time.Minute
+)
+
+// End carries a fence through (O3): it is recorded, every holder has confirmed or surely lapsed, and the final
+// snapshot is taken if this epoch has served. It goes on where an earlier process has stopped.
+type End struct {
+	Guard *ownership.Guard
+	Clock ownership.Clock
+	// Backup is the base URL of the backup sidecar.
+	Backup string
+	Client *http.Client
+	Log    logr.Logger
+}
+
+// Run waits for a fence and carries it through, until ctx is done.
+func (e *End) Run(ctx context.Context) {
+	if !e.until(ctx, func() (bool, time.Duration) { return e.Guard.State() == ownership.Fenced, time.Hour }) {
+		return
+	}
+	memory := e.Guard.Memory()
+	e.Log.Info("Guard is fenced, nothing passes any more", "epoch", memory.Epoch, "by", memory.Fence.By.String(), "served", memory.Served)
+	if !e.try(ctx, "record the fence", e.Guard.Record) {
+		return
+	}
+	if !e.until(ctx, func() (bool, time.Duration) {
+		left := e.Guard.RevocationRemaining()
+		return left <= 0, left
+	}) {
+		return
+	}
+	if !e.try(ctx, "record the revocation", e.Guard.Revoked) {
+		return
+	}
+	if memory = e.Guard.Memory(); memory.Served && !memory.Fence.Finished {
+		e.takeFinal(ctx, !memory.Fence.By.Absent())
+	}
+	if ctx.Err() == nil {
+		e.try(ctx, "record the end", e.Guard.Finished)
+	}
+}
+
+// takeFinal has the sidecar take the final snapshot. The owner who ended its epoch by its own decision waits for it
+// without bound: the destination does not begin before.
+func (e *End) takeFinal(ctx context.Context, superseded bool) {
+	begin := e.Clock.Now()
+	e.try(ctx, "take the final snapshot", func() error {
+		err := e.final(ctx)
+		if err != nil && superseded && e.Clock.Now().Sub(begin) > endPatience {
+			e.Log.Error(err, "The final snapshot is given up: the epoch belongs to another owner")
+			return nil
+		}
+		return err
+	})
+}
+
+func (e *End) final(ctx context.Context) error {
+	address, err := url.Parse(e.Backup)
+	if err != nil {
+		return fmt.Errorf("parse the sidecar's address: %w", err)
+	}
+	address = address.JoinPath("/snapshot/full")
+	address.RawQuery = url.Values{"final": {"true"}, "epoch": {strconv.FormatInt(e.Guard.Self().Epoch, 10)}}.Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address.String(), nil)
+	if err != nil {
+		return err
+	}
+	response, err := e.Client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
+	if err != nil || response.StatusCode != http.StatusOK {
+		return errors.Join(fmt.Errorf("ask the sidecar for the final snapshot: %s: %s", response.Status, body), err)
+	}
+	return nil
+}
+
+// try repeats a step until it succeeds; false if ctx is done before.
+func (e *End) try(ctx context.Context, what string, step func() error) bool {
+	for ctx.Err() == nil {
+		err := step()
+		if err == nil {
+			return true
+		}
+		e.Log.Error(err, "A step of the fence is tried again", "step", what)
+		select {
+		case <-ctx.Done():
+		case <-e.Clock.After(endPause):
+		}
+	}
+	return false
+}
+
+// until waits for a condition that changes with the guard or with time; false if ctx is done before.
+func (e *End) until(ctx context.Context, condition func() (met bool, left time.Duration)) bool {
+	for {
+		changed := e.Guard.Changed()
+		met, left := condition()
+		if met {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-changed:
+		case <-e.Clock.After(left):
+		}
+	}
+}

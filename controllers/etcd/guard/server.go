@@ -1,0 +1,136 @@
+package guard
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/transplant-sim/transplant/controllers/ownership"
+)
+
+// longPoll bounds how long a question stays open.
+const longPoll = 20 * time.Second
+
+// Server answers holders, the owner and probes over HTTP.
+type Server struct {
+	Guard    *ownership.Guard
+	Clock    ownership.Clock
+	Gatherer prometheus.Gatherer
+}
+
+// Handler of the server.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+ownership.PathValidity, s.validity)
+	mux.HandleFunc("GET "+ownership.PathRevocation, s.revocation)
+	mux.HandleFunc("POST "+ownership.PathRevoked, s.revoked)
+	mux.HandleFunc("POST "+ownership.PathFence, s.fence)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", s.ready)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.Gatherer, promhttp.HandlerOpts{}))
+	return mux
+}
+
+// validity grants what remains. A guard that is not valid says so with nothing remaining.
+func (s *Server) validity(w http.ResponseWriter, r *http.Request) {
+	self := s.Guard.Self()
+	answer := ownership.ValidityAnswer{Owner: self.Owner, Epoch: self.Epoch, BootID: s.Clock.BootID()}
+	if validity, err := s.Guard.Grant(r.URL.Query().Get("holder")); err == nil {
+		answer.Remaining = metav1.Duration{Duration: validity.Remaining}
+	}
+	answer.State = s.Guard.State()
+	write(w, http.StatusOK, answer)
+}
+
+// revocation stays open until the guard is fenced.
+func (s *Server) revocation(w http.ResponseWriter, r *http.Request) {
+	end := s.Clock.After(longPoll)
+	for {
+		changed := s.Guard.Changed()
+		if s.Guard.State() == ownership.Fenced {
+			write(w, http.StatusOK, s.fenceAnswer())
+			return
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-end:
+			w.WriteHeader(http.StatusNoContent)
+			return
+		case <-changed:
+		}
+	}
+}
+
+func (s *Server) revoked(w http.ResponseWriter, r *http.Request) {
+	s.Guard.Confirm(r.URL.Query().Get("holder"))
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// fence ends the epoch by the owner's decision and answers when the end is reached, or after a while with how far it
+// is (202). Who asks again gets the same.
+func (s *Server) fence(w http.ResponseWriter, r *http.Request) {
+	if epoch := r.URL.Query().Get("epoch"); epoch != strconv.FormatInt(s.Guard.Self().Epoch, 10) {
+		http.Error(w, "this guard stands for epoch "+strconv.FormatInt(s.Guard.Self().Epoch, 10), http.StatusConflict)
+		return
+	}
+	if err := s.Guard.Fence(); err != nil && s.Guard.State() != ownership.Fenced {
+		http.Error(w, err.Error(), http.StatusConflict)
+		return
+	}
+	end := s.Clock.After(longPoll)
+	for {
+		changed := s.Guard.Changed()
+		if answer := s.fenceAnswer(); answer.Finished {
+			write(w, http.StatusOK, answer)
+			return
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-end:
+			write(w, http.StatusAccepted, s.fenceAnswer())
+			return
+		case <-changed:
+		}
+	}
+}
+
+func (s *Server) fenceAnswer() ownership.FenceAnswer {
+	answer := ownership.FenceAnswer{Epoch: s.Guard.Self().Epoch}
+	fence := s.Guard.Memory().Fence
+	switch {
+	case fence == nil:
+		answer.Message = "the epoch is served"
+	case fence.Finished:
+		answer.Fenced, answer.Finished = true, true
+		answer.Message = "the epoch is over"
+	case fence.Revoked:
+		answer.Fenced = true
+		answer.Message = "the final snapshot is being taken"
+	default:
+		answer.Fenced = true
+		answer.Message = "waiting for holders, at most " + s.Guard.RevocationRemaining().String()
+	}
+	return answer
+}
+
+func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
+	if state := s.Guard.State(); state != ownership.Serving {
+		http.Error(w, string(state), http.StatusServiceUnavailable)
+		return
+	}
+	write(w, http.StatusOK, "ok")
+}
+
+func write(w http.ResponseWriter, code int, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	// An error here is the client's: it has gone.
+	_ = json.NewEncoder(w).Encode(value)
+}

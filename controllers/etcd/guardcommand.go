@@ -1,0 +1,167 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/controllers/etcd/datadir"
+	"github.com/transplant-sim/transplant/controllers/etcd/guard"
+	"github.com/transplant-sim/transplant/controllers/ownership"
+)
+
+// guardFlags are the flags of etcd-guard.
+type guardFlags struct {
+	listen, httpListen, endpoint           string
+	caFile, certFile, keyFile              string
+	dataDir, backupURL                     string
+	gardenKubeconfig, lease                string
+	cloudKubeconfig, ownerRecord, ownerUID string
+	epoch                                  int64
+	timing                                 ownership.Timing
+}
+
+// NewGuardCommand returns "etcd-guard": the only way to etcd's client port (SPEC 9.2).
+func NewGuardCommand() *cobra.Command {
+	f := &guardFlags{}
+	command := &cobra.Command{
+		Use:   "etcd-guard",
+		Short: "Pass requests to etcd only while this seed provably owns the shoot",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := untilSignal(cmd.Context())
+			defer stop()
+			return f.run(ctx)
+		},
+		SilenceUsage: true,
+	}
+	flags := command.Flags()
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:2379", "address for clients of etcd (gRPC, mutual TLS)")
+	flags.StringVar(&f.httpListen, "http-listen", "127.0.0.1:2381", "address for holders, the owner and probes (HTTP)")
+	flags.StringVar(&f.endpoint, "endpoint", "", "unix socket of etcd, as unix:///path")
+	flags.StringVar(&f.caFile, "ca-file", "", "CA that clients' certificates must come from")
+	flags.StringVar(&f.certFile, "cert-file", "", "serving certificate")
+	flags.StringVar(&f.keyFile, "key-file", "", "key of the serving certificate")
+	flags.StringVar(&f.dataDir, "data-dir", "", "etcd's data directory")
+	flags.StringVar(&f.backupURL, "backup-url", "", "base URL of the backup sidecar, for the final snapshot")
+	flags.StringVar(&f.gardenKubeconfig, "garden-kubeconfig", "", "kubeconfig of the garden")
+	flags.StringVar(&f.lease, "lease", "", "ownership lease in the garden, as namespace/name")
+	flags.StringVar(&f.cloudKubeconfig, "cloud-kubeconfig", "", "kubeconfig of the cloud")
+	flags.StringVar(&f.ownerRecord, "owner-record", "", "name of the owner record in DNS")
+	flags.StringVar(&f.ownerUID, "owner", "", "UID of the Seed this guard stands for")
+	flags.Int64Var(&f.epoch, "epoch", 0, "ownership epoch this guard stands for")
+	flags.DurationVar(&f.timing.Interval, "owner-check-interval", ownership.DefaultTiming.Interval, "how often both authorities are read")
+	flags.DurationVar(&f.timing.Timeout, "owner-check-timeout", ownership.DefaultTiming.Timeout, "how long a read gives validity")
+	for _, name := range []string{"endpoint", "ca-file", "cert-file", "key-file", "data-dir", "backup-url", "garden-kubeconfig", "lease", "cloud-kubeconfig", "owner-record", "owner", "epoch"} {
+		if err := command.MarkFlagRequired(name); err != nil {
+			panic(err) // a name that is no flag
+		}
+	}
+	return command
+}
+
+func (f *guardFlags) run(ctx context.Context) error {
+	log := klog.FromContext(ctx).WithName("etcd-guard").WithValues("epoch", f.epoch)
+	clock, err := ownership.NewBootClock()
+	if err != nil {
+		return err
+	}
+	claim, decision, err := f.authorities()
+	if err != nil {
+		return err
+	}
+	g, err := f.newGuard(clock)
+	if err != nil {
+		return err
+	}
+	proxy, listener, err := f.newProxy(ctx, g)
+	if err != nil {
+		return err
+	}
+	registry := prometheus.NewRegistry()
+	if err := proxy.Register(registry); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	server := &guard.Server{Guard: g, Clock: clock, Gatherer: registry}
+	if err := serveHTTP(ctx, group, f.httpListen, server.Handler()); err != nil {
+		return err
+	}
+	end := &guard.End{Guard: g, Clock: clock, Backup: f.backupURL, Client: &http.Client{}, Log: log}
+	group.Go(func() error { g.Follow(ctx, ownership.Claim, claim, log); return nil })
+	group.Go(func() error { g.Follow(ctx, ownership.Decision, decision, log); return nil })
+	group.Go(func() error { end.Run(ctx); return nil })
+	group.Go(func() error { return proxy.Serve(listener) })
+	group.Go(func() error { <-ctx.Done(); proxy.Stop(); return nil })
+	log.Info("Guard stands before etcd", "state", g.State(), "listen", f.listen)
+	return group.Wait()
+}
+
+// newGuard resumes the guard of the data directory, which must belong to the epoch.
+func (f *guardFlags) newGuard(clock ownership.Clock) (*ownership.Guard, error) {
+	dir := datadir.Dir(f.dataDir)
+	marker, err := dir.ReadEpoch()
+	if err != nil {
+		return nil, err
+	}
+	if marker.Epoch != f.epoch {
+		return nil, fmt.Errorf("guard epoch %d: the data directory belongs to epoch %d", f.epoch, marker.Epoch)
+	}
+	memory, err := dir.ReadMemory()
+	if err != nil {
+		return nil, err
+	}
+	return ownership.NewGuard(ownership.GuardOptions{
+		Self: ownership.Record{Owner: f.ownerUID, Epoch: f.epoch}, Timing: f.timing, Clock: clock,
+		Memory: memory, Remember: dir.WriteMemory,
+	})
+}
+
+func (f *guardFlags) newProxy(ctx context.Context, g *ownership.Guard) (*guard.Proxy, net.Listener, error) {
+	socket, err := socketOf(f.endpoint)
+	if err != nil {
+		return nil, nil, err
+	}
+	tlsConfig, err := guard.MutualTLS(f.caFile, f.certFile, f.keyFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
+	if err != nil {
+		return nil, nil, fmt.Errorf("listen for etcd's clients: %w", err)
+	}
+	return guard.NewProxy(g, socket, tlsConfig), listener, nil
+}
+
+// authorities are the Lease in the garden and the record in DNS, through uncached clients.
+func (f *guardFlags) authorities() (claim, decision ownership.Authority, err error) {
+	namespace, name, ok := strings.Cut(f.lease, "/")
+	if !ok {
+		return nil, nil, fmt.Errorf("parse the lease %q: it must be namespace/name", f.lease)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", f.gardenKubeconfig)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the garden's kubeconfig: %w", err)
+	}
+	config.QPS = -1 // paced by the interval
+	garden, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a client for the garden: %w", err)
+	}
+	dns, err := cloud.FromKubeconfigFile(f.cloudKubeconfig, cloud.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	return &ownership.LeaseAuthority{Leases: garden.CoordinationV1().Leases(namespace), Name: name},
+		&ownership.TXTAuthority{Records: &ownership.CloudTXT{Client: dns}, Name: f.ownerRecord}, nil
+}
