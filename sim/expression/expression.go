@@ -1,0 +1,180 @@
+package expression
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+)
+
+// maxLength of an expression, in bytes. Nobody writes longer ones, and it bounds the work of the compiler.
+const maxLength = 4096
+
+// costLimit bounds the work of one evaluation.
+const costLimit = 1_000_000
+
+// Expression is a compiled condition.
+type Expression struct {
+	text    string
+	program cel.Program
+	facts   []fact
+	shoots  []string
+	seeds   []string
+
+	mu      sync.Mutex // guards present, which the functions read during an evaluation
+	present Snapshot
+}
+
+// fact is a part of an expression that reads the snapshot and nothing else.
+type fact struct {
+	text    string
+	program cel.Program
+}
+
+// Compile checks an expression: its syntax, its types, and that it is true or false. The error is one line and says
+// what would be right.
+func Compile(text string) (*Expression, error) {
+	e := &Expression{text: strings.TrimSpace(text)}
+	switch {
+	case e.text == "":
+		return nil, errors.New("the expression is empty; write a CEL condition such as shoot('alpha').healthy")
+	case len(e.text) > maxLength:
+		return nil, fmt.Errorf("the expression is longer than %d bytes", maxLength)
+	}
+	env, err := e.environment()
+	if err != nil {
+		return nil, fmt.Errorf("set up CEL: %w", err)
+	}
+	ast, issues := env.Compile(e.text)
+	if issues.Err() != nil {
+		return nil, explain(issues)
+	}
+	if out := ast.OutputType(); !out.IsExactType(cel.BoolType) {
+		return nil, fmt.Errorf("gives %s; must give true or false", cel.FormatCELType(out))
+	}
+	if err := e.inspect(ast); err != nil {
+		return nil, err
+	}
+	if e.program, err = env.Program(ast, cel.CostLimit(costLimit)); err != nil {
+		return nil, fmt.Errorf("prepare the expression: %w", err)
+	}
+	return e, e.prepareFacts(env)
+}
+
+func (e *Expression) environment() (*cel.Env, error) {
+	registry, err := types.NewRegistry()
+	if err != nil {
+		return nil, err
+	}
+	p := provider{registry}
+	one := func(find func(Snapshot, string) any) cel.OverloadOpt {
+		return cel.UnaryBinding(func(name ref.Val) ref.Val {
+			return object{reflect.ValueOf(find(e.present, string(name.(types.String))))}
+		})
+	}
+	return cel.NewEnv(
+		cel.CustomTypeProvider(p), cel.CustomTypeAdapter(p),
+		cel.Function("shoot", cel.Overload("shoot_string", []*cel.Type{cel.StringType}, cel.ObjectType("Shoot"),
+			one(func(s Snapshot, name string) any { return s.Shoots[name] }))),
+		cel.Function("seed", cel.Overload("seed_string", []*cel.Type{cel.StringType}, cel.ObjectType("Seed"),
+			one(func(s Snapshot, name string) any { return s.Seeds[name] }))),
+		cel.Variable("cloud", cel.ObjectType("Cloud")),
+	)
+}
+
+// explain turns the compiler's first complaint into one line.
+func explain(issues *cel.Issues) error {
+	first := issues.Errors()[0]
+	message, _, _ := strings.Cut(first.Message, "\n")
+	message = strings.TrimSuffix(message, " (in container '')")
+	if strings.Contains(message, "undefined field") || strings.Contains(message, "undeclared reference") {
+		message += "; " + vocabulary()
+	}
+	return fmt.Errorf("column %d: %s", first.Location.Column()+1, message)
+}
+
+// String is the expression as it was written.
+func (e *Expression) String() string { return e.text }
+
+// Shoots are the names of the shoots it asks for, sorted.
+func (e *Expression) Shoots() []string { return e.shoots }
+
+// Seeds are the names of the seeds it asks for, sorted.
+func (e *Expression) Seeds() []string { return e.seeds }
+
+// Evaluate says whether the expression is true of the snapshot and, when it is not, which values stood in the way.
+func (e *Expression) Evaluate(s Snapshot) (met bool, why string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.present = s
+	result, err := e.run(e.program)
+	if err == nil && result.Value() == true {
+		return true, ""
+	}
+	var parts []string
+	for _, f := range e.facts {
+		value, err := e.run(f.program)
+		if err != nil {
+			parts = append(parts, fmt.Sprintf("%s cannot be told (%v)", f.text, err))
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%s is %s", f.text, show(value)))
+	}
+	if len(parts) == 0 && err != nil {
+		parts = append(parts, err.Error())
+	}
+	return false, strings.Join(append(parts, e.doings(s)...), "; ")
+}
+
+func (e *Expression) run(program cel.Program) (ref.Val, error) {
+	value, _, err := program.Eval(map[string]any{"cloud": object{reflect.ValueOf(e.present.Cloud)}})
+	return value, err
+}
+
+// doings says what the shoots of the expression are busy with.
+func (e *Expression) doings(s Snapshot) []string {
+	var parts []string
+	for _, name := range e.shoots {
+		shoot := s.Shoots[name]
+		if shoot.LastOperation.Type == "" {
+			continue
+		}
+		doing := fmt.Sprintf("%s: %s %s %d%%", name, shoot.LastOperation.Type, shoot.LastOperation.State, shoot.LastOperation.Progress)
+		if shoot.LastOperation.Description != "" {
+			doing += " (" + shoot.LastOperation.Description + ")"
+		}
+		for _, problem := range shoot.LastErrors {
+			doing += ", error: " + problem
+		}
+		parts = append(parts, doing)
+	}
+	return parts
+}
+
+func show(value ref.Val) string {
+	if text, is := value.(types.String); is {
+		return fmt.Sprintf("%q", string(text))
+	}
+	native := value.Value()
+	if value.Type() == types.MapType || value.Type() == types.ListType {
+		if converted, err := value.ConvertToNative(reflect.TypeFor[map[string]string]()); err == nil {
+			native = converted
+		}
+	}
+	return fmt.Sprint(native)
+}
+
+func sorted(names map[string]bool) []string {
+	var list []string
+	for name := range names {
+		list = append(list, name)
+	}
+	slices.Sort(list)
+	return list
+}

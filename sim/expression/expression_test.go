@@ -1,0 +1,97 @@
+package expression_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/transplant-sim/transplant/sim/expression"
+)
+
+var world = expression.Snapshot{
+	Shoots: map[string]expression.Shoot{"alpha": {
+		Exists: true, Seed: "a", SpecSeed: "b", TechnicalID: "shoot--p--alpha",
+		LastOperation: expression.Operation{Type: "Migrate", State: "Processing", Progress: 43, Description: "Creating final snapshot"},
+		LastErrors:    []string{"bucket is slow"},
+		Conditions:    map[string]string{"APIServerAvailable": "True"},
+	}},
+	Seeds: map[string]expression.Seed{
+		"a": {Ready: true, Shoots: 1},
+		"b": {Ready: true, Unknown: expression.Unknown{"shoots": "the API server does not answer"}},
+	},
+	Cloud: expression.Cloud{Machines: 3},
+}
+
+func TestEvaluate(t *testing.T) {
+	t.Parallel()
+	for text, c := range map[string]struct {
+		met bool
+		why string
+	}{
+		`shoot('alpha').seed == 'a'`:                              {met: true},
+		`seed("a").shoots == 1 && cloud.machines >= 3`:            {met: true},
+		`shoot('alpha').conditions['APIServerAvailable']=='True'`: {met: true},
+		`shoot('alpha').lastErrors.exists(e, e.contains('slow'))`: {met: true},
+		`!shoot('beta').exists`:                                   {met: true},
+		`seed('b').ready`:                                         {met: true},
+		`shoot('alpha').lastOperation.state in ['Processing']`:    {met: true},
+		`shoot('alpha').seed == 'b' && shoot('alpha').healthy`: {
+			why: `shoot("alpha").seed is "a"; shoot("alpha").healthy is false; alpha: Migrate Processing 43% (Creating final snapshot), error: bucket is slow`,
+		},
+		`seed('b').shoots == 0`: {why: `seed("b").shoots cannot be told (shoots is unknown: the API server does not answer)`},
+		// Unknown is not true either.
+		`seed('b').shoots != 0`: {why: `seed("b").shoots cannot be told (shoots is unknown: the API server does not answer)`},
+		`shoot('alpha').lastOperation.progress > 50`: {
+			why: `shoot("alpha").lastOperation.progress is 43; alpha: Migrate Processing 43% (Creating final snapshot), error: bucket is slow`,
+		},
+		`cloud.machines == 0`:                   {why: `cloud.machines is 3`},
+		`seed('a').conditions['Ready']=='True'`: {why: `seed("a").conditions["Ready"] cannot be told (no such key: Ready)`},
+		`1 > 2`:                                 {why: ""},
+	} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			e, err := expression.Compile(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			met, why := e.Evaluate(world)
+			if met != c.met || why != c.why {
+				t.Errorf("met %t, why %q; want %t, %q", met, why, c.met, c.why)
+			}
+		})
+	}
+}
+
+func TestCompileNamesItsSubjects(t *testing.T) {
+	t.Parallel()
+	e, err := expression.Compile(`seed('b').shoots == 0 && (shoot('beta').healthy || shoot('alpha').healthy) && seed('a').ready`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([][]string{{"alpha", "beta"}, {"a", "b"}}, [][]string{e.Shoots(), e.Seeds()}); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestCompileRefuses(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		``:                                  "the expression is empty",
+		`shoot('alpha').sed == 'b'`:         "column 15: undefined field 'sed'; cloud has networks",
+		`shot('alpha').seed == 'b'`:         "column 5: undeclared reference to 'shot'",
+		`shoot('alpha').seed == 3`:          "column 21: found no matching overload for '_==_' applied to '(string, int)'",
+		`shoot('alpha').seed`:               "gives string; must give true or false",
+		`shoot('alpha'`:                     "column 14: Syntax error",
+		`shoot(shoot('a').seed).seed == ''`: "shoot(…) takes a name in quotes",
+		strings.Repeat("!", 5000) + "true":  "longer than 4096 bytes",
+	} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			_, err := expression.Compile(text)
+			if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %v, want one line with %q", err, want)
+			}
+		})
+	}
+}

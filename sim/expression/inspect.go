@@ -1,0 +1,102 @@
+package expression
+
+import (
+	"fmt"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/parser"
+)
+
+// inspect finds the shoots and seeds that the expression names, and its facts.
+func (e *Expression) inspect(compiled *cel.Ast) error {
+	native := compiled.NativeRep()
+	named := map[string]map[string]bool{"shoot": {}, "seed": {}}
+	var failure error
+	ast.PostOrderVisit(ast.NavigateAST(native), ast.NewExprVisitor(func(node ast.Expr) {
+		if node.Kind() != ast.CallKind || named[node.AsCall().FunctionName()] == nil {
+			return
+		}
+		function := node.AsCall().FunctionName()
+		name, literal := literalArgument(node)
+		if !literal && failure == nil {
+			failure = fmt.Errorf("%s(…) takes a name in quotes, so that it can be checked before the run", function)
+		}
+		named[function][name] = true
+	}))
+	if failure != nil {
+		return failure
+	}
+	e.shoots, e.seeds = sorted(named["shoot"]), sorted(named["seed"])
+	return e.findFacts(native)
+}
+
+func literalArgument(call ast.Expr) (string, bool) {
+	if arguments := call.AsCall().Args(); len(arguments) == 1 && arguments[0].Kind() == ast.LiteralKind {
+		name, is := arguments[0].AsLiteral().(types.String)
+		return string(name), is
+	}
+	return "", false
+}
+
+// findFacts finds the longest chains that begin at shoot(…), seed(…) or cloud.
+func (e *Expression) findFacts(native *ast.AST) error {
+	seen := map[string]bool{}
+	for _, node := range ast.MatchDescendants(ast.NavigateAST(native), isFact) {
+		if parent, has := node.Parent(); has && isFact(parent) {
+			continue
+		}
+		text, err := parser.Unparse(node, native.SourceInfo())
+		if err != nil {
+			return fmt.Errorf("print a part of the expression: %w", err)
+		}
+		if !seen[text] {
+			seen[text] = true
+			e.facts = append(e.facts, fact{text: text})
+		}
+	}
+	return nil
+}
+
+func isFact(node ast.NavigableExpr) bool {
+	switch node.Kind() {
+	case ast.SelectKind:
+		if node.AsSelect().IsTestOnly() {
+			return false
+		}
+		return isRoot(node.Children()[0]) || isFact(node.Children()[0])
+	case ast.CallKind:
+		call := node.AsCall()
+		return call.FunctionName() == operators.Index && isFact(node.Children()[0]) && call.Args()[1].Kind() == ast.LiteralKind
+	}
+	return false
+}
+
+func isRoot(node ast.NavigableExpr) bool {
+	switch node.Kind() {
+	case ast.CallKind:
+		name := node.AsCall().FunctionName()
+		return name == "shoot" || name == "seed"
+	case ast.IdentKind:
+		return node.AsIdent() == "cloud"
+	}
+	return false
+}
+
+// prepareFacts compiles each fact by itself, so that it can be told when the whole is not true.
+func (e *Expression) prepareFacts(env *cel.Env) error {
+	for i := range e.facts {
+		compiled, issues := env.Compile(e.facts[i].text)
+		if issues.Err() != nil {
+			return fmt.Errorf("compile the part %q of the expression: %w", e.facts[i].text, issues.Err())
+		}
+		program, err := env.Program(compiled, cel.CostLimit(costLimit))
+		if err != nil {
+			return fmt.Errorf("prepare the part %q of the expression: %w", e.facts[i].text, err)
+		}
+		e.facts[i].program = program
+	}
+	return nil
+}

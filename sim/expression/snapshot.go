@@ -1,0 +1,66 @@
+package expression
+
+// Snapshot is the world at one moment, as far as expressions can ask for it.
+type Snapshot struct {
+	Shoots map[string]Shoot
+	Seeds  map[string]Seed
+	Cloud  Cloud
+}
+
+// Unknown says why fields, by their name in expressions, could not be read; "*" stands for all that are not named.
+type Unknown map[string]string
+
+// Shoot is what shoot('name') gives.
+type Shoot struct {
+	Unknown Unknown
+	// Exists is whether there is such a Shoot. Of one that is not there, all else is empty.
+	Exists bool `cel:"exists"`
+	// Seed is status.seedName: the seed that holds the control plane.
+	Seed string `cel:"seed"`
+	// SpecSeed is spec.seedName: the seed that shall hold it.
+	SpecSeed string `cel:"specSeed"`
+	// Healthy: its last operation has succeeded, no condition is False, and it is where it shall be.
+	Healthy       bool              `cel:"healthy"`
+	Hibernated    bool              `cel:"hibernated"`
+	Deleting      bool              `cel:"deleting"`
+	LastOperation Operation         `cel:"lastOperation"`
+	LastErrors    []string          `cel:"lastErrors"`
+	Conditions    map[string]string `cel:"conditions"` // status by type
+	Constraints   map[string]string `cel:"constraints"`
+	TechnicalID   string            `cel:"technicalID"`
+	// Status is the label shoot.gardener.cloud/status.
+	Status string `cel:"status"`
+	// Epoch is the owner epoch in the garden's claim, 0 without one.
+	Epoch int `cel:"epoch"`
+}
+
+// Operation is a lastOperation.
+type Operation struct {
+	Unknown     Unknown
+	Type        string `cel:"type"`
+	State       string `cel:"state"`
+	Progress    int    `cel:"progress"`
+	Description string `cel:"description"`
+}
+
+// Seed is what seed('name') gives.
+type Seed struct {
+	Unknown Unknown
+	// Ready is whether the garden thinks that the seed's gardenlet is alive.
+	Ready bool `cel:"ready"`
+	// Shoots counts the control planes that are on the seed's cluster, whether or not they belong there.
+	Shoots int `cel:"shoots"`
+	// Bound counts the Shoots whose spec names the seed.
+	Bound      int               `cel:"bound"`
+	Conditions map[string]string `cel:"conditions"`
+}
+
+// Cloud is what the variable cloud gives: how much there is of each kind, and of what the ledger records.
+type Cloud struct {
+	Unknown       Unknown
+	Networks      int `cel:"networks"`
+	Machines      int `cel:"machines"`
+	LoadBalancers int `cel:"loadBalancers"`
+	Volumes       int `cel:"volumes"`
+	Buckets       int `cel:"buckets"`
+}

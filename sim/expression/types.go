@@ -1,0 +1,138 @@
+package expression
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+)
+
+// structs of expressions, by the name CEL knows them under.
+var structs = map[string]reflect.Type{
+	"Shoot":     reflect.TypeFor[Shoot](),
+	"Operation": reflect.TypeFor[Operation](),
+	"Seed":      reflect.TypeFor[Seed](),
+	"Cloud":     reflect.TypeFor[Cloud](),
+}
+
+// object is one of the structs as a CEL value.
+type object struct{ held reflect.Value }
+
+var _ ref.Val = object{}
+
+func (o object) ConvertToNative(to reflect.Type) (any, error) {
+	if o.held.Type().AssignableTo(to) {
+		return o.held.Interface(), nil
+	}
+	return nil, fmt.Errorf("convert a %s to %s: no such conversion", o.held.Type().Name(), to)
+}
+
+func (o object) ConvertToType(to ref.Type) ref.Val {
+	return types.NewErr("no conversion of a %s to %s", o.held.Type().Name(), to.TypeName())
+}
+
+func (o object) Equal(other ref.Val) ref.Val {
+	return types.Bool(reflect.DeepEqual(o.held.Interface(), other.Value()))
+}
+
+func (o object) Type() ref.Type { return cel.ObjectType(o.held.Type().Name()) }
+func (o object) Value() any     { return o.held.Interface() }
+
+// provider adds the structs to the types that CEL knows.
+type provider struct{ *types.Registry }
+
+func (p provider) FindStructType(name string) (*types.Type, bool) {
+	if _, ours := structs[name]; ours {
+		return types.NewTypeTypeWithParam(cel.ObjectType(name)), true
+	}
+	return p.Registry.FindStructType(name)
+}
+
+func (p provider) FindStructFieldNames(name string) ([]string, bool) {
+	if form, ours := structs[name]; ours {
+		return fieldNames(form), true
+	}
+	return p.Registry.FindStructFieldNames(name)
+}
+
+func (p provider) FindStructFieldType(name, field string) (*types.FieldType, bool) {
+	form, ours := structs[name]
+	if !ours {
+		return p.Registry.FindStructFieldType(name, field)
+	}
+	for i := range form.NumField() {
+		if form.Field(i).Tag.Get("cel") == field {
+			return &types.FieldType{
+				Type:    celType(form.Field(i).Type),
+				IsSet:   func(any) bool { return true },
+				GetFrom: func(target any) (any, error) { return p.get(target, field, i) },
+			}, true
+		}
+	}
+	return nil, false
+}
+
+func (p provider) get(target any, field string, index int) (any, error) {
+	value := reflect.ValueOf(target)
+	unknown, _ := value.FieldByName("Unknown").Interface().(Unknown)
+	why, is := unknown[field]
+	if !is {
+		why, is = unknown["*"]
+	}
+	if is {
+		return nil, fmt.Errorf("%s is unknown: %s", field, why)
+	}
+	if member := value.Field(index); member.Kind() == reflect.Struct {
+		return object{member}, nil
+	}
+	return p.NativeToValue(value.Field(index).Interface()), nil
+}
+
+func celType(form reflect.Type) *types.Type {
+	switch form.Kind() {
+	case reflect.Bool:
+		return cel.BoolType
+	case reflect.Int:
+		return cel.IntType
+	case reflect.String:
+		return cel.StringType
+	case reflect.Slice:
+		return cel.ListType(celType(form.Elem()))
+	case reflect.Map:
+		return cel.MapType(celType(form.Key()), celType(form.Elem()))
+	case reflect.Struct:
+		return cel.ObjectType(form.Name())
+	}
+	panic("expression: no CEL type for " + form.String())
+}
+
+func fieldNames(form reflect.Type) []string {
+	var names []string
+	for i := range form.NumField() {
+		if name := form.Field(i).Tag.Get("cel"); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// vocabulary says for people what expressions may ask for.
+func vocabulary() string {
+	var parts []string
+	for name, form := range structs {
+		who := strings.ToLower(name[:1]) + name[1:]
+		switch name {
+		case "Shoot", "Seed":
+			who += "('…')"
+		case "Operation":
+			who = "lastOperation"
+		}
+		parts = append(parts, who+" has "+strings.Join(fieldNames(form), ", "))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,110 @@
+// Package landscape says what a story needs to stand on: seeds, shoots, and the settings of the controllers. It is
+// plain data, part of the scenario format; how a landscape is made is for the backends.
+package landscape
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Garden is the name of the garden cluster.
+const Garden = "garden"
+
+// Landscape is what a story needs.
+type Landscape struct {
+	// Seeds are the seed clusters, at least one.
+	Seeds []Seed `json:"seeds"`
+	// Shoots are the shoots of the story. They are created and populated before the first step, except those that a
+	// create step names.
+	Shoots []Shoot `json:"shoots,omitempty"`
+	// Settings of the controllers.
+	Settings Settings `json:"settings,omitzero"`
+}
+
+// Seed is a seed cluster.
+type Seed struct {
+	Name string `json:"name"`
+}
+
+// Shoot is a shoot as the story wants it.
+type Shoot struct {
+	Name string `json:"name"`
+	// Seed that first runs its control plane.
+	Seed string `json:"seed"`
+	// Workers is the number of nodes; 0 makes a workerless shoot.
+	Workers int `json:"workers,omitempty"`
+	// Objects is the number of ConfigMaps it holds before the first step.
+	Objects int `json:"objects,omitempty"`
+	// Hibernated shoots are populated and then put to sleep before the first step.
+	Hibernated bool `json:"hibernated,omitempty"`
+	// Purpose is that of the Shoot.
+	Purpose Purpose `json:"purpose,omitempty"`
+}
+
+// Purpose is how important a shoot is (SPEC 9.4).
+type Purpose string
+
+// Purposes of shoots.
+const (
+	Evaluation     Purpose = "evaluation"
+	Testing        Purpose = "testing"
+	Development    Purpose = "development"
+	Production     Purpose = "production"
+	Infrastructure Purpose = "infrastructure"
+)
+
+// Values are all purposes.
+func (Purpose) Values() []string {
+	return []string{string(Evaluation), string(Testing), string(Development), string(Production), string(Infrastructure)}
+}
+
+// Settings of the controllers, SPEC 9.4; what is not set takes the value for scenarios.
+type Settings struct {
+	// OwnerCheckInterval is how often a guard reads the authorities.
+	OwnerCheckInterval metav1.Duration `json:"ownerCheckInterval,omitzero"`
+	// OwnerCheckTimeout is how long a read of an authority gives validity.
+	OwnerCheckTimeout metav1.Duration `json:"ownerCheckTimeout,omitzero"`
+	// DeltaInterval is the time between two incremental backups.
+	DeltaInterval metav1.Duration `json:"deltaInterval,omitzero"`
+	// FullSnapshotInterval is the time between two full snapshots.
+	FullSnapshotInterval metav1.Duration `json:"fullSnapshotInterval,omitzero"`
+	// DNSTTL is the TTL of the shoots' DNS records, whole seconds.
+	DNSTTL metav1.Duration `json:"dnsTTL,omitzero"`
+	// SeedLeaseRenew is the time between two renewals of a seed's Lease.
+	SeedLeaseRenew metav1.Duration `json:"seedLeaseRenew,omitzero"`
+	// SeedLossGracePeriod is how long a seed may be gone before its shoots are evacuated.
+	SeedLossGracePeriod metav1.Duration `json:"seedLossGracePeriod,omitzero"`
+	// WaitInterval is the fallback interval of waits that are woken by watches.
+	WaitInterval metav1.Duration `json:"waitInterval,omitzero"`
+}
+
+// Default fills in what is not set with the values for scenarios of SPEC 9.4.
+func (s *Settings) Default() {
+	for setting, value := range map[*metav1.Duration]time.Duration{
+		&s.OwnerCheckInterval: time.Second, &s.OwnerCheckTimeout: 5 * time.Second,
+		&s.DeltaInterval: time.Second, &s.FullSnapshotInterval: 5 * time.Minute, &s.DNSTTL: time.Second,
+		&s.SeedLeaseRenew: time.Second, &s.SeedLossGracePeriod: 10 * time.Second, &s.WaitInterval: time.Second,
+	} {
+		if setting.Duration == 0 {
+			setting.Duration = value
+		}
+	}
+}
+
+// Merge returns a landscape on which every one of the stories can be told, one after the other: the seeds of all, no
+// shoots. All must have the same settings.
+func Merge(all ...Landscape) Landscape {
+	var merged Landscape
+	seen := map[string]bool{}
+	for _, l := range all {
+		merged.Settings = l.Settings
+		for _, seed := range l.Seeds {
+			if !seen[seed.Name] {
+				seen[seed.Name] = true
+				merged.Seeds = append(merged.Seeds, seed)
+			}
+		}
+	}
+	return merged
+}
