@@ -34,6 +34,10 @@ const (
 
 	// GardenerPurpose says what an object is for.
 	GardenerPurpose = "gardener.cloud/purpose"
+	// GardenerPurposeMachineClass is the purpose of the Secrets of MachineClasses.
+	GardenerPurposeMachineClass = "machineclass"
+	// GardenerPurposeKubeSystem is the purpose of the namespace kube-system.
+	GardenerPurposeKubeSystem = "kube-system"
 	// GardenerWarning is a warning for whoever looks at an object.
 	GardenerWarning = "gardener.cloud/warning"
 )
@@ -113,6 +117,8 @@ const (
 	ShootCleanupExtendedAPIsFinalizeGracePeriodSeconds = "shoot.gardener.cloud/cleanup-extended-apis-finalize-grace-period-seconds"
 	// ShootCleanupKubernetesResourcesFinalizeGracePeriodSeconds overrides a period of clean-up.
 	ShootCleanupKubernetesResourcesFinalizeGracePeriodSeconds = "shoot.gardener.cloud/cleanup-kubernetes-resources-finalize-grace-period-seconds"
+	// ShootCleanupKubernetesResourcesStartTime is the annotation of a shoot's namespace with when its clean-up began.
+	ShootCleanupKubernetesResourcesStartTime = "shoot.gardener.cloud/cleanup-kubernetes-resources-start-time"
 	// ShootNeedsRetryOperation lets maintenance retry a Failed Shoot.
 	ShootNeedsRetryOperation = "maintenance.shoot.gardener.cloud/needs-retry-operation"
 	// ShootForceRestore allows a restore without the help of the source seed (SPEC 9.3).
