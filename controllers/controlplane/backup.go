@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,15 +18,12 @@ import (
 
 // Buckets gives access to backups while a control plane is being restored.
 type Buckets interface {
-	// Copy copies the backups below prefix from one bucket to another, except what is there already. It waits up to
-	// wait for the final snapshot of the epoch; when that does not come it copies what there is.
-	Copy(ctx context.Context, from, to, prefix string, finalOf int64, wait time.Duration) error
+	// Copy fixes what the epoch starts from, and copies those objects below prefix from one bucket to the other. It may
+	// be repeated.
+	Copy(ctx context.Context, from, to, prefix string, epoch int64) error
 	// HasFinalSnapshot tells whether the final snapshot of the epoch is below prefix.
 	HasFinalSnapshot(ctx context.Context, bucket, prefix string, epoch int64) (bool, error)
 }
-
-// finalSnapshotWait is how long a copy waits for the final snapshot (SPEC 2.7).
-const finalSnapshotWait = 5 * time.Minute
 
 // sourcePrefix marks the copy of a BackupEntry that gives access to the bucket the shoot comes from.
 const sourcePrefix = "source-"
@@ -179,7 +177,7 @@ func (o *Operation) CopyBackups(ctx context.Context) error {
 	if source == nil {
 		return fmt.Errorf("backup entry %q is missing", sourcePrefix+o.BackupEntryName())
 	}
-	return o.Bucket.Copy(ctx, source.Spec.BucketName, o.BucketName(), o.BackupPrefix(), o.Epoch-1, finalSnapshotWait)
+	return o.Bucket.Copy(ctx, source.Spec.BucketName, o.BucketName(), o.BackupPrefix(), o.Epoch)
 }
 
 // DestroySourceBackupEntry deletes the way to the old bucket, and with it the backups there. It comes after the new
@@ -202,4 +200,13 @@ func (o *Operation) DestroySourceBackupEntry(ctx context.Context) error {
 	return o.Until(ctx, 10*time.Minute, fmt.Sprintf("the deletion of backup entry %q", name), func(ctx context.Context) error {
 		return gone(ctx, o.Garden, entry)
 	})
+}
+
+// NamespaceOfBackupEntry is the control-plane namespace of the shoot that a BackupEntry, or the source of one, is for.
+func NamespaceOfBackupEntry(name string) string {
+	name = strings.TrimPrefix(name, sourcePrefix)
+	if i := strings.LastIndex(name, "--"); i > 0 {
+		return name[:i]
+	}
+	return name
 }

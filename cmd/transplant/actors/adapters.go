@@ -1,0 +1,198 @@
+package actors
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/etcd/backup"
+	"github.com/transplant-sim/transplant/controllers/ownership"
+
+	appsv1 "k8s.io/api/apps/v1"
+)
+
+// Version is the version of all programs of this build.
+const Version = "v0.1.0-dev"
+
+func setUpLogs() { ctrl.SetLogger(klog.Background()) }
+
+func gardenScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(gardencorev1beta1.AddToScheme(scheme))
+	utilruntime.Must(transplantv1alpha1.AddToScheme(scheme))
+	return scheme
+}
+
+func seedScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(extensionsv1alpha1.AddToScheme(scheme))
+	utilruntime.Must(machinev1alpha1.AddToScheme(scheme))
+	utilruntime.Must(resourcesv1alpha1.AddToScheme(scheme))
+	return scheme
+}
+
+// authorities are the Lease in the garden and the record in the cloud's DNS.
+type authorities struct {
+	leases kubernetes.Interface
+	txt    *ownership.CloudTXT
+}
+
+var _ controlplane.Authorities = &authorities{}
+
+func (a *authorities) Claim(namespace, lease string) ownership.Authority {
+	return &ownership.LeaseAuthority{Leases: a.leases.CoordinationV1().Leases(namespace), Name: lease}
+}
+
+func (a *authorities) Decision(record string) ownership.Authority {
+	return &ownership.TXTAuthority{Records: a.txt, Name: record}
+}
+
+func (a *authorities) DeleteDecision(ctx context.Context, record string) error {
+	return a.txt.DeleteTXT(ctx, record)
+}
+
+// buckets are the cloud's.
+type buckets struct{ cloud *cloud.Client }
+
+var _ controlplane.Buckets = &buckets{}
+
+func (b *buckets) bucket(name, prefix string) backup.Bucket {
+	return backup.CloudBucket{Content: b.cloud.Bucket(name), Prefix: prefix}
+}
+
+func (b *buckets) Copy(ctx context.Context, from, to, prefix string, epoch int64) error {
+	_, err := backup.Copy(ctx, backup.CopyOptions{
+		Source: b.bucket(from, prefix), Target: b.bucket(to, prefix), Epoch: epoch,
+		Clock: clock.RealClock{}, Log: klog.FromContext(ctx),
+	})
+	return err
+}
+
+func (b *buckets) HasFinalSnapshot(ctx context.Context, bucket, prefix string, epoch int64) (bool, error) {
+	object, err := backup.FinalSnapshot(ctx, b.bucket(bucket, prefix), epoch)
+	return object != nil, err
+}
+
+// releaser asks guards to end their epoch.
+type releaser struct{ clock ownership.Clock }
+
+func (r releaser) Release(ctx context.Context, guardURL string, epoch int64) error {
+	return ownership.Release(ctx, guardURL, epoch, r.clock, &http.Client{Timeout: 30 * time.Second})
+}
+
+// shootClients reaches shoots by name, through a proxy if there is one.
+type shootClients struct {
+	proxy *url.URL
+	ca    []byte
+}
+
+func newShootClients(proxyURL, caFile string) (*shootClients, error) {
+	s := &shootClients{}
+	var err error
+	if s.ca, err = readOptional(caFile); err != nil {
+		return nil, fmt.Errorf("read the proxy's certificate authority: %w", err)
+	}
+	if proxyURL != "" {
+		if s.proxy, err = url.Parse(proxyURL); err != nil {
+			return nil, fmt.Errorf("parse the proxy's address: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// For implements controlplane.ShootClients.
+func (s *shootClients) For(server string, ca []byte, token string) (client.Client, error) {
+	config := &rest.Config{Host: server, BearerToken: token, Timeout: 10 * time.Second}
+	config.TLSClientConfig.CAData = bytes.Join([][]byte{ca, s.ca}, []byte("\n"))
+	if s.proxy != nil {
+		config.Proxy = http.ProxyURL(s.proxy)
+	}
+	mapper, err := client.New(config, client.Options{Scheme: shootScheme(), Mapper: shootMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("make the client of the shoot at %q: %w", server, err)
+	}
+	return mapper, nil
+}
+
+// ringOnChange rings the bell for the namespace of every object that flows wait for.
+func ringOnChange(ctx context.Context, seed cluster.Cluster, mgr manager.Manager, bell *controlplane.Bell) error {
+	watched := []client.Object{&appsv1.Deployment{}, &appsv1.StatefulSet{}, &corev1.Pod{}, &machinev1alpha1.Machine{}}
+	for _, kind := range extensionsv1alpha1.Kinds() {
+		if kind.Namespaced && kind.Migrates {
+			watched = append(watched, kind.New())
+		}
+	}
+	var errs []error
+	for _, object := range watched {
+		errs = append(errs, ringFor(ctx, seed.GetCache(), object, func(o client.Object) { bell.Ring(o.GetNamespace()) }))
+	}
+	// A BackupEntry is named after its shoot's namespace: <technical id>--<uid>, with or without "source-".
+	errs = append(errs, ringFor(ctx, mgr.GetCache(), &gardencorev1beta1.BackupEntry{}, func(o client.Object) {
+		bell.Ring(controlplane.NamespaceOfBackupEntry(o.GetName()))
+	}))
+	return errors.Join(errs...)
+}
+
+type informers interface {
+	GetInformer(ctx context.Context, obj client.Object, opts ...informerOption) (informer, error)
+}
+
+func ringFor(ctx context.Context, from informers, object client.Object, ring func(client.Object)) error {
+	informer, err := from.GetInformer(ctx, object)
+	if err != nil {
+		return fmt.Errorf("watch %T: %w", object, err)
+	}
+	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { ringObject(o, ring) },
+		UpdateFunc: func(_, o any) { ringObject(o, ring) },
+		DeleteFunc: func(o any) { ringObject(o, ring) },
+	})
+	return err
+}
+
+func ringObject(o any, ring func(client.Object)) {
+	if tombstone, ok := o.(cache.DeletedFinalStateUnknown); ok {
+		o = tombstone.Obj
+	}
+	if object, ok := o.(client.Object); ok {
+		ring(object)
+	}
+}
+
+// shootEvents records events on shoots in the garden.
+type shootEvents struct{ recorder eventRecorder }
+
+func newEvents(mgr manager.Manager, component string) controlplane.Events {
+	return shootEvents{mgr.GetEventRecorder(component)}
+}
+
+func (e shootEvents) Event(shoot *gardencorev1beta1.Shoot, eventType, reason, message string) {
+	e.recorder.Eventf(shoot, nil, eventType, reason, reason, "%s", message)
+}

@@ -1,0 +1,205 @@
+// Package actors composes the product's duties into the programs that run them: the gardenlet of a seed and the
+// garden-controller-manager. It holds wiring and flags only; what the programs do is in controllers.
+package actors
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
+	"github.com/transplant-sim/transplant/controllers/migration"
+	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/seed"
+	"github.com/transplant-sim/transplant/controllers/shoot"
+)
+
+type gardenletFlags struct {
+	gardenKubeconfig, seedKubeconfig, cloudKubeconfig string
+	shootProxyURL, shootProxyCA                       string
+	settings                                          controlplane.Settings
+	periods                                           controlplane.Periods
+	leaseInterval                                     time.Duration
+	workers                                           int
+}
+
+// NewGardenlet is `transplant gardenlet`.
+func NewGardenlet() *cobra.Command {
+	f := &gardenletFlags{}
+	command := &cobra.Command{
+		Use: "gardenlet", Short: "Run the gardenlet of a seed", Args: cobra.NoArgs, SilenceUsage: true,
+		RunE: func(*cobra.Command, []string) error { return f.run(ctrl.SetupSignalHandler()) },
+	}
+	set := command.Flags()
+	set.StringVar(&f.gardenKubeconfig, "garden-kubeconfig", "", "kubeconfig of the garden")
+	set.StringVar(&f.seedKubeconfig, "seed-kubeconfig", "", "kubeconfig of the seed")
+	set.StringVar(&f.cloudKubeconfig, "cloud-kubeconfig", "", "kubeconfig file of the cloud's API")
+	set.StringVar(&f.shootProxyURL, "shoot-proxy-url", "", "HTTP proxy by which shoots are reached; empty for none")
+	set.StringVar(&f.shootProxyCA, "shoot-proxy-ca-file", "", "certificate authority that the proxy signs with, if it ends TLS")
+	set.StringVar(&f.settings.SeedName, "seed-name", "", "the Seed that this gardenlet serves")
+	set.StringVar(&f.settings.InternalDomain, "internal-domain", "", "domain below which shoots have their names")
+	set.StringVar(&f.settings.Image, "image", "", "image of transplant's own programs")
+	set.StringVar(&f.settings.KubernetesImage, "kubernetes-image", "", "image of etcd and the Kubernetes programs")
+	set.DurationVar(&f.settings.OwnerCheckInterval, "owner-check-interval", ownership.DefaultTiming.Interval, "how often a guard reads the ownership records")
+	set.DurationVar(&f.settings.OwnerCheckTimeout, "owner-check-timeout", ownership.DefaultTiming.Timeout, "how long a read gives validity")
+	set.DurationVar(&f.settings.DeltaInterval, "delta-interval", 5*time.Second, "how often changes of a shoot's etcd are backed up")
+	set.DurationVar(&f.settings.FullSnapshotInterval, "full-snapshot-interval", time.Hour, "how often all of a shoot's etcd is backed up")
+	set.DurationVar(&f.settings.DNSTTL, "dns-ttl", 2*time.Minute, "time to live of shoots' DNS records")
+	set.DurationVar(&f.settings.WaitInterval, "wait-interval", 5*time.Second, "how often a wait looks again when no watch woke it")
+	set.StringVar(&f.settings.GatewayNamespace, "gateway-namespace", "istio-ingress", "namespace of the seed's gateway")
+	set.StringVar(&f.settings.GatewayService, "gateway-service", "istio-ingressgateway", "Service of the seed's gateway")
+	set.Int32Var(&f.settings.GatewayPort, "gateway-port", 9443, "port of shoots' API servers at the gateway")
+	set.DurationVar(&f.periods.Sync, "sync-period", time.Hour, "how often a shoot that nobody changed is reconciled")
+	set.DurationVar(&f.periods.Retry, "retry-duration", 12*time.Hour, "how long a failing operation is tried again")
+	set.DurationVar(&f.periods.Progress, "progress-period", time.Second, "how often progress is reported at most")
+	set.DurationVar(&f.leaseInterval, "lease-interval", 2*time.Second, "how often the seed's lease in the garden is renewed")
+	set.IntVar(&f.workers, "workers", 20, "how many shoots are worked on at a time")
+	for _, name := range []string{"garden-kubeconfig", "seed-kubeconfig", "cloud-kubeconfig", "seed-name", "internal-domain", "image", "kubernetes-image"} {
+		if err := command.MarkFlagRequired(name); err != nil {
+			panic(err) // the flag is defined above
+		}
+	}
+	return command
+}
+
+func (f *gardenletFlags) run(ctx context.Context) error {
+	setUpLogs()
+	gardenConfig, err := loadConfig(f.gardenKubeconfig)
+	if err != nil {
+		return err
+	}
+	seedConfig, err := loadConfig(f.seedKubeconfig)
+	if err != nil {
+		return err
+	}
+	mgr, err := ctrl.NewManager(gardenConfig, manager.Options{
+		Scheme: gardenScheme(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
+	})
+	if err != nil {
+		return fmt.Errorf("make the manager on the garden: %w", err)
+	}
+	seedCluster, err := cluster.New(seedConfig, func(o *cluster.Options) { o.Scheme = seedScheme() })
+	if err != nil {
+		return fmt.Errorf("make the clients of the seed: %w", err)
+	}
+	if err := mgr.Add(seedCluster); err != nil {
+		return fmt.Errorf("add the seed to the manager: %w", err)
+	}
+	factory, err := f.factory(gardenConfig, seedConfig)
+	if err != nil {
+		return err
+	}
+	if err := ringOnChange(ctx, seedCluster, mgr, factory.Bell); err != nil {
+		return err
+	}
+	if err := f.addDuties(mgr, seedCluster, factory); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// factory wires what every run of a flow needs. Flows read without caches.
+func (f *gardenletFlags) factory(gardenConfig, seedConfig *rest.Config) (*controlplane.Factory, error) {
+	garden, err := client.New(gardenConfig, client.Options{Scheme: gardenScheme()})
+	if err != nil {
+		return nil, fmt.Errorf("make the client of the garden: %w", err)
+	}
+	seedClient, err := client.New(seedConfig, client.Options{Scheme: seedScheme()})
+	if err != nil {
+		return nil, fmt.Errorf("make the client of the seed: %w", err)
+	}
+	leases, err := kubernetes.NewForConfig(gardenConfig)
+	if err != nil {
+		return nil, fmt.Errorf("make the client for leases: %w", err)
+	}
+	cloudClient, err := cloud.FromKubeconfigFile(f.cloudKubeconfig, cloud.Options{})
+	if err != nil {
+		return nil, err
+	}
+	shoots, err := newShootClients(f.shootProxyURL, f.shootProxyCA)
+	if err != nil {
+		return nil, err
+	}
+	boottime, err := ownership.NewBootClock()
+	if err != nil {
+		return nil, err
+	}
+	return &controlplane.Factory{
+		Settings: f.settings,
+		Clock:    clock.RealClock{},
+		Boottime: boottime,
+		Garden:   garden,
+		Seed:     seedClient,
+		Bell:     &controlplane.Bell{},
+		Shoots:   shoots,
+		Owners:   &authorities{leases: leases, txt: &ownership.CloudTXT{Client: cloudClient}},
+		Bucket:   &buckets{cloud: cloudClient},
+		States:   &shootstate.Store{Garden: garden, Clock: clock.RealClock{}},
+		Version:  Version,
+	}, nil
+}
+
+func (f *gardenletFlags) addDuties(mgr manager.Manager, seedCluster cluster.Cluster, factory *controlplane.Factory) error {
+	runner := &controlplane.Runner{Version: Version, Periods: f.periods, Events: newEvents(mgr, "gardenlet")}
+	retry := f.settings.WaitInterval
+	add := []func() error{
+		func() error {
+			return (&shoot.Reconciler{Factory: factory, Runner: runner}).AddToManager(mgr, f.workers)
+		},
+		func() error {
+			return (&migration.Reconciler{Factory: factory, Runner: runner, Release: releaser{factory.Boottime}}).AddToManager(mgr, f.workers)
+		},
+		func() error {
+			return (&migration.SourceCleanup{Factory: factory, Retry: retry}).AddToManager(mgr, f.workers)
+		},
+		func() error {
+			return (&migration.StateSync{Factory: factory, Period: f.periods.Sync}).AddToManager(mgr, seedCluster, f.workers)
+		},
+		func() error {
+			return (&migration.BackupBuckets{Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock, SeedName: f.settings.SeedName, Retry: retry}).AddToManager(mgr, seedCluster)
+		},
+		func() error {
+			return (&migration.BackupEntries{Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock, SeedName: f.settings.SeedName, Retry: retry}).AddToManager(mgr, seedCluster, f.workers)
+		},
+		func() error {
+			return (&seed.Heartbeat{Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock, SeedName: f.settings.SeedName, Version: Version, Interval: f.leaseInterval}).AddToManager(mgr)
+		},
+	}
+	for _, a := range add {
+		if err := a(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func loadConfig(path string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig %q: %w", path, err)
+	}
+	// The waits of a flow come in bursts.
+	config.QPS, config.Burst = 200, 400
+	return config, nil
+}
+
+func readOptional(path string) ([]byte, error) {
+	if path == "" {
+		return nil, nil
+	}
+	return os.ReadFile(path)
+}

@@ -1,0 +1,25 @@
+package actors
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
+)
+
+type (
+	informer       = crcache.Informer
+	informerOption = crcache.InformerGetOption
+	eventRecorder  = events.EventRecorder
+)
+
+func shootScheme() *runtime.Scheme { return clientgoscheme.Scheme }
+
+// shootMapper knows the one kind that the gardenlet looks at in shoots, so that making a client asks nobody.
+func shootMapper() meta.RESTMapper {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
+	return mapper
+}

@@ -1,0 +1,148 @@
+// Package seed tells the garden that a seed is there and fit to take shoots: its Lease, and the status of its Seed
+// (SPEC 1.4, 9.4). It does not decide what happens when the Lease is not renewed.
+package seed
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+)
+
+// DefaultCapacity is how many shoots a seed takes if nobody says otherwise.
+const DefaultCapacity = 250
+
+// Heartbeat renews the Lease of a seed and keeps the status of its Seed. It runs in the gardenlet.
+type Heartbeat struct {
+	// Garden and Seed are uncached clients.
+	Garden, Seed client.Client
+	Clock        clock.Clock
+	SeedName     string
+	Version      string
+	// Interval is between two renewals.
+	Interval time.Duration
+}
+
+// AddToManager adds the Heartbeat to a manager.
+func (h *Heartbeat) AddToManager(mgr manager.Manager) error {
+	if err := mgr.Add(h); err != nil {
+		return fmt.Errorf("add the seed's heartbeat: %w", err)
+	}
+	return nil
+}
+
+// Start beats until ctx is done. A beat is missed while the seed's own API server does not answer: a seed that cannot
+// serve must not look alive.
+func (h *Heartbeat) Start(ctx context.Context) error {
+	logger := log.FromContext(ctx).WithName("heartbeat")
+	for {
+		if err := h.beat(ctx); err != nil {
+			logger.Info("The seed's heartbeat is missed", "seed", h.SeedName, "reason", err.Error())
+		}
+		timer := h.Clock.NewTimer(h.Interval)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C():
+		}
+	}
+}
+
+func (h *Heartbeat) beat(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 4*h.Interval)
+	defer cancel()
+	if err := h.Seed.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &corev1.Namespace{}); err != nil {
+		return fmt.Errorf("ask the seed's API server: %w", err)
+	}
+	seed := &gardencorev1beta1.Seed{}
+	if err := h.Garden.Get(ctx, client.ObjectKey{Name: h.SeedName}, seed); err != nil {
+		return fmt.Errorf("read seed %q: %w", h.SeedName, err)
+	}
+	if err := h.renew(ctx, seed); err != nil {
+		return err
+	}
+	return h.report(ctx, seed)
+}
+
+// renew renews the Lease. Its holder is the Seed's UID: a seed rebuilt under the same name is another one.
+func (h *Heartbeat) renew(ctx context.Context, seed *gardencorev1beta1.Seed) error {
+	lease := &coordinationv1.Lease{}
+	key := client.ObjectKey{Namespace: constants.SeedLeaseNamespace, Name: h.SeedName}
+	now := metav1.NewMicroTime(h.Clock.Now())
+	spec := coordinationv1.LeaseSpec{
+		HolderIdentity: ptr.To(string(seed.UID)), RenewTime: &now, LeaseDurationSeconds: ptr.To(max(1, int32(h.Interval.Seconds()))),
+	}
+	err := h.Garden.Get(ctx, key, lease)
+	if apierrors.IsNotFound(err) {
+		lease.Name, lease.Namespace, lease.Spec = key.Name, key.Namespace, spec
+		if err := h.Garden.Create(ctx, lease); err != nil {
+			return fmt.Errorf("create lease %q: %w", key, err)
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read lease %q: %w", key, err)
+	}
+	before := lease.DeepCopy()
+	lease.Spec = spec
+	if err := h.Garden.Patch(ctx, lease, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("renew lease %q: %w", key, err)
+	}
+	return nil
+}
+
+// report writes the status, if it differs.
+func (h *Heartbeat) report(ctx context.Context, seed *gardencorev1beta1.Seed) error {
+	before := seed.DeepCopy()
+	seed.Status.Gardener = &gardencorev1beta1.Gardener{ID: h.SeedName, Name: "gardenlet", Version: h.Version}
+	seed.Status.ObservedGeneration = seed.Generation
+	if seed.Status.Capacity == nil {
+		capacity := corev1.ResourceList{"shoots": *resource.NewQuantity(DefaultCapacity, resource.DecimalSI)}
+		seed.Status.Capacity, seed.Status.Allocatable = capacity, capacity
+	}
+	for _, condition := range []gardencorev1beta1.ConditionType{
+		gardencorev1beta1.SeedGardenletReady, gardencorev1beta1.SeedSystemComponentsHealthy,
+	} {
+		h.setTrue(seed, condition)
+	}
+	patch := client.MergeFrom(before)
+	if data, err := patch.Data(seed); err != nil || string(data) == "{}" {
+		return err
+	}
+	if err := h.Garden.Status().Patch(ctx, seed, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("patch the status of seed %q: %w", seed.Name, err)
+	}
+	return nil
+}
+
+func (h *Heartbeat) setTrue(seed *gardencorev1beta1.Seed, wanted gardencorev1beta1.ConditionType) {
+	now := metav1.NewTime(h.Clock.Now())
+	condition := gardencorev1beta1.Condition{
+		Type: wanted, Status: gardencorev1beta1.ConditionTrue, LastTransitionTime: now, LastUpdateTime: now,
+		Reason: string(wanted), Message: "The seed's gardenlet and API server answer.",
+	}
+	for i, old := range seed.Status.Conditions {
+		if old.Type != wanted {
+			continue
+		}
+		if old.Status != condition.Status {
+			seed.Status.Conditions[i] = condition
+		}
+		return
+	}
+	seed.Status.Conditions = append(seed.Status.Conditions, condition)
+}
