@@ -1,0 +1,159 @@
+package extension
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/extension/contract"
+)
+
+const (
+	// sourcePrefix begins the name of the entry by which a restoration reads the bucket of the seed it comes from.
+	sourcePrefix = constants.BackupSourcePrefix + "-"
+	// annotationCreatedBy tells which entry wrote a Secret, so that no other removes it.
+	annotationCreatedBy = "backup.gardener.cloud/created-by"
+	// keyBucketName and keyPrefix are what the Secret says beside the credentials.
+	keyBucketName = "bucketName"
+	keyPrefix     = "prefix"
+)
+
+// BackupEntryStatus is the provider status of a BackupEntry. The epoch is the one it was last worked on in: the entry
+// outlives the namespace that tells.
+type BackupEntryStatus struct {
+	metav1.TypeMeta `json:",inline"`
+
+	Epoch int64 `json:"epoch,omitempty"`
+}
+
+func backupEntryKind() contract.Kind[*extensionsv1alpha1.BackupEntry] {
+	kind := contract.KindOf[*extensionsv1alpha1.BackupEntry](extensionsv1alpha1.BackupEntryResource)
+	kind.Namespace = shootOfEntry
+	kind.ClusterOptional = true
+	kind.Secret = func(obj *extensionsv1alpha1.BackupEntry) *corev1.SecretReference { return &obj.Spec.SecretRef }
+	return kind
+}
+
+// shootOfEntry reads the technical id out of an entry's name, [source-]<technical id>--<uid> (SPEC 1.7).
+func shootOfEntry(obj *extensionsv1alpha1.BackupEntry) string {
+	name := strings.TrimPrefix(obj.Name, sourcePrefix)
+	if i := strings.LastIndex(name, "--"); i > 0 {
+		return name[:i]
+	}
+	return name
+}
+
+// backupEntry gives a shoot's control plane access to its part of a bucket. Migration touches nothing in the bucket:
+// the next seed reads it through an entry of its own.
+func (p *Provider) backupEntry() contract.Actions[*extensionsv1alpha1.BackupEntry] {
+	return contract.Actions[*extensionsv1alpha1.BackupEntry]{
+		OnReconcile: p.reconcileBackupEntry,
+		OnMigrate:   p.migrateBackupEntry,
+		OnDelete:    p.deleteBackupEntry,
+	}
+}
+
+func (p *Provider) reconcileBackupEntry(ctx context.Context, log logr.Logger, obj *extensionsv1alpha1.BackupEntry, _ *contract.Cluster) error {
+	namespace := &corev1.Namespace{}
+	err := p.Seed.Get(ctx, client.ObjectKey{Name: shootOfEntry(obj)}, namespace)
+	if apierrors.IsNotFound(err) || (err == nil && namespace.DeletionTimestamp != nil) {
+		log.Info("The shoot has no namespace that could take the credentials")
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the namespace of the shoot: %w", err)
+	}
+	if err := p.deployBackupSecret(ctx, obj); err != nil {
+		return err
+	}
+	return contract.PatchStatus(ctx, p.Seed, obj, func() {
+		status := BackupEntryStatus{TypeMeta: metav1.TypeMeta{APIVersion: configVersion, Kind: "BackupEntryStatus"}}
+		_, _ = fmt.Sscan(namespace.Annotations[constants.OwnershipEpoch], &status.Epoch)
+		obj.Status.ProviderStatus = encode(status)
+	})
+}
+
+func (p *Provider) deployBackupSecret(ctx context.Context, obj *extensionsv1alpha1.BackupEntry) error {
+	credentials := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: obj.Spec.SecretRef.Namespace, Name: obj.Spec.SecretRef.Name}
+	if err := p.Seed.Get(ctx, key, credentials); err != nil {
+		return fmt.Errorf("read the credentials %q: %w", key, err)
+	}
+	return apply(ctx, p.Seed, backupSecret(obj), func(secret *corev1.Secret) {
+		secret.Annotations = with(secret.Annotations, annotationCreatedBy, obj.Name)
+		secret.Data = maps.Clone(credentials.Data)
+		if secret.Data == nil {
+			secret.Data = map[string][]byte{}
+		}
+		secret.Data[keyBucketName] = []byte(obj.Spec.BucketName)
+		secret.Data[keyPrefix] = []byte(prefixOf(obj))
+	})
+}
+
+func backupSecret(obj *extensionsv1alpha1.BackupEntry) *corev1.Secret {
+	name := constants.SecretNameEtcdBackup
+	if strings.HasPrefix(obj.Name, sourcePrefix) {
+		name = constants.SecretNameSourceEtcdBackup
+	}
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: shootOfEntry(obj), Name: name}}
+}
+
+// prefixOf is where the shoot's backups are in the bucket, the same for the entry and its source (SPEC 2.7).
+func prefixOf(obj *extensionsv1alpha1.BackupEntry) string {
+	return strings.TrimPrefix(obj.Name, sourcePrefix)
+}
+
+// migrateBackupEntry leaves the Secret to the namespace it is in: etcd needs it until it has written its last.
+func (p *Provider) migrateBackupEntry(context.Context, logr.Logger, *extensionsv1alpha1.BackupEntry, *contract.Cluster) error {
+	return nil
+}
+
+func (p *Provider) deleteBackupEntry(ctx context.Context, log logr.Logger, obj *extensionsv1alpha1.BackupEntry, cluster *contract.Cluster) error {
+	empty := owned(p.Fence, shootOfEntry, func(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.BackupEntry, _ *contract.Cluster) error {
+		return p.deleteObjects(ctx, obj.Spec.BucketName, prefixOf(obj)+"/")
+	})
+	err := empty(ctx, log, obj, cluster)
+	if errors.Is(err, ErrNoEpoch) {
+		err = p.deleteOutlived(ctx, obj)
+	}
+	if err != nil {
+		return err
+	}
+	return p.deleteBackupSecret(ctx, obj)
+}
+
+// deleteOutlived deletes the backups of a shoot whose namespace is gone, in the epoch the entry remembers. If the shoot
+// has another owner since, the cloud refuses.
+func (p *Provider) deleteOutlived(ctx context.Context, obj *extensionsv1alpha1.BackupEntry) error {
+	var status BackupEntryStatus
+	if err := decode(obj.Status.ProviderStatus, &status); err != nil {
+		return err
+	}
+	ctx = withGrant(ctx, shootOfEntry(obj), status.Epoch, &grant{})
+	return Classify(p.deleteObjects(ctx, obj.Spec.BucketName, prefixOf(obj)+"/"))
+}
+
+func (p *Provider) deleteBackupSecret(ctx context.Context, obj *extensionsv1alpha1.BackupEntry) error {
+	secret := backupSecret(obj)
+	err := p.Seed.Get(ctx, client.ObjectKeyFromObject(secret), secret)
+	if apierrors.IsNotFound(err) || (err == nil && secret.Annotations[annotationCreatedBy] != obj.Name) {
+		return nil
+	}
+	if err == nil {
+		err = client.IgnoreNotFound(p.Seed.Delete(ctx, secret))
+	}
+	if err != nil {
+		return fmt.Errorf("delete the secret %q: %w", client.ObjectKeyFromObject(secret), err)
+	}
+	return nil
+}

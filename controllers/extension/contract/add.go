@@ -1,0 +1,98 @@
+package contract
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+)
+
+// Options are common to all kinds of a provider. Type is required; Class is shoot if empty.
+type Options struct {
+	Type                    string
+	Class                   extensionsv1alpha1.ExtensionClass
+	MaxConcurrentReconciles int
+	Clock                   clock.PassiveClock
+
+	// BackoffBase and BackoffMax bound the pauses between attempts at a request that fails; zero means 200ms and 15s.
+	BackoffBase, BackoffMax time.Duration
+}
+
+// Add lets mgr serve the requests of one kind with an actuator. The manager's client must read from the API server
+// (see Direct).
+func Add[T extensionsv1alpha1.Object](mgr manager.Manager, kind Kind[T], actuator Actuator[T], o Options) error {
+	o = o.withDefaults()
+	r := &Reconciler[T]{Client: mgr.GetClient(), Clock: o.Clock, Kind: kind, Actuator: actuator, Type: o.Type, Class: o.Class}
+	b := builder.ControllerManagedBy(mgr).
+		Named(strings.ToLower(kind.Name)).
+		For(kind.empty(), builder.WithPredicates(OfType(o.Type, o.Class), Requested())).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: o.MaxConcurrentReconciles,
+			SkipNameValidation:      ptr.To(true),
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](o.BackoffBase, o.BackoffMax),
+		}).
+		Watches(&extensionsv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+			return r.inNamespace(ctx, o.GetName())
+		}))
+	for _, wake := range kind.Wakes {
+		b = b.Watches(wake, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+			return r.inNamespace(ctx, o.GetNamespace())
+		}))
+	}
+	if err := b.Complete(r); err != nil {
+		return fmt.Errorf("add the controller of %s: %w", kind.Name, err)
+	}
+	return nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.Class == "" {
+		o.Class = extensionsv1alpha1.ExtensionClassShoot
+	}
+	if o.MaxConcurrentReconciles <= 0 {
+		o.MaxConcurrentReconciles = 5
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.BackoffBase <= 0 {
+		o.BackoffBase = 200 * time.Millisecond
+	}
+	if o.BackoffMax <= 0 {
+		o.BackoffMax = 15 * time.Second
+	}
+	return o
+}
+
+// inNamespace lists the objects of a control-plane namespace that are due for something: an event beside them is never
+// a request of its own (SPEC 3.10 A10).
+func (r *Reconciler[T]) inNamespace(ctx context.Context, namespace string) []reconcile.Request {
+	list := r.Kind.NewList()
+	var scope []client.ListOption
+	if r.Kind.Namespace == nil {
+		scope = append(scope, client.InNamespace(namespace))
+	}
+	if err := r.Client.List(ctx, list, scope...); err != nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	for _, item := range list.Objects() {
+		obj, ok := item.(T)
+		if ok && r.Kind.namespaceOf(obj) == namespace && responsible(obj, r.Type, r.Class) && Due(obj) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(obj)})
+		}
+	}
+	return requests
+}

@@ -1,0 +1,86 @@
+package contract
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+)
+
+// Pending is returned by an actuator that has done what it could and waits for something outside. It is no failure:
+// the request stays, the object keeps Processing with the reason as its description, and the actuator is called again.
+type Pending struct {
+	For   string
+	After time.Duration
+}
+
+// Error says what is waited for.
+func (p *Pending) Error() string { return "waiting for " + p.For }
+
+// WaitingFor makes a Pending with the format of fmt.Sprintf.
+func WaitingFor(after time.Duration, format string, args ...any) error {
+	return &Pending{For: fmt.Sprintf(format, args...), After: after}
+}
+
+// Coded is an error with the error codes of SPEC 5.8.
+type Coded struct {
+	Err       error
+	ErrorCode []gardencorev1beta1.ErrorCode
+}
+
+func (c *Coded) Error() string { return c.Err.Error() }
+
+// Unwrap gives the error without its codes.
+func (c *Coded) Unwrap() error { return c.Err }
+
+// WithCodes adds codes to an error; nil stays nil.
+func WithCodes(err error, codes ...gardencorev1beta1.ErrorCode) error {
+	if err == nil || len(codes) == 0 {
+		return err
+	}
+	return &Coded{Err: err, ErrorCode: codes}
+}
+
+// Codes collects the codes of an error and of everything it wraps or joins, sorted and without duplicates.
+func Codes(err error) []gardencorev1beta1.ErrorCode {
+	var codes []gardencorev1beta1.ErrorCode
+	collect(err, &codes)
+	slices.Sort(codes)
+	return slices.Compact(codes)
+}
+
+func collect(err error, into *[]gardencorev1beta1.ErrorCode) {
+	if coded, ok := err.(*Coded); ok {
+		*into = append(*into, coded.ErrorCode...)
+	}
+	switch wrapped := err.(type) {
+	case interface{ Unwrap() []error }:
+		for _, e := range wrapped.Unwrap() {
+			collect(e, into)
+		}
+	case interface{ Unwrap() error }:
+		if e := wrapped.Unwrap(); e != nil {
+			collect(e, into)
+		}
+	}
+}
+
+// tooLarge recognises the refusals of an API server and its etcd of objects above their limits (SPEC 2.11, 9.5). Two of
+// the three arrive as status 500 without a reason, so that only the text tells.
+func tooLarge(err error) bool {
+	if apierrors.IsRequestEntityTooLargeError(err) {
+		return true
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	text := status.Status().Message
+	return strings.Contains(text, "etcdserver: request is too large") ||
+		strings.Contains(text, "trying to send message larger than max")
+}

@@ -1,0 +1,75 @@
+package contract
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+)
+
+// HeartbeatLease is the name of the Lease that shows an extension to be alive (SPEC 3.9).
+const HeartbeatLease = constants.HeartbeatLease
+
+// Heartbeat renews the Lease of one extension in its own namespace. It implements manager.Runnable.
+type Heartbeat struct {
+	Client    client.Client
+	Clock     clock.WithTicker
+	Extension string
+	Namespace string
+	Every     time.Duration
+}
+
+// Start renews the Lease until ctx ends. A renewal that fails is logged and tried again with the next one: the
+// gardenlet judges by the time of the last.
+func (h *Heartbeat) Start(ctx context.Context) error {
+	ticker := h.Clock.NewTicker(h.Every)
+	defer ticker.Stop()
+	for {
+		if err := h.Renew(ctx); err != nil && ctx.Err() == nil {
+			log.FromContext(ctx).Error(err, "the heartbeat was not renewed")
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+		}
+	}
+}
+
+// Renew writes the Lease once.
+func (h *Heartbeat) Renew(ctx context.Context) error {
+	key := client.ObjectKey{Namespace: h.Namespace, Name: HeartbeatLease}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	err := h.Client.Get(ctx, key, lease)
+	if apierrors.IsNotFound(err) {
+		h.beat(lease)
+		if err := h.Client.Create(ctx, lease); err != nil {
+			return fmt.Errorf("create the Lease %q: %w", key, err)
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("get the Lease %q: %w", key, err)
+	}
+	patch := client.MergeFrom(lease.DeepCopy())
+	h.beat(lease)
+	if err := h.Client.Patch(ctx, lease, patch); err != nil {
+		return fmt.Errorf("patch the Lease %q: %w", key, err)
+	}
+	return nil
+}
+
+func (h *Heartbeat) beat(lease *coordinationv1.Lease) {
+	lease.Spec.HolderIdentity = ptr.To(h.Extension)
+	lease.Spec.LeaseDurationSeconds = ptr.To(int32(h.Every / time.Second))
+	lease.Spec.RenewTime = &metav1.MicroTime{Time: h.Clock.Now()}
+}

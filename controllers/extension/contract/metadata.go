@@ -1,0 +1,119 @@
+package contract
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+)
+
+// patchMetadata sends a change of metadata with the resource version it was made on: finalizers are a list, which a
+// merge patch replaces as a whole, and an annotation must not be removed that has been set anew meanwhile.
+func (r *Reconciler[T]) patchMetadata(ctx context.Context, obj client.Object, change func()) error {
+	before, ok := obj.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("copy %T: the copy is no object", obj)
+	}
+	change()
+	return r.Client.Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+func (r *Reconciler[T]) addFinalizer(ctx context.Context, obj T) error {
+	if err := r.addSecretFinalizer(ctx, obj); err != nil {
+		return err
+	}
+	if controllerutil.ContainsFinalizer(obj, r.Kind.Finalizer) {
+		return nil
+	}
+	err := r.patchMetadata(ctx, obj, func() { controllerutil.AddFinalizer(obj, r.Kind.Finalizer) })
+	if err != nil {
+		return fmt.Errorf("add the finalizer to %s %q: %w", r.Kind.Name, obj.GetName(), err)
+	}
+	return nil
+}
+
+func (r *Reconciler[T]) removeFinalizer(ctx context.Context, obj T) error {
+	if err := r.removeSecretFinalizer(ctx, obj); err != nil {
+		return err
+	}
+	if !controllerutil.ContainsFinalizer(obj, r.Kind.Finalizer) {
+		return nil
+	}
+	err := r.patchMetadata(ctx, obj, func() { controllerutil.RemoveFinalizer(obj, r.Kind.Finalizer) })
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("remove the finalizer from %s %q: %w", r.Kind.Name, obj.GetName(), err)
+	}
+	return nil
+}
+
+// removeRequest takes the request off the object if it is still the one that was served. A newer one stays, and the
+// event of its arrival calls again.
+func (r *Reconciler[T]) removeRequest(ctx context.Context, obj T, served Request) error {
+	if served.Operation == "" || RequestOf(obj) != served {
+		return nil
+	}
+	err := r.patchMetadata(ctx, obj, func() {
+		annotations := obj.GetAnnotations()
+		delete(annotations, constants.GardenerOperation)
+		obj.SetAnnotations(annotations)
+	})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("remove the request %q from %s %q: %w", served.Operation, r.Kind.Name, obj.GetName(), err)
+	}
+	return nil
+}
+
+func (r *Reconciler[T]) addSecretFinalizer(ctx context.Context, obj T) error {
+	secret, err := r.secret(ctx, obj)
+	if apierrors.IsNotFound(err) {
+		return &actuatorError{err}
+	}
+	if err != nil || secret == nil || controllerutil.ContainsFinalizer(secret, r.Kind.Finalizer) {
+		return err
+	}
+	if err := r.patchMetadata(ctx, secret, func() { controllerutil.AddFinalizer(secret, r.Kind.Finalizer) }); err != nil {
+		return fmt.Errorf("add the finalizer to the secret of %s %q: %w", r.Kind.Name, obj.GetName(), err)
+	}
+	return nil
+}
+
+func (r *Reconciler[T]) removeSecretFinalizer(ctx context.Context, obj T) error {
+	secret, err := r.secret(ctx, obj)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil || secret == nil || !controllerutil.ContainsFinalizer(secret, r.Kind.Finalizer) {
+		return err
+	}
+	err = r.patchMetadata(ctx, secret, func() { controllerutil.RemoveFinalizer(secret, r.Kind.Finalizer) })
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("remove the finalizer from the secret of %s %q: %w", r.Kind.Name, obj.GetName(), err)
+	}
+	return nil
+}
+
+func (r *Reconciler[T]) secret(ctx context.Context, obj T) (*corev1.Secret, error) {
+	if r.Kind.Secret == nil {
+		return nil, nil
+	}
+	ref := r.Kind.Secret(obj)
+	if ref == nil || ref.Name == "" {
+		return nil, nil
+	}
+	secret := &corev1.Secret{}
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, secret); err != nil {
+		return nil, fmt.Errorf("get the secret of %s %q: %w", r.Kind.Name, obj.GetName(), err)
+	}
+	return secret, nil
+}
+
+// conflict is the answer to a request that has changed while it was looked at: begin again, it is no failure.
+func conflict(kind, name string) error {
+	return apierrors.NewConflict(schema.GroupResource{Resource: kind}, name, errRequestChanged)
+}

@@ -1,0 +1,239 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+)
+
+// failedShootRecheck is how often an object with a request looks whether its failed shoot was given another chance.
+// The Cluster wakes it; this is for an event that was missed.
+const failedShootRecheck = time.Minute
+
+// conflictBackoff is the pause before an object is looked at again that somebody else was just writing.
+const conflictBackoff = 20 * time.Millisecond
+
+var errRequestChanged = errors.New("the request has changed")
+
+// Reconciler serves the requests of one kind (SPEC 3.1 to 3.4). Client must read from the API server, not from a cache.
+type Reconciler[T extensionsv1alpha1.Object] struct {
+	Client   client.Client
+	Clock    clock.PassiveClock
+	Kind     Kind[T]
+	Actuator Actuator[T]
+	Type     string
+	Class    extensionsv1alpha1.ExtensionClass
+}
+
+// call is one pass over one object: what is due, as read at its beginning.
+type call[T extensionsv1alpha1.Object] struct {
+	log        logr.Logger
+	obj        T
+	cluster    *Cluster
+	op         gardencorev1beta1.LastOperationType
+	request    Request
+	generation int64
+}
+
+// Reconcile does what the object is due for, and nothing if it is due for nothing.
+func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	obj := r.Kind.empty()
+	if err := r.Client.Get(ctx, req.NamespacedName, obj); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !responsible(obj, r.Type, r.Class) || !Due(obj) {
+		return reconcile.Result{}, nil
+	}
+	cluster, err := r.cluster(ctx, obj)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if cluster.ShootFailed() {
+		return reconcile.Result{RequeueAfter: failedShootRecheck}, nil
+	}
+	c := &call[T]{obj: obj, cluster: cluster, op: OperationType(obj), request: RequestOf(obj), generation: obj.GetGeneration()}
+	c.log = log.FromContext(ctx).WithValues("operation", c.op)
+	return r.outcome(ctx, c, r.dispatch(ctx, c))
+}
+
+func (r *Reconciler[T]) cluster(ctx context.Context, obj T) (*Cluster, error) {
+	namespace := r.Kind.namespaceOf(obj)
+	if namespace == "" {
+		return nil, nil
+	}
+	cluster, err := GetCluster(ctx, r.Client, namespace)
+	if r.Kind.ClusterOptional && errors.Is(err, ErrNoCluster) {
+		return nil, nil
+	}
+	return cluster, err
+}
+
+func (r *Reconciler[T]) dispatch(ctx context.Context, c *call[T]) error {
+	moving := c.op == gardencorev1beta1.LastOperationTypeMigrate || c.op == gardencorev1beta1.LastOperationTypeRestore
+	switch {
+	case Migrated(c.obj) && !moving:
+		return r.letGo(ctx, c)
+	case moving && !r.Kind.Migrates:
+		return r.run(ctx, c, r.refuse)
+	case c.op == gardencorev1beta1.LastOperationTypeMigrate:
+		return r.migrate(ctx, c)
+	case c.op == gardencorev1beta1.LastOperationTypeDelete:
+		return r.remove(ctx, c)
+	case c.op == gardencorev1beta1.LastOperationTypeRestore:
+		return r.restore(ctx, c)
+	}
+	return r.reconcile(ctx, c)
+}
+
+// reconcile shows Processing before it takes the request off: at no moment does an old Succeeded stand without a
+// request, for a gardenlet to believe or a crash to leave behind.
+func (r *Reconciler[T]) reconcile(ctx context.Context, c *call[T]) error {
+	if err := r.begin(ctx, c); err != nil {
+		return err
+	}
+	if RequestOf(c.obj) != c.request {
+		return conflict(r.Kind.Name, c.obj.GetName())
+	}
+	if err := r.removeRequest(ctx, c.obj, c.request); err != nil {
+		return err
+	}
+	if err := r.run(ctx, c, r.Actuator.Reconcile); err != nil {
+		return err
+	}
+	return r.succeeded(ctx, c.obj, c.op, c.generation)
+}
+
+// restore keeps the request until its success is written (unlike SPEC appendix C E3): a crash in between restores again.
+func (r *Reconciler[T]) restore(ctx context.Context, c *call[T]) error {
+	if err := r.begin(ctx, c); err != nil {
+		return err
+	}
+	if err := r.run(ctx, c, r.Actuator.Restore); err != nil {
+		return err
+	}
+	if err := r.succeeded(ctx, c.obj, c.op, c.generation); err != nil {
+		return err
+	}
+	return r.removeRequest(ctx, c.obj, c.request)
+}
+
+// begin holds the object with the finalizer before anything outside is touched, then says what is being done.
+func (r *Reconciler[T]) begin(ctx context.Context, c *call[T]) error {
+	if err := r.addFinalizer(ctx, c.obj); err != nil {
+		return err
+	}
+	return r.processing(ctx, c.obj, c.op, fmt.Sprintf("Started %s.", phrase(c.op)))
+}
+
+// migrate writes success, then lets the object go, then takes the request off: whoever sees no request sees an object
+// that may be deleted, and whoever sees no finalizer sees success. It does so with or without a finalizer (unlike E1).
+func (r *Reconciler[T]) migrate(ctx context.Context, c *call[T]) error {
+	if err := r.processing(ctx, c.obj, c.op, fmt.Sprintf("Started %s.", phrase(c.op))); err != nil {
+		return err
+	}
+	if err := r.run(ctx, c, r.Actuator.Migrate); err != nil {
+		return err
+	}
+	if err := r.succeeded(ctx, c.obj, c.op, c.generation); err != nil {
+		return err
+	}
+	if err := r.removeFinalizer(ctx, c.obj); err != nil {
+		return err
+	}
+	return r.removeRequest(ctx, c.obj, c.request)
+}
+
+func (r *Reconciler[T]) remove(ctx context.Context, c *call[T]) error {
+	if !controllerutil.ContainsFinalizer(c.obj, r.Kind.Finalizer) {
+		return nil
+	}
+	if err := r.processing(ctx, c.obj, c.op, fmt.Sprintf("Started %s.", phrase(c.op))); err != nil {
+		return err
+	}
+	act := r.Actuator.Delete
+	if c.cluster.ForceDeleted() {
+		act = r.Actuator.ForceDelete
+	}
+	if err := r.run(ctx, c, act); err != nil {
+		return err
+	}
+	if err := r.succeeded(ctx, c.obj, c.op, c.generation); err != nil {
+		return err
+	}
+	return r.removeFinalizer(ctx, c.obj)
+}
+
+// letGo finishes a migration that was interrupted after its success was written: the object may go, and what it stands
+// for is another seed's.
+func (r *Reconciler[T]) letGo(ctx context.Context, c *call[T]) error {
+	if c.obj.GetDeletionTimestamp() == nil {
+		return nil
+	}
+	return r.removeFinalizer(ctx, c.obj)
+}
+
+// run calls the actuator. The generation it acts on is the one read last before it, not one that a patch of the status
+// may bring in while it runs.
+func (r *Reconciler[T]) run(ctx context.Context, c *call[T], act func(context.Context, logr.Logger, T, *Cluster) error) error {
+	c.generation = c.obj.GetGeneration()
+	ctx, cancel := context.WithTimeout(ctx, r.Kind.timeout())
+	defer cancel()
+	if err := act(ctx, c.log, c.obj, c.cluster); err != nil {
+		return &actuatorError{err}
+	}
+	return nil
+}
+
+func (r *Reconciler[T]) refuse(context.Context, logr.Logger, T, *Cluster) error {
+	return WithCodes(fmt.Errorf("a %s stays with its seed", r.Kind.Name), gardencorev1beta1.ErrorConfigurationProblem)
+}
+
+// actuatorError marks what is shown on the object. Errors of the reconciler's own writes are not: writing is what failed.
+type actuatorError struct{ error }
+
+func (e *actuatorError) Unwrap() error { return e.error }
+
+func (r *Reconciler[T]) outcome(ctx context.Context, c *call[T], err error) (reconcile.Result, error) {
+	if err == nil {
+		return reconcile.Result{}, nil
+	}
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: conflictBackoff}, nil
+	}
+	var acted *actuatorError
+	if !errors.As(err, &acted) {
+		return reconcile.Result{}, err
+	}
+	var pending *Pending
+	if errors.As(err, &pending) {
+		return reconcile.Result{RequeueAfter: pending.After}, r.waiting(ctx, c, pending)
+	}
+	if context.Cause(ctx) != nil {
+		return reconcile.Result{}, err
+	}
+	shown := r.failed(ctx, c.obj, c.op, c.generation, acted.error)
+	return reconcile.Result{}, errors.Join(acted.error, client.IgnoreNotFound(shown))
+}
+
+func (r *Reconciler[T]) waiting(ctx context.Context, c *call[T], pending *Pending) error {
+	description := fmt.Sprintf("Waiting for %s.", pending.For)
+	last := c.obj.GetExtensionStatus().GetLastOperation()
+	if last != nil && last.Description == description {
+		return nil
+	}
+	return client.IgnoreNotFound(r.processing(ctx, c.obj, c.op, description))
+}
+
+var _ reconcile.Reconciler = &Reconciler[*extensionsv1alpha1.Infrastructure]{}

@@ -1,0 +1,92 @@
+package contract
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+)
+
+// PatchStatus applies change to the status of obj and sends the difference, if there is one, as a merge patch: fields
+// nobody here models, and fields others write meanwhile, survive. A status above the limits of the API server is a
+// configuration problem, and the last good status stays (SPEC 9.5 Z5).
+//
+// Actuators write their results with it. They never change obj in memory alone: what is not sent is lost in a crash.
+func PatchStatus[T client.Object](ctx context.Context, c client.Client, obj T, change func()) error {
+	before, ok := obj.DeepCopyObject().(T)
+	if !ok {
+		return fmt.Errorf("copy %T: the copy is of another type", obj)
+	}
+	change()
+	patch := client.MergeFrom(before)
+	if data, err := patch.Data(obj); err != nil {
+		return fmt.Errorf("compute the status patch of %q: %w", obj.GetName(), err)
+	} else if string(data) == "{}" {
+		return nil
+	}
+	if err := c.Status().Patch(ctx, obj, patch); err != nil {
+		// Patch leaves obj as change made it; a later patch would take that for written.
+		reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(before).Elem())
+		err = fmt.Errorf("patch the status of %T %q: %w", obj, obj.GetName(), err)
+		if tooLarge(err) {
+			return WithCodes(err, gardencorev1beta1.ErrorConfigurationProblem)
+		}
+		return err
+	}
+	return nil
+}
+
+func (r *Reconciler[T]) processing(ctx context.Context, obj T, op gardencorev1beta1.LastOperationType, description string) error {
+	return PatchStatus(ctx, r.Client, obj, func() {
+		obj.GetExtensionStatus().SetLastOperation(r.lastOperation(op, gardencorev1beta1.LastOperationStateProcessing, 1, description))
+	})
+}
+
+func (r *Reconciler[T]) failed(ctx context.Context, obj T, op gardencorev1beta1.LastOperationType, generation int64, cause error) error {
+	return PatchStatus(ctx, r.Client, obj, func() {
+		status := obj.GetExtensionStatus()
+		description := fmt.Sprintf("Error during %s: %s", phrase(op), cause)
+		status.SetLastOperation(r.lastOperation(op, gardencorev1beta1.LastOperationStateError, 50, description))
+		now := metav1.NewTime(r.Clock.Now())
+		status.SetLastError(&gardencorev1beta1.LastError{Description: description, Codes: Codes(cause), LastUpdateTime: &now})
+		status.SetObservedGeneration(generation)
+	})
+}
+
+func (r *Reconciler[T]) succeeded(ctx context.Context, obj T, op gardencorev1beta1.LastOperationType, generation int64) error {
+	return PatchStatus(ctx, r.Client, obj, func() {
+		status := obj.GetExtensionStatus()
+		description := fmt.Sprintf("Successfully finished %s.", phrase(op))
+		status.SetLastOperation(r.lastOperation(op, gardencorev1beta1.LastOperationStateSucceeded, 100, description))
+		status.SetLastError(nil)
+		status.SetObservedGeneration(generation)
+	})
+}
+
+func (r *Reconciler[T]) lastOperation(op gardencorev1beta1.LastOperationType, state gardencorev1beta1.LastOperationState, progress int32, description string) *gardencorev1beta1.LastOperation {
+	return &gardencorev1beta1.LastOperation{
+		Type:           op,
+		State:          state,
+		Progress:       progress,
+		Description:    description,
+		LastUpdateTime: metav1.NewTime(r.Clock.Now()),
+	}
+}
+
+func phrase(op gardencorev1beta1.LastOperationType) string {
+	switch op {
+	case gardencorev1beta1.LastOperationTypeCreate:
+		return "creation"
+	case gardencorev1beta1.LastOperationTypeDelete:
+		return "deletion"
+	case gardencorev1beta1.LastOperationTypeMigrate:
+		return "migration"
+	case gardencorev1beta1.LastOperationTypeRestore:
+		return "restoration"
+	}
+	return "reconciliation"
+}

@@ -1,0 +1,135 @@
+package extension
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/extension/contract"
+)
+
+// defaultTTL is the time to live of a record whose object names none, in seconds (SPEC 2.9.2).
+const defaultTTL = 120
+
+func dnsRecordKind() contract.Kind[*extensionsv1alpha1.DNSRecord] {
+	return contract.KindOf[*extensionsv1alpha1.DNSRecord](extensionsv1alpha1.DNSRecordResource)
+}
+
+// dnsRecord keeps one record set in the cloud's DNS. To migrate is to do nothing: the record stays as it is, and the
+// next seed changes its values in place, so that the name never fails to resolve (SPEC 2.9.2, 3.10 D12).
+func (p *Provider) dnsRecord() contract.Actions[*extensionsv1alpha1.DNSRecord] {
+	namespace := ownNamespace[*extensionsv1alpha1.DNSRecord]
+	return contract.Actions[*extensionsv1alpha1.DNSRecord]{
+		OnReconcile: owned(p.Fence, namespace, p.reconcileDNSRecord),
+		OnDelete:    owned(p.Fence, namespace, p.deleteDNSRecord),
+	}
+}
+
+func (p *Provider) reconcileDNSRecord(ctx context.Context, log logr.Logger, obj *extensionsv1alpha1.DNSRecord, _ *contract.Cluster) error {
+	zone, err := p.zoneOf(ctx, obj)
+	if err != nil {
+		return p.notCreated(ctx, obj, err)
+	}
+	records := p.Cloud.Records(zone.ID)
+	wanted := &cloud.RecordSet{
+		Name: obj.Spec.Name, Type: string(obj.Spec.RecordType), TTL: ptr.Deref(obj.Spec.TTL, defaultTTL), Values: obj.Spec.Values,
+	}
+	current, err := records.Get(ctx, wanted.Type, wanted.Name)
+	if err != nil && !cloud.IsNotFound(err) {
+		return p.notCreated(ctx, obj, fmt.Errorf("read the record %q: %w", wanted.Name, err))
+	}
+	if current == nil || current.TTL != wanted.TTL || !slices.Equal(current.Values, wanted.Values) {
+		condition := cloud.If{Absent: current == nil}
+		if current != nil {
+			condition.Version = current.Version
+		}
+		if _, err := records.Put(ctx, wanted, condition); err != nil {
+			return p.notCreated(ctx, obj, fmt.Errorf("put the record %q: %w", wanted.Name, err))
+		}
+		log.Info("The record was written", "name", wanted.Name, "values", wanted.Values)
+	}
+	return p.recordCreated(ctx, obj, zone, gardencorev1beta1.ConditionTrue, "RecordCreated", "The record is in the zone.")
+}
+
+func (p *Provider) deleteDNSRecord(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.DNSRecord, _ *contract.Cluster) error {
+	zone, err := p.zoneOf(ctx, obj)
+	if err != nil {
+		return err
+	}
+	err = p.Cloud.Records(zone.ID).Delete(ctx, string(obj.Spec.RecordType), obj.Spec.Name, cloud.If{})
+	if err != nil && !cloud.IsNotFound(err) {
+		return fmt.Errorf("delete the record %q: %w", obj.Spec.Name, err)
+	}
+	return nil
+}
+
+// zoneOf finds the zone by the id or name that the object gives, or else by the longest domain that ends its name.
+func (p *Provider) zoneOf(ctx context.Context, obj *extensionsv1alpha1.DNSRecord) (*cloud.Zone, error) {
+	zones, err := p.Cloud.Zones().List(ctx, cloud.Filter{})
+	if err != nil {
+		return nil, fmt.Errorf("list the zones: %w", err)
+	}
+	var best *cloud.Zone
+	for i, zone := range zones {
+		switch {
+		case obj.Spec.Zone != nil:
+			if zone.ID == *obj.Spec.Zone || zone.Name == *obj.Spec.Zone {
+				return &zones[i], nil
+			}
+		case strings.HasSuffix("."+obj.Spec.Name, "."+zone.Name) && (best == nil || len(zone.Name) > len(best.Name)):
+			best = &zones[i]
+		}
+	}
+	if best == nil {
+		err := fmt.Errorf("find a zone for %q (%s): none matches", obj.Spec.Name, ptr.Deref(obj.Spec.Zone, "by name"))
+		return nil, contract.WithCodes(err, gardencorev1beta1.ErrorConfigurationProblem)
+	}
+	return best, nil
+}
+
+// notCreated says so on the object and hands the cause on.
+func (p *Provider) notCreated(ctx context.Context, obj *extensionsv1alpha1.DNSRecord, cause error) error {
+	if err := p.recordCreated(ctx, obj, nil, gardencorev1beta1.ConditionFalse, "RecordNotWritten", cause.Error()); err != nil {
+		return fmt.Errorf("%w; %w", cause, err)
+	}
+	return cause
+}
+
+func (p *Provider) recordCreated(ctx context.Context, obj *extensionsv1alpha1.DNSRecord, zone *cloud.Zone, status gardencorev1beta1.ConditionStatus, reason, message string) error {
+	return contract.PatchStatus(ctx, p.Seed, obj, func() {
+		if zone != nil {
+			obj.Status.Zone = ptr.To(zone.ID)
+		}
+		obj.Status.Conditions = setCondition(obj.Status.Conditions, gardencorev1beta1.Condition{
+			Type: extensionsv1alpha1.ConditionTypeCreated, Status: status, Reason: reason, Message: message,
+		}, metav1.NewTime(p.Clock.Now()))
+	})
+}
+
+// setCondition puts a condition into a list, with the times that follow from what was there. An unchanged one stays.
+func setCondition(conditions []gardencorev1beta1.Condition, wanted gardencorev1beta1.Condition, now metav1.Time) []gardencorev1beta1.Condition {
+	wanted.LastTransitionTime, wanted.LastUpdateTime = now, now
+	for i, have := range conditions {
+		if have.Type != wanted.Type {
+			continue
+		}
+		if have.Status == wanted.Status {
+			wanted.LastTransitionTime = have.LastTransitionTime
+			if have.Reason == wanted.Reason && have.Message == wanted.Message {
+				return conditions
+			}
+		}
+		changed := slices.Clone(conditions)
+		changed[i] = wanted
+		return changed
+	}
+	return append(slices.Clone(conditions), wanted)
+}

@@ -1,0 +1,98 @@
+package extension
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/extension/contract"
+)
+
+// managedResourcePoll is the pause before a ManagedResource is looked at again; its events wake sooner.
+const managedResourcePoll = time.Second
+
+// managedResourceSecretPrefix begins the names of the Secrets with the objects of ManagedResources.
+const managedResourceSecretPrefix = "managedresource-"
+
+// deployManaged has objects applied to the shoot and kept there (SPEC 1.10). The objects are keyed by file name.
+func (p *Provider) deployManaged(ctx context.Context, namespace, name string, objects map[string]client.Object) error {
+	data := make(map[string][]byte, len(objects))
+	for file, object := range objects {
+		content, err := yaml.Marshal(object)
+		if err != nil {
+			return fmt.Errorf("marshal %q of ManagedResource %q: %w", file, name, err)
+		}
+		data[file] = content
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: managedResourceSecretPrefix + name}}
+	if err := apply(ctx, p.Seed, secret, func(s *corev1.Secret) {
+		s.Labels = with(s.Labels, "extensions.gardener.cloud/provider", Type)
+		s.Data = data
+	}); err != nil {
+		return err
+	}
+	managed := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	return apply(ctx, p.Seed, managed, func(m *resourcesv1alpha1.ManagedResource) {
+		m.Labels = with(m.Labels, "extensions.gardener.cloud/provider", Type)
+		m.Spec.SecretRefs = []corev1.LocalObjectReference{{Name: secret.Name}}
+		m.Spec.KeepObjects = ptr.To(false)
+	})
+}
+
+// deleteManaged takes objects off the shoot again and waits until the resource manager has done so.
+func (p *Provider) deleteManaged(ctx context.Context, namespace, name string) error {
+	return p.dropManaged(ctx, namespace, name, false)
+}
+
+// leaveManaged deletes a ManagedResource and leaves its objects in the shoot (SPEC 3.10 B2, B3). That they are to be
+// kept is written, and so seen by whoever sees the deletion, before it.
+func (p *Provider) leaveManaged(ctx context.Context, namespace, name string) error {
+	return p.dropManaged(ctx, namespace, name, true)
+}
+
+func (p *Provider) dropManaged(ctx context.Context, namespace, name string, keep bool) error {
+	managed := &resourcesv1alpha1.ManagedResource{}
+	err := p.Seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, managed)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("read ManagedResource %q: %w", name, err)
+	}
+	if err == nil {
+		if err := p.markForDeletion(ctx, managed, keep); err != nil {
+			return err
+		}
+		return contract.WaitingFor(managedResourcePoll, "the deletion of ManagedResource %q", name)
+	}
+	return discard(ctx, p.Seed, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: managedResourceSecretPrefix + name}})
+}
+
+func (p *Provider) markForDeletion(ctx context.Context, managed *resourcesv1alpha1.ManagedResource, keep bool) error {
+	before := managed.DeepCopy()
+	managed.Spec.KeepObjects = ptr.To(keep)
+	if ptr.Deref(before.Spec.KeepObjects, false) != keep {
+		if err := p.Seed.Patch(ctx, managed, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("patch ManagedResource %q: %w", managed.Name, err)
+		}
+	}
+	if managed.DeletionTimestamp != nil {
+		return nil
+	}
+	return discard(ctx, p.Seed, managed)
+}
+
+// forceDeleteManaged deletes a ManagedResource without waiting for its objects.
+func (p *Provider) forceDeleteManaged(ctx context.Context, namespace, name string) error {
+	err := p.dropManaged(ctx, namespace, name, true)
+	if pending := (&contract.Pending{}); errors.As(err, &pending) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,58 @@
+package extension
+
+import (
+	"context"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/extension/contract"
+)
+
+// networkManagedResource has what the network plugin runs by in the shoot.
+const networkManagedResource = "extension-networking-transplant"
+
+func networkKind() contract.Kind[*extensionsv1alpha1.Network] {
+	kind := contract.KindOf[*extensionsv1alpha1.Network](extensionsv1alpha1.NetworkResource)
+	kind.Wakes = []client.Object{&resourcesv1alpha1.ManagedResource{}}
+	return kind
+}
+
+// network configures the shoot's network plugin. It needs no state: everything follows from the spec.
+func (p *Provider) network() contract.Actions[*extensionsv1alpha1.Network] {
+	return contract.Actions[*extensionsv1alpha1.Network]{
+		OnReconcile: p.reconcileNetwork,
+		OnDelete: func(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Network, _ *contract.Cluster) error {
+			return p.deleteManaged(ctx, obj.Namespace, networkManagedResource)
+		},
+		OnForceDelete: func(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Network, _ *contract.Cluster) error {
+			return p.forceDeleteManaged(ctx, obj.Namespace, networkManagedResource)
+		},
+		OnMigrate: func(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Network, _ *contract.Cluster) error {
+			return p.leaveManaged(ctx, obj.Namespace, networkManagedResource)
+		},
+	}
+}
+
+func (p *Provider) reconcileNetwork(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Network, _ *contract.Cluster) error {
+	config := &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "transplant-network"},
+		Data:       map[string]string{"podCIDR": obj.Spec.PodCIDR, "serviceCIDR": obj.Spec.ServiceCIDR},
+	}
+	if obj.Spec.ProviderConfig != nil {
+		config.Data["config.json"] = string(obj.Spec.ProviderConfig.Raw)
+	}
+	if err := p.deployManaged(ctx, obj.Namespace, networkManagedResource, map[string]client.Object{"configmap.yaml": config}); err != nil {
+		return err
+	}
+	families := obj.Spec.IPFamilies
+	if len(families) == 0 {
+		families = []extensionsv1alpha1.IPFamily{extensionsv1alpha1.IPFamilyIPv4}
+	}
+	return contract.PatchStatus(ctx, p.Seed, obj, func() { obj.Status.IPFamilies = families })
+}

@@ -1,0 +1,156 @@
+package extension
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/extension/contract"
+)
+
+// machinePoll is the pause before machine objects are looked at again; their events wake sooner.
+const machinePoll = 2 * time.Second
+
+// machineControllers are the names under which the controller of the machine objects may run.
+var machineControllers = []string{"machine-controller", "machine-controller-manager"}
+
+func workerKind() contract.Kind[*extensionsv1alpha1.Worker] {
+	kind := contract.KindOf[*extensionsv1alpha1.Worker](extensionsv1alpha1.WorkerResource)
+	kind.Wakes = []client.Object{&machinev1alpha1.MachineDeployment{}}
+	return kind
+}
+
+// worker turns worker pools into machine objects, which the machine controller turns into machines. Migration leaves
+// both alone: the machine objects are saved and removed by the gardenlet (SPEC 2.6.1, 3.7).
+func (p *Provider) worker() contract.Actions[*extensionsv1alpha1.Worker] {
+	return contract.Actions[*extensionsv1alpha1.Worker]{
+		OnReconcile:   p.reconcileWorker,
+		OnDelete:      p.deleteWorker,
+		OnForceDelete: p.forceDeleteWorker,
+		OnRestore:     p.restoreWorker,
+	}
+}
+
+func poolsOf(obj *extensionsv1alpha1.Worker) ([]zonePool, error) {
+	infrastructure := &InfrastructureStatus{}
+	err := decode(obj.Spec.InfrastructureProviderStatus, infrastructure)
+	if err := infrastructureOf(obj, infrastructure, err); err != nil {
+		return nil, err
+	}
+	return zonePools(obj, infrastructure)
+}
+
+func (p *Provider) reconcileWorker(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Worker, cluster *contract.Cluster) error {
+	pools, err := poolsOf(obj)
+	if err != nil {
+		return err
+	}
+	if err := p.deployMachineClasses(ctx, obj, pools); err != nil {
+		return err
+	}
+	if err := p.deployMachineDeployments(ctx, obj, pools, cluster.Hibernated(), nil); err != nil {
+		return err
+	}
+	if err := p.publishDeployments(ctx, obj, pools); err != nil {
+		return err
+	}
+	if err := p.waitForMachines(ctx, obj.Namespace, pools); err != nil {
+		return err
+	}
+	return p.removeUnwanted(ctx, obj.Namespace, pools)
+}
+
+// deployMachineDeployments creates or patches the deployments. Saved numbers of replicas, if any, stand for those of
+// deployments that are not there.
+func (p *Provider) deployMachineDeployments(ctx context.Context, obj *extensionsv1alpha1.Worker, pools []zonePool, hibernated bool, saved map[string]int32) error {
+	for _, pool := range pools {
+		deployment := &machinev1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: obj.Namespace, Name: pool.name}}
+		if err := apply(ctx, p.Seed, deployment, func(d *machinev1alpha1.MachineDeployment) {
+			var current *int32
+			if d.ResourceVersion != "" {
+				current = &d.Spec.Replicas
+			} else if replicas, ok := saved[pool.name]; ok {
+				current = &replicas
+			}
+			d.Labels = with(d.Labels, labelName, pool.name)
+			wanted := pool.deploymentSpec(pool.replicas(current, hibernated))
+			d.Spec.Replicas, d.Spec.Selector, d.Spec.Strategy, d.Spec.Template = wanted.Replicas, wanted.Selector, wanted.Strategy, wanted.Template
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// publishDeployments tells the autoscaler and the gardenlet what there is. The time is that of the last request which
+// was served, or of the last change.
+func (p *Provider) publishDeployments(ctx context.Context, obj *extensionsv1alpha1.Worker, pools []zonePool) error {
+	wanted := make([]extensionsv1alpha1.MachineDeployment, 0, len(pools))
+	for _, pool := range pools {
+		wanted = append(wanted, extensionsv1alpha1.MachineDeployment{
+			Name: pool.name, Minimum: pool.minimum, Maximum: pool.maximum, Priority: pool.pool.Priority,
+		})
+	}
+	return contract.PatchStatus(ctx, p.Seed, obj, func() {
+		last := obj.Status.MachineDeploymentsLastUpdateTime
+		requested, err := time.Parse(time.RFC3339Nano, obj.Annotations[constants.GardenerTimestamp])
+		served := err != nil || last != nil && !last.Time.Before(requested.Truncate(time.Second))
+		if last == nil || !served || !equality.Semantic.DeepEqual(obj.Status.MachineDeployments, wanted) {
+			obj.Status.MachineDeployments = wanted
+			obj.Status.MachineDeploymentsLastUpdateTime = &metav1.Time{Time: p.Clock.Now()}
+		}
+	})
+}
+
+// waitForMachines waits until every deployment has the machines it wants, of the template it wants.
+func (p *Provider) waitForMachines(ctx context.Context, namespace string, pools []zonePool) error {
+	for _, pool := range pools {
+		d := &machinev1alpha1.MachineDeployment{}
+		if err := p.Seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: pool.name}, d); err != nil {
+			return fmt.Errorf("read MachineDeployment %q: %w", pool.name, err)
+		}
+		if d.Status.ObservedGeneration < d.Generation {
+			return contract.WaitingFor(machinePoll, "the machine controller to look at MachineDeployment %q", d.Name)
+		}
+		if d.Status.AvailableReplicas < d.Spec.Replicas || d.Status.UpdatedReplicas < d.Spec.Replicas || d.Status.Replicas != d.Spec.Replicas {
+			return contract.WaitingFor(machinePoll, "MachineDeployment %q: %d of %d machines are available, %d updated, %d in all",
+				d.Name, d.Status.AvailableReplicas, d.Spec.Replicas, d.Status.UpdatedReplicas, d.Status.Replicas)
+		}
+	}
+	return nil
+}
+
+// wakeMachineController scales the machine controller up if it rests.
+func (p *Provider) wakeMachineController(ctx context.Context, namespace string) error {
+	for _, name := range machineControllers {
+		deployment := &appsv1.Deployment{}
+		err := p.Seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, deployment)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read the machine controller's Deployment: %w", err)
+		}
+		if ptr.Deref(deployment.Spec.Replicas, 1) > 0 {
+			return nil
+		}
+		before := deployment.DeepCopy()
+		deployment.Spec.Replicas = ptr.To[int32](1)
+		if err := p.Seed.Patch(ctx, deployment, client.MergeFrom(before)); err != nil {
+			return fmt.Errorf("scale the machine controller up: %w", err)
+		}
+		return nil
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package extension
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/extension/contract"
+)
+
+// machinesState is the saved state of the machines (SPEC 3.7). Objects are kept raw, so that what nobody here models
+// comes through.
+type machinesState struct {
+	MachineDeployments map[string]deploymentState `json:"machineDeployments"`
+}
+
+type deploymentState struct {
+	Replicas    int32             `json:"replicas"`
+	MachineSets []json.RawMessage `json:"machineSets"`
+	Machines    []json.RawMessage `json:"machines"`
+}
+
+// restoreWorker brings the machine objects back before anybody acts on them: classes, sets, machines, deployments, and
+// only then the machine controller, to which everything looks as if it had always been there. Without a saved state
+// it is a reconciliation, and the machine controller finds the machines by their tags.
+func (p *Provider) restoreWorker(ctx context.Context, log logr.Logger, obj *extensionsv1alpha1.Worker, cluster *contract.Cluster) error {
+	pools, err := poolsOf(obj)
+	if err != nil {
+		return err
+	}
+	state := machinesState{}
+	if err := decode(obj.Status.State, &state); err != nil {
+		return fmt.Errorf("read the saved machines: %w", err)
+	}
+	if err := p.deployMachineClasses(ctx, obj, pools); err != nil {
+		return err
+	}
+	replicas := map[string]int32{}
+	for _, name := range slices.Sorted(maps.Keys(state.MachineDeployments)) {
+		saved := state.MachineDeployments[name]
+		if !slices.ContainsFunc(pools, func(pool zonePool) bool { return pool.name == name }) {
+			log.Info("The saved machines of a pool that is not wanted any more are left to the machine controller", "deployment", name)
+			continue
+		}
+		replicas[name] = saved.Replicas
+		for _, raw := range slices.Concat(saved.MachineSets, saved.Machines) {
+			if err := p.restoreMachineObject(ctx, obj.Namespace, raw); err != nil {
+				return err
+			}
+		}
+	}
+	if err := p.deployMachineDeployments(ctx, obj, pools, cluster.Hibernated(), replicas); err != nil {
+		return err
+	}
+	if !cluster.Hibernated() {
+		if err := p.wakeMachineController(ctx, obj.Namespace); err != nil {
+			return err
+		}
+	}
+	return p.reconcileWorker(ctx, log, obj, cluster)
+}
+
+// restoreMachineObject creates a saved object unless it is there. Its owner is found by labels: the UIDs it once
+// referred to are another seed's.
+func (p *Provider) restoreMachineObject(ctx context.Context, namespace string, raw json.RawMessage) error {
+	object := &unstructured.Unstructured{}
+	if err := json.Unmarshal(raw, &object.Object); err != nil {
+		return fmt.Errorf("read a saved machine object: %w", err)
+	}
+	if group := object.GroupVersionKind().Group; group != machinev1alpha1.GroupName {
+		return fmt.Errorf("restore the saved %s %q: it is of group %q", object.GetKind(), object.GetName(), group)
+	}
+	kept := metav1.ObjectMeta{Name: object.GetName(), Namespace: namespace, Labels: object.GetLabels(), Annotations: object.GetAnnotations()}
+	metadata, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&kept)
+	if err != nil {
+		return fmt.Errorf("restore the saved %s %q: %w", object.GetKind(), object.GetName(), err)
+	}
+	object.Object["metadata"] = metadata
+	delete(object.Object, "status")
+	if err := p.Seed.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("restore the saved %s %q: %w", object.GetKind(), object.GetName(), err)
+	}
+	return nil
+}
+
+// shallowDelete removes objects without any effect beyond them: their finalizers go first.
+func (p *Provider) shallowDelete(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if err := p.Seed.List(ctx, list, options...); err != nil {
+		return fmt.Errorf("list %T: %w", list, err)
+	}
+	return meta.EachListItem(list, func(item runtime.Object) error {
+		object, ok := item.(client.Object)
+		if !ok {
+			return fmt.Errorf("shallow-delete %T: it is no object", item)
+		}
+		if len(object.GetFinalizers()) > 0 {
+			patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
+			if err := client.IgnoreNotFound(p.Seed.Patch(ctx, object, patch)); err != nil {
+				return fmt.Errorf("strip the finalizers of %T %q: %w", object, object.GetName(), err)
+			}
+		}
+		return discard(ctx, p.Seed, object)
+	})
+}
