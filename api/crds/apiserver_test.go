@@ -86,13 +86,14 @@ func resourceOf(t *testing.T, config *rest.Config, definition *apiextensionsv1.C
 	return resource
 }
 
-// filled returns an object of a kind with all its fields and unknown ones everywhere.
+// filled returns an object of a kind with all its fields and, but for our own group, unknown ones everywhere.
 func filled(definition *apiextensionsv1.CustomResourceDefinition, name string) *unstructured.Unstructured {
 	schema := *definition.Spec.Versions[0].Schema.OpenAPIV3Schema.DeepCopy()
 	for _, field := range []string{"metadata", "apiVersion", "kind"} {
 		delete(schema.Properties, field)
 	}
-	object := &unstructured.Unstructured{Object: sampleObject(schema)}
+	samples := sampler{unknown: definition.Spec.Group != transplantv1alpha1.GroupName}
+	object := &unstructured.Unstructured{Object: samples.object(schema)}
 	object.SetGroupVersionKind(gvk(definition))
 	object.SetName(name)
 	return object
@@ -117,9 +118,6 @@ func unknownFieldsAreKept(t *testing.T, config *rest.Config) {
 				t.Fatal(err)
 			}
 			wantNothingLost(t, object.Object, got.Object)
-			if definition.Spec.Group != "transplant.dev" && !strings.Contains(string(mustMarshal(t, got)), "notModelled") {
-				t.Error("the object had no unknown field: this test shows nothing")
-			}
 		})
 	}
 }

@@ -9,9 +9,12 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// sample returns a value that a schema accepts, with every field set, and with one more field, that the schema does not
-// have, in every object.
-func sample(schema apiextensionsv1.JSONSchemaProps) any {
+// sampler makes values that a schema accepts, with every field set.
+type sampler struct {
+	unknown bool // also set a field that the schema does not have, in every object
+}
+
+func (s sampler) value(schema apiextensionsv1.JSONSchemaProps) any {
 	switch {
 	case len(schema.Enum) > 0:
 		return strings.Trim(string(schema.Enum[0].Raw), `"`)
@@ -20,9 +23,9 @@ func sample(schema apiextensionsv1.JSONSchemaProps) any {
 	}
 	switch schema.Type {
 	case "object":
-		return sampleObject(schema)
+		return s.object(schema)
 	case "array":
-		return []any{sample(*schema.Items.Schema)}
+		return []any{s.value(*schema.Items.Schema)}
 	case "integer":
 		return int64(max(1, ptr.Deref(schema.Minimum, 1)))
 	case "number":
@@ -35,16 +38,16 @@ func sample(schema apiextensionsv1.JSONSchemaProps) any {
 	return map[string]any{"notModelled": "kept"} // of any type
 }
 
-func sampleObject(schema apiextensionsv1.JSONSchemaProps) map[string]any {
+func (s sampler) object(schema apiextensionsv1.JSONSchemaProps) map[string]any {
 	object := map[string]any{}
 	if schema.AdditionalProperties != nil {
-		object["key"] = sample(*schema.AdditionalProperties.Schema)
+		object["key"] = s.value(*schema.AdditionalProperties.Schema)
 	}
-	if ptr.Deref(schema.XPreserveUnknownFields, false) {
+	if s.unknown && schema.AdditionalProperties == nil {
 		object["notModelled"] = map[string]any{"deep": []any{map[string]any{"er": "kept"}}}
 	}
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
-		object[name] = sample(schema.Properties[name])
+		object[name] = s.value(schema.Properties[name])
 	}
 	return object
 }
