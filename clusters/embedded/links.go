@@ -103,9 +103,12 @@ func (l *Landscape) directLink(actor, target string) (_ *link.Link, fresh bool, 
 }
 
 func (l *Landscape) proxy(actor string) (_ *link.Proxy, fresh bool, err error) {
-	shoots := Shoots{Resolve: l.resolveByDNS}
+	var shoots Shoots
 	if l.options.Shoots != nil {
 		shoots = l.options.Shoots(l)
+	}
+	if shoots.Resolve == nil {
+		shoots.Resolve = l.resolveByDNS
 	}
 	l.links.mutex.Lock()
 	defer l.links.mutex.Unlock()
