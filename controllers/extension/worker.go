@@ -7,8 +7,8 @@ import (
 
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -65,7 +65,7 @@ func (p *Provider) reconcileWorker(ctx context.Context, _ logr.Logger, obj *exte
 	if err := p.publishDeployments(ctx, obj, pools); err != nil {
 		return err
 	}
-	if err := p.waitForMachines(ctx, obj.Namespace, pools); err != nil {
+	if err := p.waitForMachines(ctx, obj.Namespace, pools, cluster.Hibernated()); err != nil {
 		return err
 	}
 	return p.removeUnwanted(ctx, obj.Namespace, pools)
@@ -113,8 +113,12 @@ func (p *Provider) publishDeployments(ctx context.Context, obj *extensionsv1alph
 	})
 }
 
-// waitForMachines waits until every deployment has the machines it wants, of the template it wants.
-func (p *Provider) waitForMachines(ctx context.Context, namespace string, pools []zonePool) error {
+// waitForMachines waits until every deployment has the machines it wants, of the template it wants. Where the shoot
+// sleeps it is enough that there are none: the machine controller may rest too.
+func (p *Provider) waitForMachines(ctx context.Context, namespace string, pools []zonePool, hibernated bool) error {
+	if hibernated {
+		return p.waitForNoMachines(ctx, namespace)
+	}
 	for _, pool := range pools {
 		d := &machinev1alpha1.MachineDeployment{}
 		if err := p.Seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: pool.name}, d); err != nil {
@@ -129,6 +133,20 @@ func (p *Provider) waitForMachines(ctx context.Context, namespace string, pools 
 		}
 	}
 	return nil
+}
+
+func (p *Provider) waitForNoMachines(ctx context.Context, namespace string) error {
+	machines := &machinev1alpha1.MachineList{}
+	if err := p.Seed.List(ctx, machines, client.InNamespace(namespace)); err != nil {
+		return fmt.Errorf("list the machines: %w", err)
+	}
+	if len(machines.Items) == 0 {
+		return nil
+	}
+	if err := p.wakeMachineController(ctx, namespace); err != nil {
+		return err
+	}
+	return contract.WaitingFor(machinePoll, "the end of %d machines", len(machines.Items))
 }
 
 // wakeMachineController scales the machine controller up if it rests.

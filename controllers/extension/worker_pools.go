@@ -207,4 +207,6 @@ func (z zonePool) replicas(current *int32, hibernated bool) int32 {
 	return min(max(*current, z.minimum), max(z.maximum, z.minimum))
 }
 
-func (z zonePool) architecture() *string { return ptr.To(cmp.Or(ptr.Deref(z.pool.Architecture, ""), "amd64")) }
+func (z zonePool) architecture() *string {
+	return ptr.To(cmp.Or(ptr.Deref(z.pool.Architecture, ""), "amd64"))
+}

@@ -1,0 +1,145 @@
+package extension
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/rand"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/extension/contract"
+	"github.com/transplant-sim/transplant/controllers/ownership"
+)
+
+type flags struct {
+	kubeconfig, cloudKubeconfig string
+	seedName                    string
+	heartbeatNamespace          string
+	heartbeatInterval           time.Duration
+	healthInterval              time.Duration
+	ownerCheckInterval          time.Duration
+	metricsAddress              string
+	workers                     int
+}
+
+// NewCommand is `transplant extensions`: the reference provider of one seed.
+func NewCommand() *cobra.Command {
+	f := &flags{}
+	command := &cobra.Command{
+		Use: "extensions", Short: "Run the reference provider of a seed", Args: cobra.NoArgs, SilenceUsage: true,
+		RunE: func(*cobra.Command, []string) error { return f.run(ctrl.SetupSignalHandler()) },
+	}
+	set := command.Flags()
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the seed; empty for that of the pod")
+	set.StringVar(&f.cloudKubeconfig, "cloud-kubeconfig", "", "kubeconfig file of the cloud's API")
+	set.StringVar(&f.seedName, "seed-name", "", "the Seed that is served, part of the holder's name at guards")
+	set.StringVar(&f.heartbeatNamespace, "heartbeat-namespace", os.Getenv("POD_NAMESPACE"), "namespace of the heartbeat Lease; empty for no heartbeat")
+	set.DurationVar(&f.heartbeatInterval, "heartbeat-renew-interval", 30*time.Second, "how often the heartbeat Lease is renewed")
+	set.DurationVar(&f.healthInterval, "health-check-interval", 30*time.Second, "how often health conditions are written; 0 for never")
+	set.DurationVar(&f.ownerCheckInterval, "owner-check-interval", ownership.DefaultTiming.Interval, "how often the guard of a shoot that is worked on is asked")
+	set.StringVar(&f.metricsAddress, "metrics-bind-address", "0", "address of the metrics server; 0 for none")
+	set.IntVar(&f.workers, "concurrent-syncs", 10, "how many objects of a kind are worked on at a time")
+	if err := command.MarkFlagRequired("cloud-kubeconfig"); err != nil {
+		panic(err) // the flag is defined above
+	}
+	return command
+}
+
+// Scheme has the kinds that the reference provider reads and writes.
+func Scheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(gardencorev1beta1.AddToScheme(scheme))
+	utilruntime.Must(extensionsv1alpha1.AddToScheme(scheme))
+	utilruntime.Must(machinev1alpha1.AddToScheme(scheme))
+	utilruntime.Must(resourcesv1alpha1.AddToScheme(scheme))
+	return scheme
+}
+
+func (f *flags) run(ctx context.Context) error {
+	ctrl.SetLogger(klog.Background())
+	config, err := load(f.kubeconfig)
+	if err != nil {
+		return err
+	}
+	cloudConfig, err := load(f.cloudKubeconfig)
+	if err != nil {
+		return err
+	}
+	cloudClient, err := Guarded(cloudConfig)
+	if err != nil {
+		return err
+	}
+	boot, err := ownership.NewBootClock()
+	if err != nil {
+		return err
+	}
+	mgr, err := NewManager(config, f.metricsAddress)
+	if err != nil {
+		return err
+	}
+	fence := &GuardFence{
+		Seed: mgr.GetClient(), Clock: boot, Interval: f.ownerCheckInterval, Idle: time.Minute,
+		Name: "extensions-" + f.seedName + "-" + rand.String(6),
+	}
+	defer fence.Close()
+	provider := &Provider{Seed: mgr.GetClient(), Cloud: cloudClient, Fence: fence, Clock: clock.RealClock{}}
+	if err := provider.AddToManager(mgr, contract.Options{Type: Type, MaxConcurrentReconciles: f.workers}); err != nil {
+		return err
+	}
+	if err := f.addRunnables(mgr); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+func (f *flags) addRunnables(mgr manager.Manager) error {
+	if f.heartbeatNamespace == "" {
+		return nil
+	}
+	return mgr.Add(&contract.Heartbeat{
+		Client: mgr.GetClient(), Clock: clock.RealClock{}, Extension: "provider-" + Type,
+		Namespace: f.heartbeatNamespace, Every: f.heartbeatInterval,
+	})
+}
+
+// NewManager makes a manager whose client reads from the API server, as package contract demands.
+func NewManager(config *rest.Config, metricsAddress string) (manager.Manager, error) {
+	mgr, err := ctrl.NewManager(config, manager.Options{
+		Scheme: Scheme(), HealthProbeBindAddress: "0", Metrics: metricsserver.Options{BindAddress: metricsAddress},
+		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
+			options.Cache = nil
+			return client.New(config, options)
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make the manager on the seed: %w", err)
+	}
+	return mgr, nil
+}
+
+func load(path string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig %q: %w", path, err)
+	}
+	config.QPS, config.Burst = 200, 400
+	return config, nil
+}
