@@ -178,3 +178,8 @@ func sorted(names map[string]bool) []string {
 	slices.Sort(list)
 	return list
 }
+
+// AsksCloud says whether it asks for anything of the cloud.
+func (e *Expression) AsksCloud() bool {
+	return slices.ContainsFunc(e.facts, func(f fact) bool { return strings.HasPrefix(f.text, "cloud.") })
+}

@@ -1,0 +1,87 @@
+// Package fault breaks a landscape on purpose: one file per fault. A fault is plain data, part of the scenario format;
+// what is going on lives in its injection, and the Ward sees to it that each is healed exactly once.
+//
+// To add a fault, write its file and add one field to Spec. A fault judges nothing and records nothing.
+package fault
+
+import (
+	"context"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// Fault is a harm that can be done to a world.
+type Fault interface {
+	// Name is the fault as people write it, such as "cut(gardenlet-a,garden)".
+	Name() string
+	// Check finds what is wrong with the fault on this landscape.
+	Check(path *field.Path, on landscape.Landscape) field.ErrorList
+	// Needs is what the backend must be able to do.
+	Needs() world.Ability
+	// Inject begins the fault. When it returns an error, nothing has begun.
+	Inject(ctx context.Context, w world.World) (world.Injection, error)
+}
+
+// Spec is a fault in a scenario: its name there, and exactly one fault.
+type Spec struct {
+	// Name by which it is healed and reported.
+	Name string `json:"name"`
+
+	// Link faults.
+	Cut       *Cut       `json:"cut,omitempty"`
+	Latency   *Latency   `json:"latency,omitempty"`
+	Bandwidth *Bandwidth `json:"bandwidth,omitempty"`
+	Reset     *Reset     `json:"reset,omitempty"`
+
+	// Process faults.
+	Kill   *Kill   `json:"kill,omitempty"`
+	Freeze *Freeze `json:"freeze,omitempty"`
+}
+
+// Kinds are the names of all faults, as they stand in files.
+func Kinds() []string {
+	var kinds []string
+	form := reflect.TypeFor[Spec]()
+	for i := range form.NumField() {
+		if form.Field(i).Type.Kind() == reflect.Pointer {
+			kinds = append(kinds, fieldName(form.Field(i)))
+		}
+	}
+	return kinds
+}
+
+// Fault is the one that is set, with its name in files; nil when not exactly one is.
+func (s *Spec) Fault() (string, Fault) {
+	value := reflect.ValueOf(s).Elem()
+	kind, found := "", Fault(nil)
+	for i := range value.NumField() {
+		member := value.Field(i)
+		if member.Kind() != reflect.Pointer || member.IsNil() {
+			continue
+		}
+		if found != nil {
+			return "", nil
+		}
+		kind, found = fieldName(value.Type().Field(i)), member.Interface().(Fault)
+	}
+	return kind, found
+}
+
+func fieldName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
+
+// Check finds what is wrong with the fault on this landscape.
+func (s *Spec) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
+	kind, f := s.Fault()
+	if f == nil {
+		return field.ErrorList{field.Invalid(path, s.Name, "exactly one fault must be given: "+strings.Join(Kinds(), ", "))}
+	}
+	return f.Check(path.Child(kind), on)
+}

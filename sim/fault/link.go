@@ -1,0 +1,47 @@
+package fault
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// Link names one link by who uses it and where it leads.
+type Link struct {
+	// Actor whose traffic is harmed.
+	Actor string `json:"actor"`
+	// Target of the traffic: a cluster, cloud, shoots, or shoot/<name>.
+	Target string `json:"target"`
+	// Direction of the bytes that are harmed; both when not given.
+	Direction link.Direction `json:"direction,omitempty"`
+}
+
+func (l Link) name(harm string) string { return fmt.Sprintf("%s(%s,%s)", harm, l.Actor, l.Target) }
+
+func (l Link) check(path *field.Path, on landscape.Landscape, harm link.Fault) field.ErrorList {
+	var errs field.ErrorList
+	if actors := on.Actors(); !slices.Contains(actors, l.Actor) {
+		errs = append(errs, field.NotSupported(path.Child("actor"), l.Actor, actors))
+	}
+	if targets := on.Targets(); !slices.Contains(targets, l.Target) {
+		errs = append(errs, field.NotSupported(path.Child("target"), l.Target, targets))
+	}
+	if err := harm.Validate(); err != nil {
+		errs = append(errs, field.Invalid(path, harm.Name(), err.Error()))
+	}
+	return errs
+}
+
+func (l Link) inject(ctx context.Context, w world.World, harm link.Fault) (world.Injection, error) {
+	breaker, can := w.(world.LinkBreaker)
+	if !can {
+		return world.Injection{}, fmt.Errorf("harm the link of %q to %q: this backend cannot %s", l.Actor, l.Target, world.BreakLinks)
+	}
+	return breaker.BreakLink(ctx, l.Actor, l.Target, harm)
+}

@@ -1,0 +1,57 @@
+package fault
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// Process names a process: an actor, or a program of a cluster, or a program of a shoot's control plane.
+type Process struct {
+	// Actor that is harmed.
+	Actor string `json:"actor,omitempty"`
+	// Cluster whose program is harmed.
+	Cluster string `json:"cluster,omitempty"`
+	// Shoot whose control plane's program is harmed, on every seed that has one.
+	Shoot string `json:"shoot,omitempty"`
+	// Program of the cluster or the control plane.
+	Program string `json:"program,omitempty"`
+}
+
+func (p Process) name(harm world.Harm) string {
+	if p.Actor != "" {
+		return fmt.Sprintf("%s(%s)", harm, p.Actor)
+	}
+	return fmt.Sprintf("%s(%s%s,%s)", harm, p.Cluster, p.Shoot, p.Program)
+}
+
+func (p Process) check(path *field.Path, on landscape.Landscape) field.ErrorList {
+	oneOf := func(child, value string, known []string) field.ErrorList {
+		if slices.Contains(known, value) {
+			return nil
+		}
+		return field.ErrorList{field.NotSupported(path.Child(child), value, known)}
+	}
+	switch {
+	case p.Actor != "" && p.Cluster == "" && p.Shoot == "" && p.Program == "":
+		return oneOf("actor", p.Actor, on.ProcessActors())
+	case p.Actor == "" && p.Cluster != "" && p.Shoot == "":
+		return append(oneOf("cluster", p.Cluster, on.Clusters()), oneOf("program", p.Program, landscape.ClusterPrograms())...)
+	case p.Actor == "" && p.Cluster == "" && p.Shoot != "":
+		return append(oneOf("shoot", p.Shoot, on.ShootNames()), oneOf("program", p.Program, landscape.ControlPlanePrograms())...)
+	}
+	return field.ErrorList{field.Invalid(path, p.name(""), "must name an actor, or a cluster and a program, or a shoot and a program")}
+}
+
+func (p Process) inject(ctx context.Context, w world.World, harm world.Harm) (world.Injection, error) {
+	breaker, can := w.(world.ProcessBreaker)
+	if !can {
+		return world.Injection{}, fmt.Errorf("%s: this backend cannot %s", p.name(harm), world.BreakProcesses)
+	}
+	return breaker.BreakProcess(ctx, world.Process(p), harm)
+}

@@ -1,0 +1,39 @@
+package fault
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// Reset breaks every open connection of a link with a TCP reset, and each new one, until it is healed.
+type Reset struct {
+	// Actor whose traffic is harmed.
+	Actor string `json:"actor"`
+	// Target of the traffic: a cluster, cloud, shoots, or shoot/<name>.
+	Target string `json:"target"`
+}
+
+var _ Fault = &Reset{}
+
+func (r *Reset) link() Link { return Link{Actor: r.Actor, Target: r.Target} }
+
+// Name is "reset(actor,target)".
+func (r *Reset) Name() string { return r.link().name("reset") }
+
+// Needs links that can be broken.
+func (r *Reset) Needs() world.Ability { return world.BreakLinks }
+
+// Check finds unknown links.
+func (r *Reset) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
+	return r.link().check(path, on, link.Reset{})
+}
+
+// Inject resets the link's connections.
+func (r *Reset) Inject(ctx context.Context, w world.World) (world.Injection, error) {
+	return r.link().inject(ctx, w, link.Reset{})
+}

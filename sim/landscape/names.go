@@ -1,0 +1,79 @@
+package landscape
+
+import "slices"
+
+// Actors whose traffic crosses links, on this landscape (ARCHITECTURE, Links). The observer is not among them: no
+// fault ever reaches it.
+func (l Landscape) Actors() []string {
+	actors := []string{"garden-controller-manager", "nodes", "user"}
+	for _, seed := range l.Seeds {
+		for _, role := range []string{"gardenlet", "extensions", "gateway", "control-planes"} {
+			actors = append(actors, role+"-"+seed.Name)
+		}
+	}
+	slices.Sort(actors)
+	return actors
+}
+
+// ProcessActors are the actors that are processes which may be killed or frozen.
+func (l Landscape) ProcessActors() []string {
+	actors := []string{"garden-controller-manager"}
+	for _, seed := range l.Seeds {
+		for _, role := range []string{"gardenlet", "extensions", "gateway"} {
+			actors = append(actors, role+"-"+seed.Name)
+		}
+	}
+	slices.Sort(actors)
+	return actors
+}
+
+// Targets of links on this landscape: clusters, the cloud, and shoots, all ("shoots") or one ("shoot/<name>").
+func (l Landscape) Targets() []string {
+	targets := append(l.Clusters(), "cloud", "shoots")
+	for _, shoot := range l.Shoots {
+		targets = append(targets, "shoot/"+shoot.Name)
+	}
+	slices.Sort(targets)
+	return targets
+}
+
+// Clusters are the garden and the seeds.
+func (l Landscape) Clusters() []string { return append([]string{Garden}, l.SeedNames()...) }
+
+// SeedNames are the names of the seeds, in order.
+func (l Landscape) SeedNames() []string {
+	var names []string
+	for _, seed := range l.Seeds {
+		names = append(names, seed.Name)
+	}
+	return names
+}
+
+// ShootNames are the names of the shoots, in order.
+func (l Landscape) ShootNames() []string {
+	var names []string
+	for _, shoot := range l.Shoots {
+		names = append(names, shoot.Name)
+	}
+	return names
+}
+
+// Shoot finds a shoot by name.
+func (l Landscape) Shoot(name string) (Shoot, bool) {
+	for _, shoot := range l.Shoots {
+		if shoot.Name == name {
+			return shoot, true
+		}
+	}
+	return Shoot{}, false
+}
+
+// ClusterPrograms are the programs of a cluster that may be killed or frozen.
+func ClusterPrograms() []string {
+	return []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+}
+
+// ControlPlanePrograms are the programs of a shoot's control plane that may be killed or frozen.
+func ControlPlanePrograms() []string {
+	return []string{"backup", "etcd", "guard", "kube-apiserver", "kube-controller-manager", "machine-controller"}
+}

@@ -1,0 +1,212 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+
+	"github.com/transplant-sim/transplant/sim/expression"
+	"github.com/transplant-sim/transplant/sim/landscape"
+)
+
+// Annotation and prefix of a shoot's ownership Lease, the claim of SPEC 9.1.
+const (
+	claimPrefix     = "owner."
+	claimEpoch      = "transplant.dev/epoch"
+	notYetConnected = "the cluster cannot be reached: "
+)
+
+// Query says what a snapshot must tell.
+type Query struct {
+	Shoots []string
+	Seeds  []string
+	Cloud  bool
+}
+
+// Ask is the query for an expression.
+func Ask(e *expression.Expression) Query {
+	return Query{Shoots: e.Shoots(), Seeds: e.Seeds(), Cloud: e.AsksCloud()}
+}
+
+// Observe takes a snapshot. What cannot be read in time is unknown in it.
+func Observe(ctx context.Context, w World, clients *Clients, query Query) expression.Snapshot {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	s := expression.Snapshot{Shoots: map[string]expression.Shoot{}, Seeds: map[string]expression.Seed{}}
+	var mu sync.Mutex
+	var readers sync.WaitGroup
+	for _, name := range query.Shoots {
+		readers.Go(func() {
+			shoot := observeShoot(ctx, w.ShootKey(name), clients)
+			mu.Lock()
+			defer mu.Unlock()
+			s.Shoots[name] = shoot
+		})
+	}
+	for _, name := range query.Seeds {
+		readers.Go(func() {
+			seed := observeSeed(ctx, name, clients)
+			mu.Lock()
+			defer mu.Unlock()
+			s.Seeds[name] = seed
+		})
+	}
+	if query.Cloud {
+		readers.Go(func() { s.Cloud = observeCloud(ctx, w) })
+	}
+	readers.Wait()
+	return s
+}
+
+func observeShoot(ctx context.Context, key types.NamespacedName, clients *Clients) expression.Shoot {
+	garden, err := clients.Cluster(landscape.Garden)
+	if err != nil {
+		return expression.Shoot{Unknown: expression.Unknown{"*": notYetConnected + err.Error()}}
+	}
+	shoot := &gardencorev1beta1.Shoot{}
+	switch err := garden.Get(ctx, key, shoot); {
+	case apierrors.IsNotFound(err):
+		return expression.Shoot{}
+	case err != nil:
+		return expression.Shoot{Unknown: expression.Unknown{"*": err.Error()}}
+	}
+	seen := DescribeShoot(shoot)
+	seen.Epoch, err = claimedEpoch(ctx, garden, key)
+	if err != nil {
+		seen.Unknown = expression.Unknown{"epoch": err.Error()}
+	}
+	return seen
+}
+
+func claimedEpoch(ctx context.Context, garden client.Client, key types.NamespacedName) (int, error) {
+	lease := &coordinationv1.Lease{}
+	err := garden.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: claimPrefix + key.Name}, lease)
+	if apierrors.IsNotFound(err) || err == nil && lease.Annotations[claimEpoch] == "" {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read the claim: %w", err)
+	}
+	return strconv.Atoi(lease.Annotations[claimEpoch])
+}
+
+// DescribeShoot is a Shoot as expressions see it, but for its epoch.
+func DescribeShoot(shoot *gardencorev1beta1.Shoot) expression.Shoot {
+	status := shoot.Status
+	seen := expression.Shoot{
+		Exists: true, Seed: deref(status.SeedName), SpecSeed: deref(shoot.Spec.SeedName),
+		Hibernated: status.IsHibernated, Deleting: shoot.DeletionTimestamp != nil, TechnicalID: status.TechnicalID,
+		Status:     shoot.Labels[constants.ShootStatus],
+		Conditions: statuses(status.Conditions), Constraints: statuses(status.Constraints),
+	}
+	for _, problem := range status.LastErrors {
+		seen.LastErrors = append(seen.LastErrors, problem.Description)
+	}
+	if o := status.LastOperation; o != nil {
+		seen.LastOperation = expression.Operation{
+			Type: string(o.Type), State: string(o.State), Progress: int(o.Progress), Description: o.Description,
+		}
+	}
+	seen.Healthy = healthy(shoot)
+	return seen
+}
+
+// healthy: the last operation has succeeded and was none that takes the control plane away, the shoot is where it
+// shall be, as awake as it shall be, nothing newer is asked for, and no condition is False.
+func healthy(shoot *gardencorev1beta1.Shoot) bool {
+	status, o := shoot.Status, shoot.Status.LastOperation
+	if o == nil || o.State != gardencorev1beta1.LastOperationStateSucceeded || shoot.DeletionTimestamp != nil {
+		return false
+	}
+	switch o.Type {
+	case gardencorev1beta1.LastOperationTypeMigrate, gardencorev1beta1.LastOperationTypeDelete:
+		return false
+	}
+	for _, condition := range status.Conditions {
+		if condition.Status == gardencorev1beta1.ConditionFalse {
+			return false
+		}
+	}
+	return deref(status.SeedName) != "" && deref(status.SeedName) == deref(shoot.Spec.SeedName) &&
+		WantsToSleep(shoot) == status.IsHibernated && status.ObservedGeneration >= shoot.Generation
+}
+
+// WantsToSleep is spec.hibernation.enabled.
+func WantsToSleep(shoot *gardencorev1beta1.Shoot) bool {
+	h := shoot.Spec.Hibernation
+	return h != nil && h.Enabled != nil && *h.Enabled
+}
+
+func observeSeed(ctx context.Context, name string, clients *Clients) expression.Seed {
+	seen := expression.Seed{Unknown: expression.Unknown{}}
+	if err := gardenView(ctx, name, clients, &seen); err != nil {
+		for _, field := range []string{"ready", "bound", "conditions"} {
+			seen.Unknown[field] = err.Error()
+		}
+	}
+	var err error
+	if seen.Shoots, err = countControlPlanes(ctx, name, clients); err != nil {
+		seen.Unknown["shoots"] = err.Error()
+	}
+	return seen
+}
+
+func gardenView(ctx context.Context, name string, clients *Clients, into *expression.Seed) error {
+	garden, err := clients.Cluster(landscape.Garden)
+	if err != nil {
+		return err
+	}
+	seed := &gardencorev1beta1.Seed{}
+	if err := garden.Get(ctx, types.NamespacedName{Name: name}, seed); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	into.Conditions = statuses(seed.Status.Conditions)
+	into.Ready = into.Conditions[string(gardencorev1beta1.SeedGardenletReady)] == string(gardencorev1beta1.ConditionTrue)
+	shoots := &gardencorev1beta1.ShootList{}
+	if err := garden.List(ctx, shoots); err != nil {
+		return err
+	}
+	for _, shoot := range shoots.Items {
+		if deref(shoot.Spec.SeedName) == name {
+			into.Bound++
+		}
+	}
+	return nil
+}
+
+func countControlPlanes(ctx context.Context, seed string, clients *Clients) (int, error) {
+	c, err := clients.Cluster(seed)
+	if err != nil {
+		return 0, err
+	}
+	namespaces := &metav1.PartialObjectMetadataList{}
+	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
+	err = c.List(ctx, namespaces, client.MatchingLabels{constants.GardenRole: constants.GardenRoleShoot})
+	return len(namespaces.Items), err
+}
+
+func statuses(conditions []gardencorev1beta1.Condition) map[string]string {
+	found := map[string]string{}
+	for _, condition := range conditions {
+		found[string(condition.Type)] = string(condition.Status)
+	}
+	return found
+}
+
+func deref(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}

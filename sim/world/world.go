@@ -1,0 +1,130 @@
+// Package world is the landscape as a story uses it: the interfaces that steps, faults and probes call, and the
+// snapshot that expressions ask.
+//
+// It says what is needed, not how it is made: a backend implements World. It judges nothing.
+package world
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// Who reaches a shoot.
+const (
+	// Observer connects directly, over links that are never faulted.
+	Observer = clusters.Observer
+	// User takes the shoot's public name, the cloud's DNS and the seed's gateway, over link(user, shoots).
+	User = "user"
+	// Operator is who carries out the steps of a story, on the timeline.
+	Operator = "operator"
+)
+
+// World is a running landscape. It is used by many goroutines.
+type World interface {
+	Shoots
+	// Seeds are the names of the seeds, in the order of the scenario.
+	Seeds() []string
+	// Connect gives the observer's access to a cluster: landscape.Garden, or a seed.
+	Connect(cluster string) (*rest.Config, error)
+	// Cloud gives the observer's access to the cloud.
+	Cloud() *cloud.Client
+	// Stop ends the landscape and everything in it.
+	Stop(ctx context.Context) error
+}
+
+// Shoots is what a backend knows about shoots.
+type Shoots interface {
+	// ShootKey is namespace and name of the Shoot in the garden.
+	ShootKey(shoot string) types.NamespacedName
+	// ShootManifest is the Shoot to create for what a scenario describes; nothing of it exists yet.
+	ShootManifest(shoot landscape.Shoot) (*gardencorev1beta1.Shoot, error)
+	// ConnectShoot gives an actor's access to the shoot's API server: the User's by its public name, through its
+	// link; the Observer's directly to the control plane that the Shoot's status points to.
+	ConnectShoot(ctx context.Context, shoot, actor string) (*rest.Config, error)
+	// ControlPlanes finds every control plane of the shoot, on whatever seed it is, also where it does not belong.
+	// Seeds that cannot be read are an error beside the control planes that were found.
+	ControlPlanes(ctx context.Context, shoot string) ([]ControlPlane, error)
+}
+
+// ControlPlane is one control plane of a shoot on one seed.
+type ControlPlane struct {
+	Seed string
+	// API is the observer's direct access to its API server; nil when it has none that runs.
+	API *rest.Config
+	// Validity asks its guard, as SPEC 9.2 describes for holders, without becoming one.
+	Validity func(ctx context.Context) (Validity, error)
+}
+
+// Validity is what a guard says about itself.
+type Validity struct {
+	State     string
+	Owner     string
+	Epoch     int64
+	Remaining time.Duration
+}
+
+// Serving says whether the guard lets anything pass.
+func (v Validity) Serving() bool { return v.Remaining > 0 }
+
+// Injection is a fault at work.
+type Injection struct {
+	// Heal ends it; the engine calls it exactly once.
+	Heal func(ctx context.Context) error
+	// Touched counts how often it was felt; it keeps its value after the heal.
+	Touched func() int
+}
+
+// LinkBreaker is a World with links that can be harmed. Actors and targets are those of the landscape.
+type LinkBreaker interface {
+	BreakLink(ctx context.Context, actor, target string, fault link.Fault) (Injection, error)
+}
+
+// ProcessBreaker is a World with processes that can be harmed.
+type ProcessBreaker interface {
+	BreakProcess(ctx context.Context, process Process, harm Harm) (Injection, error)
+}
+
+// Inventory is a World that knows what is there beside the objects of API servers: processes, data folders, buckets
+// and their objects, DNS records. The keys are seeds, or other places such as "cloud".
+type Inventory interface {
+	Belongings(ctx context.Context) (map[string][]timeline.Item, error)
+}
+
+// Process names processes: an actor, a program of a cluster, or a program of a shoot's control plane on one seed.
+type Process struct {
+	Actor   string
+	Cluster string
+	Shoot   string
+	Program string
+}
+
+// Harm is what can be done to a process.
+type Harm string
+
+// Harms.
+const (
+	// Kill ends it with SIGKILL. Whoever supervises it starts it again; the heal waits until it runs.
+	Kill Harm = "kill"
+	// Freeze holds it with SIGSTOP until the heal.
+	Freeze Harm = "freeze"
+)
+
+// Ability is something that not every backend can do.
+type Ability string
+
+// Abilities.
+const (
+	BreakLinks     Ability = "break links"
+	BreakProcesses Ability = "break processes"
+)
