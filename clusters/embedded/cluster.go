@@ -120,7 +120,7 @@ func (c *Cluster) startPrograms(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := program.AwaitReady(ctx, observer, c.all()...); err != nil {
+	if err := program.AwaitReady(ctx, observer, c.process(etcdProgram), c.process(apiServerProgram)); err != nil {
 		return c.explain(err)
 	}
 	c.tell("API server ready", began)

@@ -94,9 +94,6 @@ func serve(ctx context.Context, end context.CancelCauseFunc, dir rundir.Dir, opt
 	defer api.close()
 	landscape, err := embedded.Start(ctx, options)
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			err = fmt.Errorf("%w (%w)", err, cause)
-		}
 		options.Log.Error(err, "Landscape did not start")
 		return err
 	}
