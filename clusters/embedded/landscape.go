@@ -285,3 +285,15 @@ func (l *Landscape) tell(p Progress) {
 	defer l.news.Unlock()
 	l.options.Progress(p)
 }
+
+// ControlPlane is the path of the multi-call binary with etcd and the Kubernetes programs.
+func (l *Landscape) ControlPlane() string { return l.binary }
+
+// Networks are the address ranges of a cluster's pods and services.
+func (l *Landscape) Networks(cluster string) (pods, services string, err error) {
+	c, err := l.embedded(cluster)
+	if err != nil {
+		return "", "", err
+	}
+	return c.plan.Pods.String(), c.plan.Services.String(), nil
+}

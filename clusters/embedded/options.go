@@ -46,7 +46,7 @@ type Options struct {
 
 // Shoots is how shoots are reached by name.
 type Shoots struct {
-	Resolve link.ResolveFunc // nil asks the landscape's DNS
+	Resolve link.ResolveFunc                 // nil asks the landscape's DNS
 	Roots   func(host string) *x509.CertPool // the authorities trusted for a host
 }
 

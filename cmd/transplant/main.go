@@ -1,0 +1,66 @@
+// Command transplant is the whole product and its harness in one binary: the commands for people, and every actor as
+// a subcommand of its own.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/embedded/cli"
+	"github.com/transplant-sim/transplant/clusters/embedded/processnode"
+	"github.com/transplant-sim/transplant/cmd/transplant/actors"
+	"github.com/transplant-sim/transplant/cmd/transplant/stage"
+	"github.com/transplant-sim/transplant/controllers/etcd"
+	"github.com/transplant-sim/transplant/controllers/extension"
+	"github.com/transplant-sim/transplant/controllers/gateway"
+	"github.com/transplant-sim/transplant/controllers/machine"
+	"github.com/transplant-sim/transplant/sim/cloud"
+	"github.com/transplant-sim/transplant/sim/nodes"
+)
+
+// exitCoder is an error that says with what code to exit (DESIGN section 5).
+type exitCoder interface{ ExitCode() int }
+
+func main() {
+	if err := newCommand().ExecuteContext(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		if coder := exitCoder(nil); errors.As(err, &coder) {
+			os.Exit(coder.ExitCode())
+		}
+		os.Exit(2)
+	}
+}
+
+func newCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "transplant",
+		Short:         "Test what happens to shoots when their seed is lost",
+		Version:       actors.Version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	const people, programs = "people", "programs"
+	root.AddGroup(
+		&cobra.Group{ID: people, Title: "Commands:"},
+		&cobra.Group{ID: programs, Title: "Programs of a landscape (started by the others):"},
+	)
+	add := func(group string, commands ...*cobra.Command) {
+		for _, command := range commands {
+			command.GroupID = group
+			root.AddCommand(command)
+		}
+	}
+	add(people, cli.NewCommands(func(o *embedded.Options) { stage.New(stage.ScenarioSettings).Configure(o) })...)
+	add(programs,
+		actors.NewGardenControllerManager(), actors.NewGardenlet(),
+		extension.NewCommand(), machine.NewCommand(), gateway.NewCommand(),
+		etcd.NewGuardCommand(), etcd.NewBackupCommand(),
+		cloud.NewCommand(), nodes.NewCommand(), processnode.NewCommand(),
+	)
+	return root
+}

@@ -1,0 +1,122 @@
+package stage
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"text/template"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/clusters/embedded"
+)
+
+//go:embed manifests/*.yaml
+var manifests embed.FS
+
+// fieldOwner is the name under which the set-up applies objects.
+const fieldOwner = client.FieldOwner("transplant")
+
+// Scheme knows everything that stories look at, in garden, seeds and shoots.
+func Scheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, gardencorev1beta1.AddToScheme,
+		extensionsv1alpha1.AddToScheme, machinev1alpha1.AddToScheme,
+	} {
+		utilruntime.Must(add(scheme))
+	}
+	return scheme
+}
+
+// observe gives the observer's client of a cluster.
+func observe(l *embedded.Landscape, cluster string) (client.Client, error) {
+	c, err := l.Cluster(cluster)
+	if err != nil {
+		return nil, err
+	}
+	config, err := c.Connect(clusters.Observer)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst = 200, 400
+	return client.New(config, client.Options{Scheme: Scheme()})
+}
+
+// install creates the definitions and waits until all are served.
+func install(ctx context.Context, c client.Client, definitions []*apiextensionsv1.CustomResourceDefinition) error {
+	for _, definition := range definitions {
+		if err := c.Create(ctx, definition.DeepCopy()); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("create definition %q: %w", definition.Name, err)
+		}
+	}
+	pending := definitions
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		current := &apiextensionsv1.CustomResourceDefinition{}
+		for len(pending) > 0 {
+			if err := c.Get(ctx, client.ObjectKeyFromObject(pending[0]), current); err != nil || !established(current) {
+				return false, client.IgnoreNotFound(err)
+			}
+			pending = pending[1:]
+		}
+		return true, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait until definition %q is served: %w", pending[0].Name, err)
+	}
+	return nil
+}
+
+func established(definition *apiextensionsv1.CustomResourceDefinition) bool {
+	for _, condition := range definition.Status.Conditions {
+		if condition.Type == apiextensionsv1.Established {
+			return condition.Status == apiextensionsv1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// apply applies a manifest, filled in with values.
+func apply(ctx context.Context, c client.Client, manifest string, values any) error {
+	t, err := template.New(manifest).Option("missingkey=error").ParseFS(manifests, "manifests/"+manifest)
+	if err != nil {
+		return fmt.Errorf("parse manifest %q: %w", manifest, err)
+	}
+	var text bytes.Buffer
+	if err := t.ExecuteTemplate(&text, manifest, values); err != nil {
+		return fmt.Errorf("fill in manifest %q: %w", manifest, err)
+	}
+	decoder := utilyaml.NewYAMLOrJSONDecoder(&text, 4096)
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(&object.Object)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("decode manifest %q: %w", manifest, err)
+		}
+		if len(object.Object) == 0 {
+			continue
+		}
+		if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership); err != nil {
+			return fmt.Errorf("apply %s %q of manifest %q: %w", object.GetKind(), object.GetName(), manifest, err)
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package stage
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/api/crds"
+	"github.com/transplant-sim/transplant/clusters/embedded"
+)
+
+// gardenValues and seedValues fill in the manifests.
+type gardenValues struct {
+	Project, KubernetesVersion, Image string
+	Settings                          Settings
+}
+
+type seedValues struct {
+	Name, Domain, Pods, Services          string
+	Image, KubernetesImage, ShootProxyURL string
+	Settings                              Settings
+}
+
+const (
+	gcm           = "garden-controller-manager"
+	keyKubeconfig = "kubeconfig"
+)
+
+func (s *Stage) setUpGarden(ctx context.Context, l *embedded.Landscape, garden client.Client) error {
+	if err := install(ctx, garden, crds.Garden()); err != nil {
+		return err
+	}
+	values := gardenValues{Project: Project, KubernetesVersion: KubernetesVersion, Image: image, Settings: s.Settings}
+	if err := apply(ctx, garden, "garden.yaml", values); err != nil {
+		return err
+	}
+	if err := s.giveKubeconfig(ctx, l, garden, kubeconfigFor{
+		actor: gcm, target: embedded.GardenName, account: "garden/" + gcm, namespace: "garden", secret: "kubeconfig-garden",
+	}); err != nil {
+		return err
+	}
+	if err := apply(ctx, garden, "garden-actors.yaml", values); err != nil {
+		return err
+	}
+	for _, seed := range seeds(l) {
+		v, err := s.seedValues(l, seed)
+		if err != nil {
+			return err
+		}
+		if err := apply(ctx, garden, "seed-in-garden.yaml", v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Stage) seedValues(l *embedded.Landscape, seed string) (seedValues, error) {
+	proxy, err := l.Proxy("gardenlet-" + seed)
+	if err != nil {
+		return seedValues{}, err
+	}
+	pods, services, err := l.Networks(seed)
+	if err != nil {
+		return seedValues{}, err
+	}
+	return seedValues{
+		Name: seed, Domain: Domain, Pods: pods, Services: services,
+		Image: image, KubernetesImage: kubernetesImage, ShootProxyURL: proxy.URL(), Settings: s.Settings,
+	}, nil
+}
+
+// prepareSeed brings on a seed what does not need the garden.
+func (s *Stage) prepareSeed(ctx context.Context, l *embedded.Landscape, c client.Client, seed string) error {
+	if err := install(ctx, c, crds.Seed()); err != nil {
+		return err
+	}
+	values, err := s.seedValues(l, seed)
+	if err != nil {
+		return err
+	}
+	return apply(ctx, c, "seed.yaml", values)
+}
+
+// startSeed gives the seed's actors their kubeconfigs and starts them.
+func (s *Stage) startSeed(ctx context.Context, l *embedded.Landscape, _ client.Client, c client.Client, seed string) error {
+	gardenlet, extensions, controlPlanes := "gardenlet-"+seed, "extensions-"+seed, "control-planes-"+seed
+	for _, k := range []kubeconfigFor{
+		{actor: gardenlet, target: embedded.GardenName, account: "garden/" + gardenlet, namespace: "garden", secret: "kubeconfig-garden"},
+		{actor: gardenlet, target: seed, account: "garden/gardenlet", namespace: "garden", secret: "kubeconfig-seed"},
+		{actor: gardenlet, target: embedded.CloudTarget, namespace: "garden", secret: "kubeconfig-cloud"},
+		{actor: controlPlanes, target: embedded.GardenName, account: "garden/" + controlPlanes, namespace: "garden", secret: "control-plane-kubeconfig-garden"},
+		{actor: controlPlanes, target: embedded.CloudTarget, namespace: "garden", secret: "control-plane-kubeconfig-cloud"},
+		{actor: extensions, target: seed, account: "extensions/provider-transplant", namespace: "extensions", secret: "kubeconfig-seed"},
+		{actor: extensions, target: embedded.CloudTarget, namespace: "extensions", secret: "kubeconfig-cloud"},
+		{actor: "gateway-" + seed, target: seed, account: "istio-ingress/gateway", namespace: "istio-ingress", secret: "kubeconfig-seed"},
+	} {
+		if err := s.giveKubeconfig(ctx, l, c, k); err != nil {
+			return err
+		}
+	}
+	if err := writeSecret(ctx, c, "garden", "links-ca", map[string][]byte{"ca.crt": l.LinkCA()}); err != nil {
+		return err
+	}
+	values, err := s.seedValues(l, seed)
+	if err != nil {
+		return err
+	}
+	return apply(ctx, c, "seed-actors.yaml", values)
+}
+
+// kubeconfigFor says which actor gets a kubeconfig for which target, and where.
+type kubeconfigFor struct {
+	actor, target string
+	// account is the ServiceAccount in the target, empty for the cloud.
+	account           string
+	namespace, secret string
+}
+
+func (s *Stage) giveKubeconfig(ctx context.Context, l *embedded.Landscape, c client.Client, k kubeconfigFor) error {
+	var content []byte
+	var err error
+	if k.target == embedded.CloudTarget {
+		content, err = s.cloudKubeconfig(l, k.actor)
+	} else {
+		content, err = l.LinkKubeconfig(ctx, k.actor, k.target, k.account)
+	}
+	if err != nil {
+		return err
+	}
+	if err := l.WriteKubeconfig(k.actor, k.target, content); err != nil {
+		return err
+	}
+	return writeSecret(ctx, c, k.namespace, k.secret, map[string][]byte{keyKubeconfig: content})
+}
+
+func writeSecret(ctx context.Context, c client.Client, namespace, name string, data map[string][]byte) error {
+	secret := &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Data:       data,
+	}
+	if err := c.Create(ctx, secret); err != nil {
+		return fmt.Errorf("create secret %s/%s: %w", namespace, name, err)
+	}
+	return nil
+}
+
+// cloudKubeconfig is the way of an actor to the cloud, over its link.
+func (s *Stage) cloudKubeconfig(l *embedded.Landscape, actor string) ([]byte, error) {
+	opened, err := l.Link(actor, embedded.CloudTarget)
+	if err != nil {
+		return nil, err
+	}
+	return clientcmd.Write(clientcmdapi.Config{
+		CurrentContext: embedded.CloudTarget,
+		Clusters:       map[string]*clientcmdapi.Cluster{embedded.CloudTarget: {Server: opened.URL(), CertificateAuthorityData: l.LinkCA()}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{actor: {Token: s.tokens[actor]}},
+		Contexts:       map[string]*clientcmdapi.Context{embedded.CloudTarget: {Cluster: embedded.CloudTarget, AuthInfo: actor}},
+	})
+}
+
+// CloudAs is the cloud's client of an identity, over its link; the observer's own is never faulted.
+func (s *Stage) CloudAs(l *embedded.Landscape, identity string) (*cloud.Client, error) {
+	kubeconfig, err := s.cloudKubeconfig(l, identity)
+	if err != nil {
+		return nil, err
+	}
+	return cloud.FromKubeconfig(kubeconfig, cloud.Options{})
+}
+
+// makeZone makes the DNS zone of the shoots, as an operator would.
+func (s *Stage) makeZone(ctx context.Context, l *embedded.Landscape) error {
+	admin, err := s.CloudAs(l, cloudAdmin)
+	if err != nil {
+		return err
+	}
+	if _, err := admin.Zones().Create(ctx, &cloud.Zone{Name: Domain}); err != nil {
+		return fmt.Errorf("create the DNS zone %q: %w", Domain, err)
+	}
+	return nil
+}

@@ -1,0 +1,206 @@
+// Package stage sets an embedded landscape up for the product: definitions, roles, identities and their kubeconfigs,
+// the simulated cloud, and the actors. What it applies is in manifests, the same for every backend.
+//
+// It is the only place that knows both the harness and the product. It tells no story and injects no fault.
+package stage
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/clusters/embedded"
+	simcloud "github.com/transplant-sim/transplant/sim/cloud"
+)
+
+// Names that manifests and stories share (see ARCHITECTURE.md).
+const (
+	Project           = "p"
+	Domain            = "shoots.transplant.test"
+	KubernetesVersion = "1.36.3"
+
+	image           = "transplant.dev/transplant:dev"
+	kubernetesImage = "transplant.dev/controlplane:v" + KubernetesVersion
+)
+
+// Settings are the periods of the product (SPEC 9.4), as its flags want them.
+type Settings struct {
+	OwnerCheckInterval, OwnerCheckTimeout time.Duration
+	DeltaInterval, FullSnapshotInterval   time.Duration
+	DNSTTL, WaitInterval, LeaseInterval   time.Duration
+}
+
+// ScenarioSettings are those of the column "in scenarios" of SPEC 9.4.
+var ScenarioSettings = Settings{
+	OwnerCheckInterval: time.Second, OwnerCheckTimeout: 5 * time.Second,
+	DeltaInterval: time.Second, FullSnapshotInterval: 5 * time.Minute,
+	DNSTTL: time.Second, WaitInterval: time.Second, LeaseInterval: time.Second,
+}
+
+// Stage is a landscape set up for the product.
+type Stage struct {
+	Settings Settings
+
+	tokens map[string]string // of the cloud, by identity
+	roots  *shootRoots
+}
+
+// New makes a Stage. It must be given to exactly one landscape.
+func New(settings Settings) *Stage {
+	return &Stage{Settings: settings, tokens: map[string]string{}, roots: &shootRoots{}}
+}
+
+// Configure completes the options of a landscape.
+func (s *Stage) Configure(options *embedded.Options) {
+	options.Extras = s.extras
+	options.AfterClusters = s.setUp
+	options.Shoots = func(*embedded.Landscape) embedded.Shoots { return embedded.Shoots{Roots: s.roots.of} }
+}
+
+// Identities of the cloud that belong to no seed.
+const (
+	cloudAdmin    = "admin"
+	cloudObserver = "observer"
+	cloudNodes    = "nodes"
+)
+
+// extras are the cloud and the process that stands for the machines.
+func (s *Stage) extras(l *embedded.Landscape) ([]embedded.Extra, error) {
+	if err := s.writeTokens(l); err != nil {
+		return nil, err
+	}
+	certificate, key, err := l.IssueServing("cloud", l.Cloud().Addr().String())
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := s.nodes(l)
+	if err != nil {
+		return nil, err
+	}
+	return []embedded.Extra{
+		{
+			Name: "cloud",
+			Args: []string{"cloud",
+				"--dir=" + l.Dir().Join("cloud"),
+				"--listen=" + l.Cloud().String(),
+				"--dns-listen=" + l.DNS().String(),
+				"--serving-cert=" + certificate, "--serving-key=" + key,
+				"--tokens=" + l.Dir().Join("cloud-tokens.yaml"),
+			},
+			ReadyURL: "https://" + l.Cloud().String() + "/healthz",
+		},
+		nodes,
+	}, nil
+}
+
+// nodes is the process of the machines. It reaches the cloud and the shoots by links of its own.
+func (s *Stage) nodes(l *embedded.Landscape) (embedded.Extra, error) {
+	kubeconfig, err := s.cloudKubeconfig(l, cloudNodes)
+	if err != nil {
+		return embedded.Extra{}, err
+	}
+	if err := l.WriteKubeconfig(cloudNodes, embedded.CloudTarget, kubeconfig); err != nil {
+		return embedded.Extra{}, err
+	}
+	proxy, err := l.Proxy(cloudNodes)
+	if err != nil {
+		return embedded.Extra{}, err
+	}
+	ca := l.Dir().Join("links-ca.crt")
+	if err := os.WriteFile(ca, l.LinkCA(), 0o600); err != nil {
+		return embedded.Extra{}, fmt.Errorf("write the links' certificate authority: %w", err)
+	}
+	return embedded.Extra{Name: "nodes", Args: []string{"nodes",
+		"--cloud-kubeconfig=" + l.KubeconfigPath(cloudNodes, embedded.CloudTarget),
+		"--proxy-url=" + proxy.URL(),
+		"--proxy-ca=" + ca,
+		"--kwok=" + l.ControlPlane(),
+		"--root-dir=" + l.Dir().Join("nodes"),
+	}}, nil
+}
+
+// writeTokens gives everybody who calls the cloud a token.
+func (s *Stage) writeTokens(l *embedded.Landscape) error {
+	file := simcloud.TokenFile{}
+	add := func(identity string, roles ...simcloud.Role) {
+		s.tokens[identity] = newToken()
+		file.Tokens = append(file.Tokens, simcloud.Token{Token: s.tokens[identity], Identity: identity, Roles: roles})
+	}
+	add(cloudAdmin, simcloud.RoleAdmin)
+	add(cloudObserver, simcloud.RoleObserver)
+	add(cloudNodes, simcloud.RoleNodes)
+	for _, seed := range seeds(l) {
+		for _, actor := range seedActors(seed) {
+			add(actor)
+		}
+	}
+	content, err := yaml.Marshal(file)
+	if err != nil {
+		return fmt.Errorf("encode the cloud's tokens: %w", err)
+	}
+	if err := os.WriteFile(l.Dir().Join("cloud-tokens.yaml"), content, 0o600); err != nil {
+		return fmt.Errorf("write the cloud's tokens: %w", err)
+	}
+	return nil
+}
+
+func newToken() string {
+	token := make([]byte, 24)
+	if _, err := rand.Read(token); err != nil {
+		panic(err) // the system has no randomness left
+	}
+	return hex.EncodeToString(token)
+}
+
+// seedActors are those of a seed that call the cloud.
+func seedActors(seed string) []string {
+	return []string{"gardenlet-" + seed, "extensions-" + seed, "control-planes-" + seed}
+}
+
+func seeds(l *embedded.Landscape) []string {
+	var names []string
+	for _, c := range l.Clusters() {
+		if c.Role() == clusters.Seed {
+			names = append(names, c.Name())
+		}
+	}
+	return names
+}
+
+// setUp brings everything on the clusters, all clusters at the same time; actors come last.
+func (s *Stage) setUp(ctx context.Context, l *embedded.Landscape) error {
+	garden, err := observe(l, embedded.GardenName)
+	if err != nil {
+		return err
+	}
+	// The garden's base comes first: seeds' actors have identities there.
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.makeZone(groupCtx, l) })
+	group.Go(func() error { return s.setUpGarden(groupCtx, l, garden) })
+	clients := map[string]client.Client{}
+	for _, seed := range seeds(l) {
+		if clients[seed], err = observe(l, seed); err != nil {
+			return err
+		}
+		group.Go(func() error { return s.prepareSeed(groupCtx, l, clients[seed], seed) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err := s.roots.watch(ctx, l); err != nil {
+		return err
+	}
+	group, groupCtx = errgroup.WithContext(ctx)
+	for _, seed := range seeds(l) {
+		group.Go(func() error { return s.startSeed(groupCtx, l, garden, clients[seed], seed) })
+	}
+	return group.Wait()
+}
