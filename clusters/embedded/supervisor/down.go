@@ -22,13 +22,15 @@ const (
 
 // Down ends a landscape, whoever supervises it, and removes its run directory. It says whether there was anything to
 // end or remove. An owner that does not end when it is asked is killed, and everything of the landscape with it.
-func Down(ctx context.Context, dir rundir.Dir) (bool, error) {
+func Down(ctx context.Context, dir rundir.Dir) (bool, error) { return down(ctx, dir, downGrace) }
+
+func down(ctx context.Context, dir rundir.Dir, grace time.Duration) (bool, error) {
 	was, err := dir.Owned()
 	if err != nil {
 		return false, err
 	}
 	if was {
-		if err := endOwner(ctx, dir); err != nil {
+		if err := endOwner(ctx, dir, grace); err != nil {
 			return true, fmt.Errorf("end the landscape %q: %w", dir.Name, err)
 		}
 	}
@@ -40,7 +42,7 @@ func Down(ctx context.Context, dir rundir.Dir) (bool, error) {
 	return was || cleared, errors.Join(err, lock.Unlock())
 }
 
-func endOwner(ctx context.Context, dir rundir.Dir) error {
+func endOwner(ctx context.Context, dir rundir.Dir, grace time.Duration) error {
 	owner, err := dir.Owner()
 	if err != nil {
 		return err
@@ -51,7 +53,7 @@ func endOwner(ctx context.Context, dir rundir.Dir) error {
 	if err := owner.Signal(syscall.SIGTERM); err != nil {
 		return err
 	}
-	if awaitFree(ctx, dir, downGrace) == nil {
+	if awaitFree(ctx, dir, grace) == nil {
 		return nil
 	}
 	if err := owner.Kill(killGrace); err != nil {
