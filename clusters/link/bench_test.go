@@ -102,4 +102,3 @@ func median(all []time.Duration) time.Duration {
 }
 
 func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
-

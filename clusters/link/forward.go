@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"sync"
 
 	"github.com/go-logr/logr"
 	"golang.org/x/net/http/httpguts"
@@ -138,43 +136,5 @@ func copyTrailer(to http.Header, response *http.Response) {
 			name = http.TrailerPrefix + name
 		}
 		to[name] = values
-	}
-}
-
-var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
-
-// copyBody copies the body and flushes whenever more is to come, so that nothing waits in the link.
-func copyBody(w http.ResponseWriter, response *http.Response) error {
-	if response.Body == http.NoBody || response.ContentLength == 0 {
-		return nil
-	}
-	flusher := http.NewResponseController(w)
-	left := response.ContentLength
-	if left < 0 || len(response.Trailer) > 0 {
-		if err := flusher.Flush(); err != nil {
-			return fmt.Errorf("flush the header: %w", err)
-		}
-	}
-	buffer := buffers.Get().(*[32 << 10]byte)
-	defer buffers.Put(buffer)
-	for {
-		n, err := response.Body.Read(buffer[:])
-		if n > 0 {
-			if _, err := w.Write(buffer[:n]); err != nil {
-				return fmt.Errorf("write the body: %w", err)
-			}
-			left -= int64(n)
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read the body: %w", err)
-		}
-		if n > 0 && left != 0 {
-			if err := flusher.Flush(); err != nil {
-				return fmt.Errorf("flush the body: %w", err)
-			}
-		}
 	}
 }

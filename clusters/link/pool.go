@@ -40,8 +40,9 @@ func newTransport(u *upstream, http2 bool) *http.Transport {
 		ReadBufferSize:      16 << 10,
 		WriteBufferSize:     16 << 10,
 		HTTP2: &http.HTTP2Config{
-			SendPingTimeout: pingAfter,
-			PingTimeout:     pingTimeout,
+			MaxReadFrameSize: 256 << 10,
+			SendPingTimeout:  pingAfter,
+			PingTimeout:      pingTimeout,
 		},
 	}
 }
