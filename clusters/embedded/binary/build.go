@@ -18,7 +18,7 @@ import (
 var buildFlags = []string{"-trimpath", "-ldflags"}
 
 // needBytes is what the build writes at most: object files in Go's cache, and the binary.
-const needBytes = 3 << 30
+const needBytes = 2 << 30
 
 // Progress is told how far a build is: done of total packages, and which one was finished last.
 type Progress func(done, total int, what string)
@@ -57,7 +57,7 @@ func Ensure(ctx context.Context, progress Progress) (string, error) {
 }
 
 func build(ctx context.Context, source, path string, progress Progress) error {
-	if err := checkSpace(filepath.Dir(path)); err != nil {
+	if err := checkSpace(filepath.Dir(path), needBytes); err != nil {
 		return err
 	}
 	version, err := kubernetesVersion(source)
@@ -99,11 +99,14 @@ func run(command *exec.Cmd, total int, progress Progress) error {
 		lines := bufio.NewScanner(reader)
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
-			if packageLine.MatchString(lines.Text()) {
+			switch line := lines.Text(); {
+			case line == mainPackage: // packages in Go's cache are not named, so it may come early
+				progress(total, total, "linking")
+			case packageLine.MatchString(line):
 				done++
-				progress(min(done, total), total, lines.Text())
-			} else {
-				fmt.Fprintln(&other, lines.Text())
+				progress(min(done, total), total, line)
+			default:
+				fmt.Fprintln(&other, line)
 			}
 		}
 		_, _ = io.Copy(io.Discard, reader) // never block the build, whatever it writes
@@ -137,13 +140,13 @@ func countPackages(ctx context.Context, source string) (int, error) {
 	return bytes.Count(output, []byte("\n")), nil
 }
 
-func checkSpace(dir string) error {
+func checkSpace(dir string, need uint64) error {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(dir, &disk); err != nil {
 		return fmt.Errorf("look at the disk of %q: %w", dir, err)
 	}
-	if free := disk.Bavail * uint64(disk.Bsize); free < needBytes {
-		return fmt.Errorf("build the control-plane binary: %w: %d MiB are free in %q, %d MiB are needed", ErrDiskFull, free>>20, dir, needBytes>>20)
+	if free := disk.Bavail * uint64(disk.Bsize); free < need {
+		return fmt.Errorf("build the control-plane binary: %w: %d MiB are free in %q, %d MiB are needed", ErrDiskFull, free>>20, dir, need>>20)
 	}
 	return nil
 }

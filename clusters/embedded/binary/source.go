@@ -17,8 +17,12 @@ import (
 // sourceFolder is where the sources are, below the repository's root.
 var sourceFolder = filepath.Join("clusters", "controlplane")
 
-// module is the first line of their go.mod, by which the right folder is told from one of the same name.
-const module = "module github.com/transplant-sim/transplant/clusters/controlplane"
+// mainPackage is the binary's import path; module is the first line of its go.mod, by which the right folder is told
+// from one of the same name.
+const (
+	mainPackage = "github.com/transplant-sim/transplant/clusters/controlplane"
+	module      = "module " + mainPackage
+)
 
 // findSource returns the folder of the sources: below TRANSPLANT_SOURCE, or below a parent of the executable or of the
 // working directory.
@@ -61,6 +65,10 @@ func Key(ctx context.Context, source string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	kubernetes, err := kubernetesVersion(source)
+	if err != nil {
+		return "", err
+	}
 	files, err := filepath.Glob(filepath.Join(source, "*.go"))
 	if err != nil {
 		return "", fmt.Errorf("list the sources in %q: %w", source, err)
@@ -70,7 +78,7 @@ func Key(ctx context.Context, source string) (string, error) {
 	slices.Sort(files)
 
 	hash := sha256.New()
-	fmt.Fprintf(hash, "%s %s %q\n", version, runtime.GOARCH, buildFlags)
+	fmt.Fprintf(hash, "%s %s %q %s\n", version, runtime.GOARCH, buildFlags, linkerFlags(kubernetes))
 	for _, file := range files {
 		if err := hashFile(hash, file); err != nil {
 			return "", err

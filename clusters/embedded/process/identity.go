@@ -23,6 +23,15 @@ func Self() ID {
 	return ID{PID: pid, Birth: ticks}
 }
 
+// Find is the ID of the process that has the pid now.
+func Find(pid int) (ID, error) {
+	ticks, err := birth(pid)
+	if err != nil {
+		return ID{}, fmt.Errorf("find process %d: %w", pid, err)
+	}
+	return ID{PID: pid, Birth: ticks}, nil
+}
+
 // Alive says whether this very process still exists and is no zombie.
 func (id ID) Alive() bool {
 	fields, err := stat(id.PID)

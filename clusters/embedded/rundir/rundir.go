@@ -162,15 +162,17 @@ func (d Dir) Owned() (bool, error) {
 const needBytes = 500 << 20
 
 // CheckSpace returns ErrDiskFull when a landscape would not fit.
-func (d Dir) CheckSpace() error {
+func (d Dir) CheckSpace() error { return d.checkSpace(needBytes) }
+
+func (d Dir) checkSpace(need uint64) error {
 	var disk syscall.Statfs_t
 	parent := filepath.Dir(d.Path)
 	if err := syscall.Statfs(parent, &disk); err != nil {
 		return fmt.Errorf("look at the disk of %q: %w", parent, err)
 	}
-	if free := disk.Bavail * uint64(disk.Bsize); free < needBytes {
+	if free := disk.Bavail * uint64(disk.Bsize); free < need {
 		return fmt.Errorf("start a landscape in %q: %w: %d MiB are free, %d MiB are needed: clear some, or let %s name another folder",
-			d.Path, ErrDiskFull, free>>20, uint64(needBytes)>>20, HomeVariable)
+			d.Path, ErrDiskFull, free>>20, need>>20, HomeVariable)
 	}
 	return nil
 }

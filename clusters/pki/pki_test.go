@@ -1,0 +1,107 @@
+package pki
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func authority(t *testing.T) *Authority {
+	t.Helper()
+	a, err := NewAuthority("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestIssue(t *testing.T) {
+	t.Parallel()
+	mine, other := authority(t), authority(t)
+	pair, err := mine.Issue(Request{Name: "kube-apiserver", Groups: []string{"g"}, Hosts: []string{"127.17.0.1", "api.shoot.test"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf := pair.Leaf
+	if diff := cmp.Diff([]string{"g"}, leaf.Subject.Organization); diff != "" || leaf.Subject.CommonName != "kube-apiserver" {
+		t.Errorf("the subject is %v", leaf.Subject)
+	}
+	for _, host := range []string{"127.17.0.1", "api.shoot.test"} {
+		if _, err := leaf.Verify(x509.VerifyOptions{Roots: mine.Pool(), DNSName: host}); err != nil {
+			t.Errorf("serve %s: %v", host, err)
+		}
+	}
+	var wrongHost x509.HostnameError
+	if _, err := leaf.Verify(x509.VerifyOptions{Roots: mine.Pool(), DNSName: "127.17.0.2"}); !errors.As(err, &wrongHost) {
+		t.Errorf("serve another address: got %v, want a HostnameError", err)
+	}
+	var unknown x509.UnknownAuthorityError
+	if _, err := leaf.Verify(x509.VerifyOptions{Roots: other.Pool()}); !errors.As(err, &unknown) {
+		t.Errorf("verify with another authority: got %v, want an UnknownAuthorityError", err)
+	}
+}
+
+func TestClientsMayNotServe(t *testing.T) {
+	t.Parallel()
+	a := authority(t)
+	pair, err := a.Issue(Request{Name: "client"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var invalid x509.CertificateInvalidError
+	_, err = pair.Leaf.Verify(x509.VerifyOptions{Roots: a.Pool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+	if !errors.As(err, &invalid) || invalid.Reason != x509.IncompatibleUsage {
+		t.Errorf("serve with a client's certificate: got %v, want incompatible usage", err)
+	}
+	_, err = pair.Leaf.Verify(x509.VerifyOptions{Roots: a.Pool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFolder(t *testing.T) {
+	t.Parallel()
+	folder := Folder(filepath.Join(t.TempDir(), "pki"))
+	a := authority(t)
+	pair, err := a.Issue(Request{Name: "x", Hosts: []string{"x"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{folder.WriteAuthority("ca", a), folder.WriteKeyPair("x", pair), folder.WriteSigningKey("sa")} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{folder.Key("ca"), folder.Key("x"), folder.Key("sa")} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v; want mode 600", path, info, err)
+		}
+	}
+	if info, err := os.Stat(string(folder)); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the folder: %v, %v; want mode 700", info, err)
+	}
+	loaded, err := tls.LoadX509KeyPair(folder.Certificate("x"), folder.Key("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(pair.Certificate, loaded.Certificate); diff != "" {
+		t.Error(diff)
+	}
+	public, err := os.ReadFile(folder.PublicKey("sa"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(public)
+	if block == nil || block.Type != "PUBLIC KEY" {
+		t.Fatalf("the public key is %q", public)
+	}
+	if _, err := x509.ParsePKIXPublicKey(block.Bytes); err != nil {
+		t.Error(err)
+	}
+}
