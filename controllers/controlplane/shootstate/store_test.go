@@ -1,0 +1,277 @@
+package shootstate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
+)
+
+var shootKey = client.ObjectKey{Namespace: "garden-p", Name: "alpha"}
+
+func testScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, gardencorev1beta1.AddToScheme, extensionsv1alpha1.AddToScheme,
+		machinev1alpha1.AddToScheme, transplantv1alpha1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return scheme
+}
+
+// newStore gives a store on a fake garden, and a counter of its writes.
+func newStore(t *testing.T) (*Store, *int) {
+	t.Helper()
+	writes := 0
+	garden := interceptor.NewClient(fake.NewClientBuilder().WithScheme(testScheme(t)).Build(), interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			writes++
+			return c.Create(ctx, o, opts...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			writes++
+			return c.Patch(ctx, o, p, opts...)
+		},
+	})
+	return &Store{Garden: garden, Clock: clock.RealClock{}}, &writes
+}
+
+// noise is JSON of about n bytes that no compression makes smaller.
+func noise(seed uint64, n int) []byte {
+	dice := rand.New(rand.NewPCG(seed, seed))
+	var text strings.Builder
+	for text.Len() < n {
+		text.WriteByte("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"[dice.IntN(64)])
+	}
+	return fmt.Appendf(nil, `{"terraform":%q}`, text.String())
+}
+
+func sampleState() *State {
+	config := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "tls"}, "data": map[string]any{"key": "c2VjcmV0"},
+	}}
+	reference := gardencorev1beta1.NamedResourceReference{Name: "tls"}
+	reference.ResourceRef.APIVersion, reference.ResourceRef.Kind, reference.ResourceRef.Name = "v1", "Secret", "tls"
+	return &State{
+		Secrets: []*corev1.Secret{{
+			ObjectMeta: metav1.ObjectMeta{Name: "ca", Labels: map[string]string{"persist": "true"}},
+			Data:       map[string][]byte{"ca.crt": []byte("certificate")}, Type: corev1.SecretTypeOpaque,
+		}},
+		Extensions: []ExtensionState{
+			{Kind: "Infrastructure", Name: "alpha", State: &runtime.RawExtension{Raw: []byte(`{"network":"n-1"}`)}},
+			{Kind: "Extension", Name: "certs", Resources: []gardencorev1beta1.NamedResourceReference{reference}, Objects: []*unstructured.Unstructured{config}},
+		},
+		Machines: &runtime.RawExtension{Raw: []byte(`{"machineDeployments":{"d":{"replicas":1}}}`)},
+	}
+}
+
+func TestWhatIsSavedIsLoaded(t *testing.T) {
+	t.Parallel()
+	store, _ := newStore(t)
+	if err := store.Save(t.Context(), shootKey, sampleState(), false); err != nil {
+		t.Fatal(err)
+	}
+	got, err := store.Load(t.Context(), shootKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(sampleState(), got); diff != "" {
+		t.Errorf("state (-want +got):\n%s", diff)
+	}
+}
+
+func TestNothingIsWrittenWhenNothingChanged(t *testing.T) {
+	t.Parallel()
+	store, writes := newStore(t)
+	state := sampleState()
+	state.Extensions[0].State.Raw = noise(1, 3<<20)
+	for range 2 {
+		if err := store.Save(t.Context(), shootKey, state, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := *writes
+	if err := store.Save(t.Context(), shootKey, state, true); err != nil {
+		t.Fatal(err)
+	}
+	chunks := len(listChunks(t, store))
+	if *writes-before > chunks {
+		t.Errorf("%d writes for an unchanged state beside the creates of %d chunks that exist", *writes-before, chunks)
+	}
+	object := &gardencorev1beta1.ShootState{}
+	if err := store.Garden.Get(t.Context(), shootKey, object); err != nil {
+		t.Fatal(err)
+	}
+	if object.ResourceVersion != "1" {
+		t.Errorf("the ShootState was written again: resource version %s", object.ResourceVersion)
+	}
+}
+
+func listChunks(t *testing.T, store *Store) []transplantv1alpha1.ShootStateChunk {
+	t.Helper()
+	chunks := &transplantv1alpha1.ShootStateChunkList{}
+	if err := store.Garden.List(t.Context(), chunks); err != nil {
+		t.Fatal(err)
+	}
+	return chunks.Items
+}
+
+// Past 1.5, 2 and 3 MiB: every limit of SPEC 9.5.
+func TestStateOfAnySize(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{1<<20 + 1, 3 << 19, 2 << 20, 3<<20 + 5} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			t.Parallel()
+			store, _ := newStore(t)
+			state := sampleState()
+			state.Extensions[0].State.Raw = noise(uint64(size), size)
+			if err := store.Save(t.Context(), shootKey, state, false); err != nil {
+				t.Fatal(err)
+			}
+			object := &gardencorev1beta1.ShootState{}
+			if err := store.Garden.Get(t.Context(), shootKey, object); err != nil {
+				t.Fatal(err)
+			}
+			if whole, _ := json.Marshal(object); len(whole) > 1<<20 {
+				t.Errorf("the ShootState has %d bytes, more than the budget", len(whole))
+			}
+			for _, chunk := range listChunks(t, store) {
+				if whole, _ := json.Marshal(chunk); len(whole) > 1<<20 {
+					t.Errorf("chunk %q has %d bytes, more than 1 MiB", chunk.Name, len(whole))
+				}
+			}
+			got, err := store.Load(t.Context(), shootKey)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(state, got); diff != "" {
+				t.Error("the state is not what was saved")
+			}
+		})
+	}
+}
+
+func TestStaleChunksGo(t *testing.T) {
+	t.Parallel()
+	store, _ := newStore(t)
+	state := sampleState()
+	state.Extensions[0].State.Raw = noise(1, 2<<20)
+	if err := store.Save(t.Context(), shootKey, state, false); err != nil {
+		t.Fatal(err)
+	}
+	if len(listChunks(t, store)) == 0 {
+		t.Fatal("the state was not split")
+	}
+	if err := store.Save(t.Context(), shootKey, sampleState(), false); err != nil {
+		t.Fatal(err)
+	}
+	if left := listChunks(t, store); len(left) != 0 {
+		t.Errorf("%d chunks are left that nothing refers to", len(left))
+	}
+}
+
+func TestDamageIsNamed(t *testing.T) {
+	t.Parallel()
+	for name, harm := range map[string]func(*testing.T, *Store, *transplantv1alpha1.ShootStateChunk){
+		"missing": func(t *testing.T, s *Store, chunk *transplantv1alpha1.ShootStateChunk) {
+			if err := s.Garden.Delete(t.Context(), chunk); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"damaged": func(t *testing.T, s *Store, chunk *transplantv1alpha1.ShootStateChunk) {
+			chunk.Data[len(chunk.Data)/2] ^= 1
+			if err := s.Garden.Update(t.Context(), chunk); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, _ := newStore(t)
+			state := sampleState()
+			state.Extensions[0].State.Raw = noise(1, 2<<20)
+			if err := store.Save(t.Context(), shootKey, state, false); err != nil {
+				t.Fatal(err)
+			}
+			chunk := listChunks(t, store)[1]
+			harm(t, store, &chunk)
+			_, err := store.Load(t.Context(), shootKey)
+			if err == nil || !strings.Contains(err.Error(), chunk.Name) {
+				t.Errorf("got %v, want an error that names chunk %q", err, chunk.Name)
+			}
+		})
+	}
+}
+
+// In a second run of the migrate flow some objects are gone already: what was saved of them stays (SPEC 2.6).
+func TestMergeOnlyAdds(t *testing.T) {
+	t.Parallel()
+	store, _ := newStore(t)
+	if err := store.Save(t.Context(), shootKey, sampleState(), false); err != nil {
+		t.Fatal(err)
+	}
+	later := &State{Extensions: []ExtensionState{
+		{Kind: "Infrastructure", Name: "alpha", State: &runtime.RawExtension{Raw: []byte(`{"network":"n-2"}`)}},
+	}}
+	if err := store.Save(t.Context(), shootKey, later, true); err != nil {
+		t.Fatal(err)
+	}
+	got, err := store.Load(t.Context(), shootKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := sampleState()
+	want.Extensions[0].State.Raw = []byte(`{"network":"n-2"}`)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("state (-want +got):\n%s", diff)
+	}
+	if err := store.Save(t.Context(), shootKey, later, false); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = store.Load(t.Context(), shootKey); err != nil || got.Machines != nil {
+		t.Errorf("replacing kept the machines: %v, %v", got, err)
+	}
+}
+
+func TestDeleteLeavesNothing(t *testing.T) {
+	t.Parallel()
+	store, _ := newStore(t)
+	state := sampleState()
+	state.Extensions[0].State.Raw = noise(1, 2<<20)
+	if err := store.Save(t.Context(), shootKey, state, false); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := store.Delete(t.Context(), shootKey); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left := listChunks(t, store); len(left) != 0 {
+		t.Errorf("%d chunks are left", len(left))
+	}
+	if _, err := store.Load(t.Context(), shootKey); client.IgnoreNotFound(err) != nil || err == nil {
+		t.Errorf("got %v, want a NotFound error", err)
+	}
+}
