@@ -180,8 +180,9 @@ func download(ctx context.Context, bucket Bucket, full Object, db string) (err e
 	if err == nil {
 		_, err = io.Copy(file, zip)
 	}
-	if err == nil {
-		_, err = io.Copy(io.Discard, body) // so that the digest is verified
+	// The digest is known at the end, which the decompressor may not have reached; it explains more than its error.
+	if _, rest := io.Copy(io.Discard, body); rest != nil {
+		err = rest
 	}
 	return damageOr(full, err)
 }

@@ -1,0 +1,120 @@
+package etcdtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/transplant-sim/transplant/controllers/etcd/backup"
+)
+
+// ErrBucketDown is what a Bucket that is down answers.
+var ErrBucketDown = errors.New("the bucket is down")
+
+// Bucket holds objects in memory. Its zero value is empty.
+type Bucket struct {
+	mu      sync.Mutex
+	objects map[string][]byte
+	down    bool
+}
+
+var _ backup.Bucket = &Bucket{}
+
+// List implements backup.Bucket.
+func (b *Bucket) List(_ context.Context, prefix string) ([]string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down {
+		return nil, ErrBucketDown
+	}
+	var keys []string
+	for key := range b.objects {
+		if strings.HasPrefix(key, prefix) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys, nil
+}
+
+// Get implements backup.Bucket.
+func (b *Bucket) Get(_ context.Context, key string) (io.ReadCloser, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down {
+		return nil, ErrBucketDown
+	}
+	content, ok := b.objects[key]
+	if !ok {
+		return nil, fmt.Errorf("get %q: %w", key, backup.ErrNotFound)
+	}
+	return io.NopCloser(bytes.NewReader(content)), nil
+}
+
+// Create implements backup.Bucket.
+func (b *Bucket) Create(_ context.Context, key string, content io.Reader) error {
+	all, err := io.ReadAll(content)
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down {
+		return ErrBucketDown
+	}
+	if _, exists := b.objects[key]; exists {
+		return fmt.Errorf("create %q: %w", key, backup.ErrExists)
+	}
+	if b.objects == nil {
+		b.objects = map[string][]byte{}
+	}
+	b.objects[key] = all
+	return nil
+}
+
+// Delete implements backup.Bucket.
+func (b *Bucket) Delete(_ context.Context, key string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down {
+		return ErrBucketDown
+	}
+	delete(b.objects, key)
+	return nil
+}
+
+// Down switches the bucket off or on.
+func (b *Bucket) Down(down bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.down = down
+}
+
+// Damage changes one byte of an object.
+func (b *Bucket) Damage(key string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	content := slices.Clone(b.objects[key])
+	content[len(content)/2] ^= 0xff
+	b.objects[key] = content
+}
+
+// Copy of the bucket that changes by itself from now on.
+func (b *Bucket) Copy() *Bucket {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return &Bucket{objects: maps.Clone(b.objects)}
+}
+
+// Size of an object in bytes.
+func (b *Bucket) Size(key string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.objects[key])
+}
