@@ -86,7 +86,11 @@ func (s *Server) list(c *call, w http.ResponseWriter, r *http.Request) error {
 			continue
 		}
 		if matches(row, query.Get("name"), query["tag"]) {
-			items = append(items, present(c, row, now))
+			item := present(c, row, now)
+			if m, ok := item.(*api.Machine); ok {
+				m.UserData = "" // a listing would be as large as all user data together
+			}
+			items = append(items, item)
 		}
 	}
 	return answer(w, map[string]any{"items": items})

@@ -1,0 +1,269 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
+)
+
+// Defaults of the options.
+const (
+	DefaultSync         = time.Second
+	DefaultLeaseSeconds = 40 // of a kubelet
+)
+
+// resync is how often the machines are listed although the cloud has told of no change.
+const resync = 10 * time.Second
+
+// Options of an agent.
+type Options struct {
+	Cloud        *cloud.Client // of an identity that may read user data and the ledger
+	ProxyURL     *url.URL      // by which shoots are reached; nil means directly
+	ProxyCA      []byte        // PEM, trusted beside the shoots' own authorities
+	Kwok         string        // the multi-call binary that holds kwok
+	RootDir      string        // the machines' disks, and kwok's files
+	Sync         time.Duration // between two looks at a shoot; 0 means DefaultSync
+	LeaseSeconds int           // 0 means DefaultLeaseSeconds
+	Clock        clock.Clock   // nil means the real one
+	Log          logr.Logger
+}
+
+// Agent turns machines into nodes.
+type Agent struct {
+	options Options
+	runner  *process.Runner
+
+	mutex   sync.Mutex
+	shoots  map[string]*runningShoot
+	refused map[string]string // machines with user data that cannot be used
+	failure string
+
+	known map[string]*machine // by id; of the main loop alone
+}
+
+type runningShoot struct {
+	*shoot
+	end  context.CancelFunc
+	done chan struct{}
+}
+
+// New makes an agent that does nothing yet.
+func New(o Options) *Agent {
+	if o.Sync == 0 {
+		o.Sync = DefaultSync
+	}
+	if o.LeaseSeconds == 0 {
+		o.LeaseSeconds = DefaultLeaseSeconds
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return &Agent{options: o, shoots: map[string]*runningShoot{}, refused: map[string]string{}, known: map[string]*machine{}}
+}
+
+// Run follows the cloud's machines until ctx is done, then ends all kwok processes. No cloud and no shoot ever makes
+// it give up.
+func (a *Agent) Run(ctx context.Context) error {
+	a.runner = process.NewRunner()
+	changed := make(chan struct{}, 1)
+	var follower sync.WaitGroup
+	follower.Go(func() { a.follow(ctx, changed) })
+	for ctx.Err() == nil {
+		next, err := a.look(ctx)
+		a.fail(ctx, err)
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		case <-a.options.Clock.After(next):
+		}
+	}
+	follower.Wait()
+	for _, running := range a.shoots {
+		running.end()
+	}
+	for _, running := range a.shoots {
+		<-running.done
+	}
+	return a.runner.Close()
+}
+
+func (a *Agent) fail(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	before := a.failure
+	a.failure = ""
+	if err != nil {
+		a.failure = err.Error()
+	}
+	// Every text differs, by the id of its request; rounds are many.
+	switch {
+	case a.failure == "" && before != "":
+		a.options.Log.Info("Cloud is all right again")
+	case a.failure != "" && before == "":
+		a.options.Log.Info("Cloud is not all right", "error", a.failure)
+	}
+}
+
+// follow tells when the cloud has recorded a change of a machine.
+func (a *Agent) follow(ctx context.Context, changed chan<- struct{}) {
+	query := cloud.LedgerQuery{Kind: cloud.KindMachines}
+	for ctx.Err() == nil {
+		for entry, err := range a.options.Cloud.FollowLedger(ctx, query) {
+			if err != nil {
+				break
+			}
+			query.After = entry.Seq
+			select {
+			case changed <- struct{}{}:
+			default: // somebody will look anyway
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-a.options.Clock.After(time.Second):
+		}
+	}
+}
+
+// look compares the machines with what is known and says when to look again.
+func (a *Agent) look(ctx context.Context) (time.Duration, error) {
+	machines, err := a.options.Cloud.Machines().List(ctx, cloud.Filter{})
+	if err != nil {
+		return time.Second, fmt.Errorf("list the machines: %w", err)
+	}
+	next := resync
+	listed, byShoot := map[string]bool{}, map[string]map[string]*machine{}
+	var errs []error
+	for i := range machines {
+		m := &machines[i]
+		listed[m.ID] = true
+		if m.State == cloud.MachinePending {
+			next = min(next, max(m.BootedAt.Sub(a.options.Clock.Now()), 10*time.Millisecond))
+		}
+		booted, err := a.boot(ctx, m)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if booted == nil {
+			continue
+		}
+		if byShoot[booted.data.Shoot] == nil {
+			byShoot[booted.data.Shoot] = map[string]*machine{}
+		}
+		byShoot[booted.data.Shoot][m.ID] = booted
+	}
+	errs = append(errs, a.bury(listed))
+	for _, ended := range a.assign(ctx, byShoot) {
+		<-ended.done // or the next kwok of this shoot would meet the last one
+	}
+	if len(errs) > 0 {
+		next = min(next, time.Second)
+	}
+	return next, errors.Join(errs...)
+}
+
+// boot is the machine with its user data, or nil when it is no node: still in its first boot, or not made to be one.
+func (a *Agent) boot(ctx context.Context, m *cloud.Machine) (*machine, error) {
+	if before := a.known[m.ID]; before != nil {
+		a.known[m.ID] = &machine{Machine: *m, data: before.data}
+		return a.known[m.ID], nil
+	}
+	if m.State != cloud.MachineRunning || a.refusal(m.ID) != "" {
+		return nil, nil
+	}
+	whole, err := a.options.Cloud.Machines().Get(ctx, m.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read the user data of machine %q: %w", m.ID, err)
+	}
+	data, err := cloud.ParseNodeUserData(whole.UserData)
+	if err != nil {
+		a.refuse(m.ID, err)
+		return nil, nil
+	}
+	booted := &machine{Machine: *m, data: data}
+	if err := booted.layOut(a.options.RootDir); err != nil {
+		return nil, err
+	}
+	a.known[m.ID] = booted
+	return booted, nil
+}
+
+func (a *Agent) refusal(id string) string {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	return a.refused[id]
+}
+
+func (a *Agent) refuse(id string, err error) {
+	a.options.Log.Info("Machine cannot become a node", "machine", id, "error", err.Error())
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.refused[id] = err.Error()
+}
+
+// bury forgets machines that are gone.
+func (a *Agent) bury(listed map[string]bool) error {
+	var errs []error
+	for id := range a.known {
+		if !listed[id] {
+			delete(a.known, id)
+			errs = append(errs, wipe(a.options.RootDir, id))
+		}
+	}
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	for id := range a.refused {
+		if !listed[id] {
+			delete(a.refused, id)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// assign gives every shoot its machines, and starts and ends the care for shoots. It returns those that are ending.
+func (a *Agent) assign(ctx context.Context, byShoot map[string]map[string]*machine) (ended []*runningShoot) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	for name, machines := range byShoot {
+		running, there := a.shoots[name]
+		if there {
+			running.set(machines)
+		} else {
+			a.shoots[name] = a.start(ctx, name, machines)
+		}
+	}
+	for name, running := range a.shoots {
+		if byShoot[name] == nil {
+			// Without machines nobody sends heartbeats; the Nodes are for others to delete.
+			running.end()
+			delete(a.shoots, name)
+			ended = append(ended, running)
+		}
+	}
+	return ended
+}
+
+func (a *Agent) start(ctx context.Context, name string, machines map[string]*machine) *runningShoot {
+	k := &kwok{binary: a.options.Kwok, folder: filepath.Join(a.options.RootDir, "shoots", name), seconds: a.options.LeaseSeconds, runner: a.runner}
+	ctx, end := context.WithCancel(ctx)
+	running := &runningShoot{shoot: newShoot(name, a.options, k), end: end, done: make(chan struct{})}
+	running.set(machines)
+	go func() {
+		defer close(running.done)
+		running.run(ctx)
+	}()
+	return running
+}

@@ -1,0 +1,111 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+)
+
+type flags struct {
+	Options
+	cloudKubeconfig, proxyURL, proxyCA, statusListen string
+}
+
+// NewCommand is `transplant nodes`: the worker nodes of all shoots.
+func NewCommand() *cobra.Command {
+	f := &flags{}
+	command := &cobra.Command{
+		Use:           "nodes",
+		Short:         "Run the worker nodes of all shoots, one for each machine of the cloud",
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(command *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGTERM, os.Interrupt)
+			defer stop()
+			f.Log = klog.Background().WithName("nodes")
+			return f.run(ctx)
+		},
+	}
+	set := command.Flags()
+	set.StringVar(&f.cloudKubeconfig, "cloud-kubeconfig", "", "kubeconfig of the cloud, for an identity with the role nodes")
+	set.StringVar(&f.proxyURL, "proxy-url", "", "HTTP CONNECT proxy by which shoots are reached; empty means directly")
+	set.StringVar(&f.proxyCA, "proxy-ca", "", "file with the authority the proxy's certificates are signed by, PEM")
+	set.StringVar(&f.Kwok, "kwok", "", "the multi-call binary that holds kwok")
+	set.StringVar(&f.RootDir, "root-dir", "", "folder of the machines' disks and of kwok's files")
+	set.DurationVar(&f.Sync, "sync-period", DefaultSync, "time between two looks at a shoot")
+	set.IntVar(&f.LeaseSeconds, "node-lease-duration-seconds", DefaultLeaseSeconds, "duration of a node's lease; it is renewed four times as often")
+	set.StringVar(&f.statusListen, "status-listen", "", "address of GET /status, plain HTTP; empty means none")
+	for _, name := range []string{"cloud-kubeconfig", "kwok", "root-dir"} {
+		if err := command.MarkFlagRequired(name); err != nil {
+			panic(err) // the flag is defined above
+		}
+	}
+	return command
+}
+
+func (f *flags) complete() (err error) {
+	if f.Cloud, err = cloud.FromKubeconfigFile(f.cloudKubeconfig, cloud.Options{}); err != nil {
+		return err
+	}
+	if f.proxyURL != "" {
+		if f.ProxyURL, err = url.Parse(f.proxyURL); err != nil {
+			return fmt.Errorf("parse --proxy-url: %w", err)
+		}
+	}
+	if f.proxyCA != "" {
+		if f.ProxyCA, err = os.ReadFile(f.proxyCA); err != nil {
+			return fmt.Errorf("read --proxy-ca: %w", err)
+		}
+	}
+	// Children have a working folder of their own.
+	if f.Kwok, err = filepath.Abs(f.Kwok); err != nil {
+		return fmt.Errorf("find --kwok: %w", err)
+	}
+	if _, err := os.Stat(f.Kwok); err != nil {
+		return fmt.Errorf("find --kwok: %w", err)
+	}
+	if f.RootDir, err = filepath.Abs(f.RootDir); err != nil {
+		return fmt.Errorf("find --root-dir: %w", err)
+	}
+	return os.MkdirAll(f.RootDir, 0o700)
+}
+
+func (f *flags) run(ctx context.Context) error {
+	if err := f.complete(); err != nil {
+		return err
+	}
+	agent := New(f.Options)
+	if f.statusListen == "" {
+		return agent.Run(ctx)
+	}
+	listener, err := net.Listen("tcp", f.statusListen)
+	if err != nil {
+		return fmt.Errorf("take the address of --status-listen: %w", err)
+	}
+	server := &http.Server{Handler: agent.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	err = agent.Run(ctx)
+	return errors.Join(err, server.Close(), ignoreClosed(<-failed))
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}

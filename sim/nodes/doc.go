@@ -1,0 +1,20 @@
+// Package nodes is `transplant nodes`: the worker nodes of all shoots, one for each running machine of the cloud.
+//
+// A machine boots by its user data (api/cloud.NodeUserData): its files are laid out below a folder of its own, its Node
+// is registered in the shoot's API server, by name and through the proxy, as a kubelet would reach it; then one kwok
+// process per API server keeps leases and heartbeats alive and runs the pods. A control plane that goes away, moves or
+// comes back changes nothing here: everything keeps trying.
+//
+// It deletes nothing in a shoot: a terminated machine falls silent, and its Node is for the machine controller to
+// delete. It runs no container.
+//
+// What kwok v0.8.0 was found to do, and what is done about it:
+//   - With an annotation selector it never lets go of a node: it drops the event that shows the annotation gone, and
+//     renews the lease of a dead machine for ever. So nodes are chosen by a label, which the API server filters.
+//   - A deletion it slept through (found by listing again) is dropped too. The lease is then renewed, or even made anew,
+//     for a node that is gone. Such a lease is noticed, and kwok is started again.
+//   - A restarted kwok has a new identity and would wait until the old leases end, long enough for nodes to be
+//     declared lost. So the holders are cleared before it starts.
+//   - A stage whose write breaks off is repeated only when the connection was refused or the server said so; after a
+//     reset it is forgotten. Nodes and pods that stay behind are noticed, and kwok is started again.
+package nodes
