@@ -1,0 +1,184 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+)
+
+// Controllers wires the controllers of one shoot.
+type Controllers struct {
+	TargetConfig *rest.Config // of the shoot
+	Cloud        Cloud
+	Namespace    string
+	Clock        clock.WithTicker
+	Timeouts     Timeouts
+	Quarantine   time.Duration
+	OrphanPeriod time.Duration
+	Workers      int
+}
+
+// AddToManager adds them to a manager made by NewManager.
+func (c *Controllers) AddToManager(mgr manager.Manager) error {
+	target, err := client.New(c.TargetConfig, client.Options{Scheme: clientgoscheme.Scheme})
+	if err != nil {
+		return fmt.Errorf("make the client of the shoot: %w", err)
+	}
+	nodes := make(chan event.TypedGenericEvent[*corev1.Node], 100)
+	orphans := &Orphans{
+		Control: mgr.GetClient(), Cloud: c.Cloud, Clock: c.Clock, Events: mgr.GetEventRecorder("machine-controller"),
+		Log: mgr.GetLogger().WithName("orphans"), Namespace: c.Namespace, Quarantine: c.Quarantine, Every: c.OrphanPeriod,
+	}
+	deployments := &Deployments{Control: mgr.GetClient(), Clock: c.Clock}
+	sets := &Sets{Control: mgr.GetClient(), Clock: c.Clock, Orphans: orphans}
+	machines := &Machines{Control: mgr.GetClient(), Target: target, Cloud: c.Cloud, Clock: c.Clock, Timeouts: c.Timeouts}
+	return errors.Join(
+		c.controller(mgr, "machinedeployment", &machinev1alpha1.MachineDeployment{}, 1).
+			Watches(&machinev1alpha1.MachineSet{}, mapTo(ownersOfSet(mgr.GetClient()))).
+			Watches(&machinev1alpha1.Machine{}, mapTo(deploymentsOfMachine(mgr.GetClient()))).
+			Complete(deployments),
+		c.controller(mgr, "machineset", &machinev1alpha1.MachineSet{}, 1).
+			Watches(&machinev1alpha1.Machine{}, mapTo(setsOfMachine(mgr.GetClient()))).
+			Complete(sets),
+		c.controller(mgr, "machine", &machinev1alpha1.Machine{}, c.Workers).
+			WatchesRawSource(source.Channel(nodes, machinesOfNode(mgr.GetClient(), c.Namespace))).
+			Complete(machines),
+		mgr.Add(orphans),
+		mgr.Add(nodeFeed{config: c.TargetConfig, nodes: nodes, clock: c.Clock, retry: c.Timeouts.Poll}),
+	)
+}
+
+func (c *Controllers) controller(mgr manager.Manager, name string, kind client.Object, workers int) *builder.Builder {
+	return builder.ControllerManagedBy(mgr).Named(name).For(kind).WithOptions(controller.Options{
+		MaxConcurrentReconciles: workers,
+		SkipNameValidation:      ptr.To(true),
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond, 15*time.Second),
+	})
+}
+
+func mapTo(f func(context.Context, client.Object) []reconcile.Request) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(f)
+}
+
+// ownersOfSet are the deployments in the set's namespace: there are few, and a set that was restored names no owner.
+func ownersOfSet(c client.Client) func(context.Context, client.Object) []reconcile.Request {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		return all(ctx, c, &machinev1alpha1.MachineDeploymentList{}, o.GetNamespace())
+	}
+}
+
+func deploymentsOfMachine(c client.Client) func(context.Context, client.Object) []reconcile.Request {
+	return ownersOfSet(c)
+}
+
+func setsOfMachine(c client.Client) func(context.Context, client.Object) []reconcile.Request {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		return all(ctx, c, &machinev1alpha1.MachineSetList{}, o.GetNamespace())
+	}
+}
+
+func all(ctx context.Context, c client.Client, list client.ObjectList, namespace string) []reconcile.Request {
+	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	switch list := list.(type) {
+	case *machinev1alpha1.MachineDeploymentList:
+		for i := range list.Items {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	case *machinev1alpha1.MachineSetList:
+		for i := range list.Items {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return requests
+}
+
+func machinesOfNode(c client.Client, namespace string) handler.TypedEventHandler[*corev1.Node, reconcile.Request] {
+	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, node *corev1.Node) []reconcile.Request {
+		machines := &machinev1alpha1.MachineList{}
+		if err := c.List(ctx, machines, client.InNamespace(namespace), client.MatchingLabels{machinev1alpha1.LabelNode: node.Name}); err != nil {
+			return nil
+		}
+		var requests []reconcile.Request
+		for i := range machines.Items {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&machines.Items[i])})
+		}
+		return requests
+	})
+}
+
+// nodeFeed tells of changes of the shoot's nodes. The manager does not wait for it: the shoot's API server may come
+// later, or be away for a while.
+type nodeFeed struct {
+	config *rest.Config
+	nodes  chan<- event.TypedGenericEvent[*corev1.Node]
+	clock  clock.Clock
+	retry  time.Duration
+}
+
+// Start watches until ctx ends. It implements manager.Runnable.
+func (f nodeFeed) Start(ctx context.Context) error {
+	informers, err := cache.New(f.config, cache.Options{Scheme: clientgoscheme.Scheme})
+	if err != nil {
+		return fmt.Errorf("watch the nodes of the shoot: %w", err)
+	}
+	go f.follow(ctx, informers)
+	return informers.Start(ctx)
+}
+
+// follow begins to watch as soon as the shoot's API server answers.
+func (f nodeFeed) follow(ctx context.Context, informers cache.Cache) {
+	for ctx.Err() == nil {
+		informer, err := informers.GetInformer(ctx, &corev1.Node{}, cache.BlockUntilSynced(false))
+		if err == nil {
+			_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+				AddFunc:    func(o any) { f.tell(ctx, o) },
+				UpdateFunc: func(_, o any) { f.tell(ctx, o) },
+				DeleteFunc: func(o any) { f.tell(ctx, o) },
+			})
+		}
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-f.clock.After(f.retry):
+		}
+	}
+}
+
+func (f nodeFeed) tell(ctx context.Context, o any) {
+	if gone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+		o = gone.Obj
+	}
+	node, ok := o.(*corev1.Node)
+	if !ok {
+		return
+	}
+	select {
+	case f.nodes <- event.TypedGenericEvent[*corev1.Node]{Object: node}:
+	case <-ctx.Done():
+	}
+}

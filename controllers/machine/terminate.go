@@ -1,0 +1,141 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+)
+
+// labelForceDeletion lets a machine go without draining its node.
+const labelForceDeletion = "force-deletion"
+
+// terminate drains the node, ends the machine, removes the node, and lets the Machine go, in this order.
+func (r *Machines) terminate(ctx context.Context, logger logr.Logger, m *machinev1alpha1.Machine) (time.Duration, error) {
+	if !held(m) {
+		return 0, nil
+	}
+	if err := r.phase(ctx, m, machinev1alpha1.MachineTerminating, machinev1alpha1.MachineOperationDelete, machinev1alpha1.MachineStateProcessing,
+		"The machine is being deleted"); err != nil {
+		return 0, err
+	}
+	forced := m.Labels[labelForceDeletion] == "True"
+	if !forced && r.Clock.Since(m.DeletionTimestamp.Time) < r.drainTimeout(m) {
+		left, err := r.drain(ctx, m)
+		if err != nil {
+			logger.Info("The node is not drained yet", "reason", err.Error())
+			return r.Timeouts.Poll, nil
+		}
+		if left > 0 {
+			logger.V(1).Info("Pods are being evicted", "left", left)
+			return r.Timeouts.Poll, nil
+		}
+	}
+	gone, err := r.end(ctx, m)
+	if err != nil || !gone {
+		return r.Timeouts.Poll, err
+	}
+	if err := r.removeNode(ctx, m); err != nil && !forced {
+		return 0, err
+	}
+	logger.Info("The machine is gone")
+	return 0, letGo(ctx, r.Control, m)
+}
+
+// end terminates whatever machine the Machine stands for, also one whose id it has never learnt.
+func (r *Machines) end(ctx context.Context, m *machinev1alpha1.Machine) (gone bool, err error) {
+	named, err := r.Cloud.List(ctx, map[string]string{tagMachine: m.Name})
+	if err != nil {
+		return false, err
+	}
+	ids := map[string]bool{}
+	for _, vm := range named {
+		ids[vm.ID] = true
+	}
+	if m.Spec.ProviderID != "" {
+		vm, err := r.Cloud.Get(ctx, idOf(m.Spec.ProviderID))
+		if err != nil {
+			return false, err
+		}
+		if vm != nil {
+			ids[vm.ID] = true
+		}
+	}
+	for id := range ids {
+		if err := r.Cloud.Delete(ctx, id); err != nil {
+			return false, err
+		}
+	}
+	return len(ids) == 0, nil
+}
+
+func (r *Machines) removeNode(ctx context.Context, m *machinev1alpha1.Machine) error {
+	name := m.Labels[machinev1alpha1.LabelNode]
+	if name == "" {
+		return nil
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err := client.IgnoreNotFound(r.Target.Delete(ctx, node)); err != nil {
+		return fmt.Errorf("delete the node %q: %w", name, err)
+	}
+	return nil
+}
+
+// drain cordons the node and evicts its pods, by the eviction subresource only, so that disruption budgets hold; it says
+// how many pods are still there. A node that does not exist has none.
+func (r *Machines) drain(ctx context.Context, m *machinev1alpha1.Machine) (left int, err error) {
+	name := m.Labels[machinev1alpha1.LabelNode]
+	if name == "" {
+		return 0, nil
+	}
+	node := &corev1.Node{}
+	if err := r.Target.Get(ctx, client.ObjectKey{Name: name}, node); apierrors.IsNotFound(err) {
+		return 0, nil
+	} else if err != nil {
+		return 0, fmt.Errorf("read the node %q: %w", name, err)
+	}
+	if err := patch(ctx, r.Target, node, func() { node.Spec.Unschedulable = true }); err != nil {
+		return 0, err
+	}
+	pods := &corev1.PodList{}
+	if err := r.Target.List(ctx, pods, client.MatchingFields{"spec.nodeName": name}); err != nil {
+		return 0, fmt.Errorf("list the pods of node %q: %w", name, err)
+	}
+	var refused []error
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if stays(pod) {
+			continue
+		}
+		left++
+		if pod.DeletionTimestamp != nil {
+			continue
+		}
+		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
+		if err := r.Target.SubResource("eviction").Create(ctx, pod, eviction); client.IgnoreNotFound(err) != nil {
+			refused = append(refused, fmt.Errorf("evict the pod %s/%s: %w", pod.Namespace, pod.Name, err))
+		}
+	}
+	return left, errors.Join(refused...)
+}
+
+// stays says whether a pod is none of the drain's business: it is over, or belongs to the node itself.
+func stays(pod *corev1.Pod) bool {
+	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
+		return true
+	}
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return true
+	}
+	owner := metav1.GetControllerOf(pod)
+	return owner != nil && owner.Kind == "DaemonSet"
+}
