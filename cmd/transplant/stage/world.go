@@ -1,0 +1,255 @@
+package stage
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// World is an embedded landscape as a story uses it.
+type World struct {
+	landscape *embedded.Landscape
+	stage     *Stage
+	garden    client.Client
+	seeds     map[string]client.Client
+	cloud     *cloud.Client
+	http      *http.Client
+}
+
+var _ world.World = &World{}
+
+// NewWorld looks at a landscape that is ready.
+func NewWorld(l *embedded.Landscape, s *Stage) (*World, error) {
+	w := &World{landscape: l, stage: s, seeds: map[string]client.Client{}, http: &http.Client{Timeout: guardTimeout}}
+	var err error
+	if w.garden, err = observe(l, embedded.GardenName); err != nil {
+		return nil, err
+	}
+	for _, seed := range seeds(l) {
+		if w.seeds[seed], err = observe(l, seed); err != nil {
+			return nil, err
+		}
+	}
+	w.cloud, err = s.CloudAs(l, cloudObserver)
+	return w, err
+}
+
+// Seeds implements world.World.
+func (w *World) Seeds() []string { return seeds(w.landscape) }
+
+// Connect implements world.World.
+func (w *World) Connect(cluster string) (*rest.Config, error) {
+	c, err := w.landscape.Cluster(cluster)
+	if err != nil {
+		return nil, err
+	}
+	return c.Connect(clusters.Observer)
+}
+
+// Cloud implements world.World.
+func (w *World) Cloud() *cloud.Client { return w.cloud }
+
+// Stop implements world.World.
+func (w *World) Stop(ctx context.Context) error { return w.landscape.Stop(ctx) }
+
+// ShootKey implements world.World.
+func (w *World) ShootKey(shoot string) types.NamespacedName {
+	return types.NamespacedName{Namespace: constants.ProjectNamespacePrefix + Project, Name: shoot}
+}
+
+// ShootManifest implements world.World.
+func (w *World) ShootManifest(wanted landscape.Shoot) (*gardencorev1beta1.Shoot, error) {
+	key := w.ShootKey(wanted.Name)
+	shoot := &gardencorev1beta1.Shoot{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: key.Name, Namespace: key.Namespace,
+			Annotations: map[string]string{constants.ConfirmationDeletion: constants.LabelTrue},
+		},
+		Spec: gardencorev1beta1.ShootSpec{
+			CloudProfile: &gardencorev1beta1.CloudProfileReference{Kind: "CloudProfile", Name: "transplant"},
+			Region:       "here",
+			Kubernetes:   gardencorev1beta1.Kubernetes{Version: KubernetesVersion},
+			Provider:     gardencorev1beta1.Provider{Type: "transplant"},
+			Networking:   &gardencorev1beta1.Networking{Type: ptr.To("transplant")},
+		},
+	}
+	if wanted.Seed != "" {
+		shoot.Spec.SeedName = ptr.To(wanted.Seed)
+	}
+	if wanted.Purpose != "" {
+		shoot.Spec.Purpose = ptr.To(gardencorev1beta1.ShootPurpose(wanted.Purpose))
+	}
+	if wanted.Workers > 0 {
+		shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{
+			Name: "pool", Minimum: int32(wanted.Workers), Maximum: int32(wanted.Workers), Zones: []string{"here-1"},
+			Machine: gardencorev1beta1.Machine{
+				Type: "medium", Image: &gardencorev1beta1.ShootMachineImage{Name: "simulated", Version: ptr.To("1.0.0")},
+			},
+		}}
+	}
+	return shoot, nil
+}
+
+// ConnectShoot implements world.World.
+func (w *World) ConnectShoot(ctx context.Context, shoot, actor string) (*rest.Config, error) {
+	access := &corev1.Secret{}
+	key := w.ShootKey(shoot)
+	key.Name += ".kubeconfig"
+	if err := w.garden.Get(ctx, key, access); err != nil {
+		return nil, fmt.Errorf("read the access of shoot %q: %w", shoot, err)
+	}
+	if actor == world.Observer {
+		return w.direct(ctx, shoot, access)
+	}
+	proxy, err := w.landscape.Proxy(actor)
+	if err != nil {
+		return nil, err
+	}
+	through, err := url.Parse(proxy.URL())
+	if err != nil {
+		return nil, fmt.Errorf("parse the address of the proxy of %q: %w", actor, err)
+	}
+	o := w.operation(shoot)
+	config := &rest.Config{Host: o.APIServerURL(), BearerToken: string(access.Data["token"]), Proxy: http.ProxyURL(through)}
+	config.CAData = bytes.Join([][]byte{access.Data["ca.crt"], w.landscape.LinkCA()}, []byte("\n"))
+	return config, nil
+}
+
+// operation knows the names of a shoot.
+func (w *World) operation(shoot string) *controlplane.Operation {
+	return &controlplane.Operation{
+		Settings: controlplane.Settings{InternalDomain: Domain, GatewayPort: gatewayPort},
+		Shoot: &gardencorev1beta1.Shoot{
+			ObjectMeta: metav1.ObjectMeta{Name: shoot, Namespace: w.ShootKey(shoot).Namespace},
+			Status:     gardencorev1beta1.ShootStatus{TechnicalID: technicalID(shoot)},
+		},
+	}
+}
+
+const (
+	gatewayPort = 9443
+	// guardTimeout bounds a question to a guard: what takes longer is unknown.
+	guardTimeout = 5 * time.Second
+)
+
+func technicalID(shoot string) string {
+	return constants.TechnicalIDPrefix + Project + "--" + shoot
+}
+
+// direct is the way of the observer to the control plane that the Shoot's status points to.
+func (w *World) direct(ctx context.Context, shoot string, access *corev1.Secret) (*rest.Config, error) {
+	object := &gardencorev1beta1.Shoot{}
+	if err := w.garden.Get(ctx, w.ShootKey(shoot), object); err != nil {
+		return nil, fmt.Errorf("read shoot %q: %w", shoot, err)
+	}
+	seed := ptr.Deref(object.Status.SeedName, "")
+	if w.seeds[seed] == nil {
+		return nil, fmt.Errorf("shoot %q is on no seed yet", shoot)
+	}
+	pod, err := w.pod(ctx, seed, shoot, controlplane.DeploymentKubeAPIServer)
+	if err != nil {
+		return nil, err
+	}
+	if pod == nil {
+		return nil, fmt.Errorf("shoot %q has no API server on seed %q", shoot, seed)
+	}
+	return apiOf(pod, access), nil
+}
+
+func apiOf(pod *corev1.Pod, access *corev1.Secret) *rest.Config {
+	config := &rest.Config{Host: fmt.Sprintf("https://%s:6443", pod.Status.PodIP), BearerToken: string(access.Data["token"])}
+	config.CAData, config.ServerName = access.Data["ca.crt"], controlplane.ServiceKubeAPIServer
+	return config
+}
+
+// pod finds the pod of one role of a control plane that has an address; nil if there is none.
+func (w *World) pod(ctx context.Context, seed, shoot, role string) (*corev1.Pod, error) {
+	pods := &corev1.PodList{}
+	err := w.seeds[seed].List(ctx, pods, client.InNamespace(technicalID(shoot)), client.MatchingLabels{constants.LabelRole: role})
+	if err != nil {
+		return nil, fmt.Errorf("list the pods of %q of shoot %q on seed %q: %w", role, shoot, seed, err)
+	}
+	for i := range pods.Items {
+		if pods.Items[i].Status.PodIP != "" && pods.Items[i].Status.Phase == corev1.PodRunning {
+			return &pods.Items[i], nil
+		}
+	}
+	return nil, nil
+}
+
+// ControlPlanes implements world.World.
+func (w *World) ControlPlanes(ctx context.Context, shoot string) ([]world.ControlPlane, error) {
+	access := &corev1.Secret{}
+	key := w.ShootKey(shoot)
+	key.Name += ".kubeconfig"
+	if err := w.garden.Get(ctx, key, access); err != nil {
+		return nil, fmt.Errorf("read the access of shoot %q: %w", shoot, err)
+	}
+	var found []world.ControlPlane
+	var errs []error
+	for _, seed := range w.Seeds() {
+		plane, err := w.controlPlane(ctx, seed, shoot, access)
+		errs = append(errs, err)
+		if plane != nil {
+			found = append(found, *plane)
+		}
+	}
+	return found, errors.Join(errs...)
+}
+
+func (w *World) controlPlane(ctx context.Context, seed, shoot string, access *corev1.Secret) (*world.ControlPlane, error) {
+	etcd, err := w.pod(ctx, seed, shoot, controlplane.EtcdName)
+	if err != nil || etcd == nil {
+		return nil, err
+	}
+	plane := &world.ControlPlane{Seed: seed, Validity: w.validityOf(etcd.Status.PodIP)}
+	api, err := w.pod(ctx, seed, shoot, controlplane.DeploymentKubeAPIServer)
+	if api != nil {
+		plane.API = apiOf(api, access)
+	}
+	return plane, err
+}
+
+// validityOf asks a guard without a holder's name, so that it never waits for us.
+func (w *World) validityOf(address string) func(context.Context) (world.Validity, error) {
+	return func(ctx context.Context) (world.Validity, error) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s:2381%s", address, ownership.PathValidity), nil)
+		if err != nil {
+			return world.Validity{}, err
+		}
+		response, err := w.http.Do(request)
+		if err != nil {
+			return world.Validity{}, fmt.Errorf("ask the guard: %w", err)
+		}
+		defer response.Body.Close()
+		answer := ownership.ValidityAnswer{}
+		if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+			return world.Validity{}, fmt.Errorf("read the guard's answer (%s): %w", response.Status, err)
+		}
+		return world.Validity{
+			State: string(answer.State), Owner: answer.Owner, Epoch: answer.Epoch, Remaining: answer.Remaining.Duration,
+		}, nil
+	}
+}
