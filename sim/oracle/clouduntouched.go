@@ -1,0 +1,70 @@
+package oracle
+
+import (
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// CloudUntouched promises that a change of seed leaves the cloud as it is: nothing deleted, created again or leaked,
+// and no call by an actor that no longer owns (SPEC 2.14, CPM-3; 9.2, O8).
+type CloudUntouched struct{}
+
+var _ Oracle = CloudUntouched{}
+
+// Name of the promise.
+func (CloudUntouched) Name() string { return "CloudUntouched" }
+
+// fluid are kinds that come and go by themselves: names are switched, backups written, ownership fenced.
+var fluid = map[string]bool{"records": true, "objects": true, "fences": true, "faults": true}
+
+// Lacks the ledger, when there are nodes and so there must be entries.
+func (CloudUntouched) Lacks(events []timeline.Event) []string {
+	called := map[string]bool{}
+	for e := range timeline.Of[timeline.CloudCalled](events) {
+		called[e.Subject] = true
+	}
+	var lacks []string
+	for id, shoot := range technicalIDs(events) {
+		if steadyNodes(events, shoot) > 0 && !called[id] {
+			lacks = append(lacks, "the cloud's ledger for "+shoot)
+		}
+	}
+	return lacks
+}
+
+// Judge the ledger.
+func (o CloudUntouched) Judge(events []timeline.Event) []Violation {
+	f := findings{oracle: o.Name()}
+	for id, shoot := range technicalIDs(events) {
+		o.judgeShoot(&f, events, id, shoot)
+	}
+	return f.sorted()
+}
+
+func (CloudUntouched) judgeShoot(f *findings, events []timeline.Event, id, shoot string) {
+	peace := calm{shoot: shoot}
+	var owner int64
+	for _, e := range events {
+		quiet := peace.take(e)
+		call, is := e.Payload.(timeline.CloudCalled)
+		if !is || e.Subject != id {
+			continue
+		}
+		if call.Epoch != 0 && call.Epoch < owner {
+			f.add(e.At, "%s: %s calls the cloud (%s %s %s) as owner of epoch %d, though epoch %d has begun; the answer was %s",
+				shoot, e.Actor, call.Verb, call.What, call.ID, call.Epoch, owner, call.Outcome)
+		}
+		if call.Took {
+			owner = max(owner, call.Epoch)
+		}
+		if quiet && call.Took && !fluid[call.What] && (call.Verb == "delete" || call.Verb == "create" || call.Verb == "reboot") {
+			f.add(e.At, "%s: %s has made the cloud %s %s %s (ledger entry %d)", shoot, e.Actor, call.Verb, call.What, nameOf(call), call.Number)
+		}
+	}
+}
+
+func nameOf(call timeline.CloudCalled) string {
+	if call.Name == "" || call.Name == call.ID {
+		return call.ID
+	}
+	return call.ID + " (" + call.Name + ")"
+}

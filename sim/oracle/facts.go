@@ -1,0 +1,86 @@
+package oracle
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// shootsOf are the shoots that were steady at some time, by name.
+func shootsOf(events []timeline.Event) []string {
+	seen := map[string]bool{}
+	for e := range timeline.Of[timeline.ShootSteady](events) {
+		seen[e.Subject] = true
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// upsetting are the verbs of steps that ask for nodes and cloud resources of a shoot to come and go.
+var upsetting = []string{"create", "delete", "hibernate", "wake"}
+
+// calm says at which events nothing may happen to the nodes and cloud resources of a shoot: from the moment it is
+// steady, except from a step that upsets it until it has done what that step asks for.
+type calm struct {
+	shoot  string
+	steady bool
+	asked  bool
+}
+
+// take goes on by one event and says whether the shoot was calm when it happened.
+func (c *calm) take(e timeline.Event) bool {
+	if e.Subject != c.shoot {
+		return c.steady && !c.asked
+	}
+	switch p := e.Payload.(type) {
+	case timeline.ShootSteady:
+		c.steady, c.asked = true, false
+	case timeline.StepStarted:
+		c.asked = c.asked || slices.Contains(upsetting, p.Verb)
+	case timeline.ShootSeen:
+		if !p.Absent && !p.Deleting && p.Operation.State == "Succeeded" && p.WantsToSleep == p.Hibernated {
+			c.asked = false
+		}
+	}
+	return c.steady && !c.asked
+}
+
+// steadyNodes is how many nodes the shoot had when it was steady.
+func steadyNodes(events []timeline.Event, shoot string) int {
+	for e, p := range timeline.Of[timeline.ShootSteady](events) {
+		if e.Subject == shoot {
+			return p.Nodes
+		}
+	}
+	return 0
+}
+
+// lastSeen is the last state of each shoot in the garden.
+func lastSeen(events []timeline.Event) map[string]timeline.ShootSeen {
+	last := map[string]timeline.ShootSeen{}
+	for e, p := range timeline.Of[timeline.ShootSeen](events) {
+		last[e.Subject] = p
+	}
+	return last
+}
+
+// technicalIDs of the shoots, by technical id.
+func technicalIDs(events []timeline.Event) map[string]string {
+	ids := map[string]string{}
+	for e, p := range timeline.Of[timeline.ShootSteady](events) {
+		ids[p.TechnicalID] = e.Subject
+	}
+	return ids
+}
+
+// writesOf are the writes to a shoot, in the order in which they were sent.
+func writesOf(events []timeline.Event, shoot string) []timeline.Write {
+	var writes []timeline.Write
+	for e, p := range timeline.Of[timeline.Write](events) {
+		if e.Subject == shoot {
+			writes = append(writes, p)
+		}
+	}
+	slices.SortStableFunc(writes, func(a, b timeline.Write) int { return int(a.Sent - b.Sent) })
+	return writes
+}

@@ -1,0 +1,130 @@
+package oracle_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/transplant-sim/transplant/sim/oracle"
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+func time1(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+func shoot(spec, status, operation, state string) timeline.ShootSeen {
+	return timeline.ShootSeen{
+		UID: "u", TechnicalID: id, ClusterIdentity: "c", SpecSeed: spec, StatusSeed: status,
+		Operation: timeline.Operation{Type: operation, State: state, Progress: 50, Description: "Copying backups"},
+	}
+}
+
+func seen(p timeline.ShootSeen) timeline.Event { return of("alpha", p) }
+
+func call(verb, what string, epoch int64, outcome string) timeline.Event {
+	return by("extensions-a", id, timeline.CloudCalled{Number: 7, Verb: verb, What: what, ID: "m-1", Name: "worker", Epoch: epoch, Outcome: outcome, Took: outcome == "OK"})
+}
+
+func TestCloudUntouched(t *testing.T) {
+	t.Parallel()
+	asleep := shoot("a", "a", "Reconcile", "Succeeded")
+	asleep.WantsToSleep, asleep.Hibernated = true, true
+	fallingAsleep := shoot("a", "a", "Reconcile", "Succeeded")
+	fallingAsleep.WantsToSleep = true
+	check(t, oracle.CloudUntouched{}, map[string]row{
+		"only names and backups":      {events: history(call("create", "machines", 1, "OK"), steady(3), step("migrate"), call("put", "records", 2, "OK"), call("delete", "objects", 2, "OK"), call("update", "networks", 2, "OK"))},
+		"a machine is deleted":        {events: history(call("create", "machines", 1, "OK"), steady(3), step("migrate"), call("delete", "machines", 1, "OK")), want: "extensions-a has made the cloud delete machines m-1 (worker) (ledger entry 7)"},
+		"a router is created":         {events: history(call("create", "machines", 1, "OK"), steady(3), call("create", "routers", 2, "OK")), want: "create routers"},
+		"a refused one":               {events: history(call("create", "machines", 1, "OK"), steady(3), call("delete", "machines", 1, "QuotaExceeded"))},
+		"asked for by the story":      {events: history(call("create", "machines", 1, "OK"), steady(3), step("hibernate"), call("delete", "machines", 1, "OK"), seen(asleep))},
+		"not before it is done":       {events: history(call("create", "machines", 1, "OK"), steady(3), step("hibernate"), seen(fallingAsleep), call("delete", "machines", 1, "OK"), seen(asleep))},
+		"after it was done":           {events: history(call("create", "machines", 1, "OK"), steady(3), step("hibernate"), call("delete", "machines", 1, "OK"), seen(asleep), call("delete", "networks", 1, "OK")), want: "delete networks"},
+		"an old owner calls":          {events: history(call("create", "machines", 1, "OK"), steady(3), call("put", "records", 2, "OK"), call("put", "records", 1, "StaleEpoch")), want: "as owner of epoch 1, though epoch 2 has begun; the answer was StaleEpoch"},
+		"the ledger was not read":     {events: history(steady(3)), lacks: "the cloud's ledger for alpha"},
+		"a workerless shoot has none": {events: history(steady(0))},
+	})
+}
+
+func node(name, uid, boot string) timeline.Event {
+	return of("alpha", timeline.NodeSeen{Name: name, UID: uid, BootID: boot, ProviderID: "cloud://" + name, Ready: "True"})
+}
+
+func pod(p timeline.PodSeen) timeline.Event {
+	p.Name = "w"
+	return of("alpha", p)
+}
+
+func TestNodesPreserved(t *testing.T) {
+	t.Parallel()
+	end := []timeline.Event{of("", timeline.Settling{}), data()}
+	with := func(events ...timeline.Event) []timeline.Event { return history(append(events, end...)...) }
+	running := timeline.PodSeen{UID: "p", Phase: "Running", Node: "n1"}
+	check(t, oracle.NodesPreserved{}, map[string]row{
+		"the same":              {events: with(node("n1", "1", "b"), steady(1), pod(running), node("n1", "1", "b"))},
+		"another object":        {events: with(node("n1", "1", "b"), steady(1), node("n1", "2", "b")), want: "node n1 is another object"},
+		"booted again":          {events: with(node("n1", "1", "b"), steady(1), node("n1", "1", "c")), want: "node n1 has booted again"},
+		"gone":                  {events: with(node("n1", "1", "b"), steady(1), of("alpha", timeline.NodeSeen{Name: "n1", Gone: true})), want: "node n1 is gone"},
+		"one more":              {events: with(node("n1", "1", "b"), steady(1), node("n2", "2", "b")), want: "node n2 is new"},
+		"seen late":             {events: with(steady(2), node("n1", "1", "b"), node("n2", "2", "b"))},
+		"asked for":             {events: with(node("n1", "1", "b"), steady(1), step("hibernate"), of("alpha", timeline.NodeSeen{Name: "n1", Gone: true}))},
+		"replaced":              {events: with(steady(1), pod(running), pod(timeline.PodSeen{UID: "q", Phase: "Running"})), want: "pod w was replaced"},
+		"restarted":             {events: with(steady(1), pod(running), pod(timeline.PodSeen{UID: "p", Phase: "Running", Restarts: 1})), want: "pod w was restarted"},
+		"evicted":               {events: with(steady(1), pod(running), pod(timeline.PodSeen{UID: "p", Phase: "Running", Deleting: true})), want: "pod w is evicted or deleted"},
+		"pod gone":              {events: with(steady(1), pod(running), pod(timeline.PodSeen{Gone: true})), want: "pod w is gone"},
+		"failed":                {events: with(steady(1), pod(running), pod(timeline.PodSeen{UID: "p", Phase: "Failed"})), want: "pod w is Failed"},
+		"not seen at the end":   {events: history(node("n1", "1", "b"), steady(1)), lacks: "the nodes of alpha after it had come to rest"},
+		"no nodes, no evidence": {events: history(steady(0))},
+	})
+}
+
+func inventory(when string, items ...timeline.Item) timeline.Event {
+	return of("a", timeline.InventorySeen{When: when, Items: items})
+}
+
+func item(class, namespace, name string, mentions ...string) timeline.Item {
+	return timeline.Item{Class: class, Namespace: namespace, Name: name, UID: "u-" + name, Mentions: mentions}
+}
+
+func TestNoOrphans(t *testing.T) {
+	t.Parallel()
+	ready := of("", timeline.LandscapeReady{Seeds: []string{"a"}})
+	kubeSystem := item("namespaces", "", "kube-system")
+	gateway := item("deployments.apps", "istio-ingress", "gateway")
+	replica := timeline.Item{Class: "replicasets.apps", Namespace: "istio-ingress", Name: "gateway-2", UID: "r", Owner: "u-gateway"}
+	gatewayPod := timeline.Item{Class: "pods", Namespace: "istio-ingress", Name: "gateway-2-x", UID: "x", Owner: "r"}
+	onB, onA := seen(shoot("b", "b", "Restore", "Succeeded")), seen(shoot("a", "a", "Reconcile", "Succeeded"))
+	other := of("a", timeline.InventorySeen{When: timeline.After, Items: []timeline.Item{kubeSystem}, Unreadable: []string{"secrets"}})
+	check(t, oracle.NoOrphans{}, map[string]row{
+		"clean":               {events: history(ready, inventory("before", kubeSystem, gateway), steady(0), onB, inventory("after", kubeSystem, gateway, replica, gatewayPod))},
+		"a namespace is left": {events: history(ready, inventory("before", kubeSystem), steady(0), onB, inventory("after", kubeSystem, item("namespaces", "", id, id))), want: "namespaces shoot--p--alpha of shoot--p--alpha is left on a"},
+		"a process is left":   {events: history(ready, inventory("before", kubeSystem), steady(0), onB, inventory("after", kubeSystem, item("process", "", "etcd 127.0.0.1", id))), want: "process etcd"},
+		"it lives there":      {events: history(ready, inventory("before", kubeSystem), steady(0), onA, inventory("after", kubeSystem, item("namespaces", "", id, id)))},
+		"unnamed, cluster-scoped": {
+			events: history(ready, inventory("before", kubeSystem), steady(0), onB, inventory("after", kubeSystem, item("clusterroles.rbac.authorization.k8s.io", "", "extension-x"))),
+			want:   "clusterroles.rbac.authorization.k8s.io extension-x is left on a",
+		},
+		"unnamed, but somebody lives there": {events: history(ready, inventory("before", kubeSystem), steady(0), onA, inventory("after", kubeSystem, item("clusterroles.rbac.authorization.k8s.io", "", "extension-x")))},
+		"events expire":                     {events: history(ready, inventory("before", kubeSystem), steady(0), onB, inventory("after", kubeSystem, item("events", "default", "x", id)))},
+		"an unnamed lease":                  {events: history(ready, inventory("before", kubeSystem), steady(0), onB, inventory("after", kubeSystem, item("leases.coordination.k8s.io", "garden", "gardenlet")))},
+		"a lease of the shoot":              {events: history(ready, inventory("before", kubeSystem), steady(0), onB, inventory("after", kubeSystem, item("leases.coordination.k8s.io", "garden", "x", id))), want: "leases.coordination.k8s.io garden/x"},
+		"no inventory afterwards":           {events: history(ready, inventory("before", kubeSystem), steady(0), onB), lacks: "the inventory of seed a after the story"},
+		"a part could not be read":          {events: history(ready, inventory("before", kubeSystem), steady(0), onB, other), lacks: "secrets on a after the story"},
+	})
+}
+
+func TestMigrationEnds(t *testing.T) {
+	t.Parallel()
+	another := shoot("b", "b", "Restore", "Succeeded")
+	another.ClusterIdentity = "d"
+	deleting := shoot("b", "a", "Delete", "Processing")
+	deleting.Deleting = true
+	check(t, oracle.MigrationEnds{}, map[string]row{
+		"there and well":       {events: history(steady(0), seen(shoot("a", "a", "Create", "Succeeded")), seen(shoot("b", "a", "Migrate", "Processing")), seen(shoot("b", "b", "Restore", "Succeeded")))},
+		"still migrating":      {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing"))), want: `the migration that began at 2s has not ended: bound to "b", running on "a", Migrate Processing 50% (Copying backups)`},
+		"restore failed":       {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Succeeded")), seen(shoot("b", "b", "Restore", "Error"))), want: "Restore Error"},
+		"stopped between":      {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Succeeded")), seen(shoot("b", "b", "Migrate", "Succeeded"))), want: "Migrate Succeeded"},
+		"not migrated":         {events: history(steady(0), seen(shoot("a", "a", "Create", "Succeeded")))},
+		"another identity":     {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")), seen(another)), want: `the cluster identity changes from "c" to "d"`},
+		"deleted on the way":   {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")), seen(deleting))},
+		"gone":                 {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")), seen(timeline.ShootSeen{Absent: true}))},
+		"the Shoot was unseen": {events: history(steady(0)), lacks: "the Shoot alpha in the garden"},
+	})
+}

@@ -1,0 +1,64 @@
+package oracle
+
+import (
+	"time"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// MigrationEnds promises that every migration that begins comes to its end, on the seed that was asked for, and that
+// it is still the same shoot (SPEC 2.14, CPM-2, CPM-5).
+type MigrationEnds struct{}
+
+var _ Oracle = MigrationEnds{}
+
+// Name of the promise.
+func (MigrationEnds) Name() string { return "MigrationEnds" }
+
+// Lacks the Shoot in the garden.
+func (MigrationEnds) Lacks(events []timeline.Event) []string {
+	last := lastSeen(events)
+	var lacks []string
+	for _, shoot := range shootsOf(events) {
+		if _, seen := last[shoot]; !seen {
+			lacks = append(lacks, "the Shoot "+shoot+" in the garden")
+		}
+	}
+	return lacks
+}
+
+// Judge each shoot by its last state, and by what must never change.
+func (o MigrationEnds) Judge(events []timeline.Event) []Violation {
+	f := findings{oracle: o.Name()}
+	type identity struct{ uid, technicalID, clusterIdentity string }
+	first, began, end := map[string]identity{}, map[string]time.Duration{}, map[string]timeline.Event{}
+	for e, p := range timeline.Of[timeline.ShootSeen](events) {
+		end[e.Subject] = e
+		if p.Absent {
+			delete(first, e.Subject)
+			delete(began, e.Subject)
+			continue
+		}
+		if _, is := began[e.Subject]; !is && p.StatusSeed != "" && p.SpecSeed != p.StatusSeed {
+			began[e.Subject] = e.At
+		}
+		was, is := first[e.Subject], identity{p.UID, p.TechnicalID, p.ClusterIdentity}
+		changed := func(what, from, to string) {
+			if from != "" && from != to {
+				f.add(e.At, "%s: %s changes from %q to %q", e.Subject, what, from, to)
+			}
+		}
+		changed("the UID", was.uid, is.uid)
+		changed("the technical id", was.technicalID, is.technicalID)
+		changed("the cluster identity", was.clusterIdentity, is.clusterIdentity)
+		first[e.Subject] = is
+	}
+	for shoot, since := range began {
+		p := end[shoot].Payload.(timeline.ShootSeen)
+		if ended := p.StatusSeed == p.SpecSeed && p.Operation.State == "Succeeded" && p.Operation.Type != "Migrate"; !ended && !p.Deleting {
+			f.add(end[shoot].At, "%s: the migration that began at %s has not ended: bound to %q, running on %q, %s %s %d%% (%s)", shoot,
+				since.Round(time.Millisecond), p.SpecSeed, p.StatusSeed, p.Operation.Type, p.Operation.State, p.Operation.Progress, p.Operation.Description)
+		}
+	}
+	return f.sorted()
+}

@@ -1,0 +1,113 @@
+package oracle
+
+import (
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// NodesPreserved promises that a change of seed is not felt on the nodes: the same nodes with the same UIDs, none
+// rebooted, and no pod of the workload restarted, evicted or replaced.
+type NodesPreserved struct{}
+
+var _ Oracle = NodesPreserved{}
+
+// Name of the promise.
+func (NodesPreserved) Name() string { return "NodesPreserved" }
+
+// Lacks a look at the nodes after the last operation.
+func (NodesPreserved) Lacks(events []timeline.Event) []string {
+	var lacks []string
+	last := lastSeen(events)
+	for _, shoot := range shootsOf(events) {
+		if steadyNodes(events, shoot) == 0 || last[shoot].Absent || last[shoot].Deleting || last[shoot].Hibernated {
+			continue
+		}
+		if !nodesSeenAtTheEnd(events, shoot) {
+			lacks = append(lacks, "the nodes of "+shoot+" after it had come to rest")
+		}
+	}
+	return lacks
+}
+
+// nodesSeenAtTheEnd: the final look at the shoot's data proves that its API server answered the observer at the end,
+// so that changes of nodes would have been seen; a renewed lease shows the same.
+func nodesSeenAtTheEnd(events []timeline.Event, shoot string) bool {
+	settling := false
+	for _, e := range events {
+		switch e.Payload.(type) {
+		case timeline.Settling:
+			settling = true
+		case timeline.NodeSeen, timeline.DataSeen:
+			if settling && e.Subject == shoot {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Judge nodes and workload of each shoot.
+func (o NodesPreserved) Judge(events []timeline.Event) []Violation {
+	f := findings{oracle: o.Name()}
+	for _, shoot := range shootsOf(events) {
+		peace := calm{shoot: shoot}
+		nodes := map[string]timeline.NodeSeen{}
+		pods := map[string]timeline.PodSeen{}
+		expected := steadyNodes(events, shoot)
+		for _, e := range events {
+			quiet := peace.take(e)
+			if e.Subject != shoot {
+				continue
+			}
+			switch p := e.Payload.(type) {
+			case timeline.NodeSeen:
+				before, known := nodes[p.Name]
+				if quiet {
+					judgeNode(&f, e, p, before, known, len(nodes) >= expected)
+				}
+				if nodes[p.Name] = p; p.Gone {
+					delete(nodes, p.Name)
+				}
+			case timeline.PodSeen:
+				before, known := pods[p.Name]
+				if quiet && known {
+					judgePod(&f, e, p, before)
+				}
+				if pods[p.Name] = p; p.Gone {
+					delete(pods, p.Name)
+				}
+			}
+		}
+	}
+	return f.sorted()
+}
+
+func judgeNode(f *findings, e timeline.Event, now, before timeline.NodeSeen, known, complete bool) {
+	switch {
+	case !known && complete && !now.Gone:
+		f.add(e.At, "%s: node %s is new", e.Subject, now.Name)
+	case !known:
+	case now.Gone:
+		f.add(e.At, "%s: node %s is gone", e.Subject, now.Name)
+	case now.UID != before.UID:
+		f.add(e.At, "%s: node %s is another object (uid %s, before %s)", e.Subject, now.Name, now.UID, before.UID)
+	case now.BootID != before.BootID && before.BootID != "":
+		f.add(e.At, "%s: node %s has booted again", e.Subject, now.Name)
+	case now.ProviderID != before.ProviderID && before.ProviderID != "":
+		f.add(e.At, "%s: node %s is another machine (%s, before %s)", e.Subject, now.Name, now.ProviderID, before.ProviderID)
+	}
+}
+
+func judgePod(f *findings, e timeline.Event, now, before timeline.PodSeen) {
+	switch {
+	case now.Gone:
+		f.add(e.At, "%s: pod %s is gone", e.Subject, now.Name)
+	case now.UID != before.UID:
+		f.add(e.At, "%s: pod %s was replaced", e.Subject, now.Name)
+	case now.Restarts > before.Restarts:
+		f.add(e.At, "%s: pod %s was restarted", e.Subject, now.Name)
+	case now.Deleting && !before.Deleting:
+		f.add(e.At, "%s: pod %s is evicted or deleted", e.Subject, now.Name)
+	case before.Phase == "Running" && now.Phase != "Running":
+		f.add(e.At, "%s: pod %s is %s, it was running", e.Subject, now.Name, now.Phase)
+	}
+}

@@ -1,0 +1,128 @@
+package oracle
+
+import (
+	"time"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// NoLostWrite promises that every acknowledged write is in the data at the end, as it was written, and that nothing is
+// there which nobody wrote (SPEC 2.14; DESIGN section 6, RPO from data).
+type NoLostWrite struct{}
+
+var _ Oracle = NoLostWrite{}
+
+// Name of the promise.
+func (NoLostWrite) Name() string { return "NoLostWrite" }
+
+// Judge compares the data with what was acknowledged, key by key.
+func (o NoLostWrite) Judge(events []timeline.Event) []Violation {
+	f := findings{oracle: o.Name()}
+	for at, loss := range LostWrites(events) {
+		f.add(loss.At, "%s: acknowledged write %d to %s is lost: %s", loss.Shoot, loss.Write.Number, loss.Write.Key, loss.Found)
+		if at == mostLosses {
+			break
+		}
+	}
+	for e, data := range timeline.Of[timeline.DataSeen](events) {
+		o.judgeInvented(&f, e, data, keysOf(writesOf(events, e.Subject)))
+	}
+	return f.sorted()
+}
+
+// mostLosses bounds what is reported one by one.
+const mostLosses = 20
+
+func (NoLostWrite) judgeInvented(f *findings, e timeline.Event, data timeline.DataSeen, keys map[string]*history) {
+	for _, key := range data.Keys {
+		switch h := keys[key.Key]; {
+		case h == nil:
+			f.add(e.At, "%s: %s is there, but nobody wrote it", e.Subject, key.Key)
+		case !h.attempted[key.Number]:
+			f.add(e.At, "%s: %s holds %d, which nobody wrote to it", e.Subject, key.Key, key.Number)
+		case h.uid != "" && key.UID != h.uid:
+			f.add(e.At, "%s: %s is another object (uid %s) than the one that was created (uid %s)", e.Subject, key.Key, key.UID, h.uid)
+		}
+	}
+}
+
+// Lacks the data of shoots that were written to and still exist.
+func (NoLostWrite) Lacks(events []timeline.Event) []string {
+	read := map[string]bool{}
+	for e := range timeline.Of[timeline.DataSeen](events) {
+		read[e.Subject] = true
+	}
+	var lacks []string
+	last := lastSeen(events)
+	acknowledged := 0
+	for _, shoot := range shootsOf(events) {
+		for _, w := range writesOf(events, shoot) {
+			if w.Outcome == timeline.Acknowledged {
+				acknowledged++
+			}
+		}
+		if gone := last[shoot].Absent || last[shoot].Deleting; !read[shoot] && !gone {
+			lacks = append(lacks, "the data of "+shoot+" at the end")
+		}
+	}
+	if acknowledged == 0 {
+		lacks = append(lacks, "acknowledged writes")
+	}
+	return lacks
+}
+
+// Loss is an acknowledged write that is not in the data at the end.
+type Loss struct {
+	Shoot string
+	Write timeline.Write
+	Found string // what is there instead
+	At    time.Duration
+}
+
+// LostWrites are the acknowledged writes that are not in the data at the end, by shoot and in the order in which they
+// were sent. Shoots whose data was not read lose nothing: it is unknown.
+func LostWrites(events []timeline.Event) []Loss {
+	var losses []Loss
+	for e, data := range timeline.Of[timeline.DataSeen](events) {
+		there := map[string]timeline.DataKey{}
+		for _, key := range data.Keys {
+			there[key.Key] = key
+		}
+		for _, w := range writesOf(events, e.Subject) {
+			if w.Outcome != timeline.Acknowledged {
+				continue
+			}
+			key, found := there[w.Key]
+			switch {
+			case !found:
+				losses = append(losses, Loss{e.Subject, w, "the key is absent", e.At})
+			case key.Number < w.Number:
+				losses = append(losses, Loss{e.Subject, w, "the key holds an older write", e.At})
+			}
+		}
+	}
+	return losses
+}
+
+// history of the writes to one key. Writes to a key follow each other, and a key is left alone after a write whose
+// outcome is unknown.
+type history struct {
+	attempted map[int]bool
+	uid       string
+}
+
+func keysOf(writes []timeline.Write) map[string]*history {
+	keys := map[string]*history{}
+	for _, w := range writes {
+		h := keys[w.Key]
+		if h == nil {
+			h = &history{attempted: map[int]bool{}}
+			keys[w.Key] = h
+		}
+		h.attempted[w.Number] = true
+		if w.Verb == "create" && w.Outcome == timeline.Acknowledged {
+			h.uid = w.UID
+		}
+	}
+	return keys
+}

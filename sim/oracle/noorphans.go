@@ -1,0 +1,166 @@
+package oracle
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// NoOrphans promises that nothing of a shoot is left on a seed that it has left: no object of any type, cluster-scoped
+// ones too, no process, data folder, backup or DNS record (SPEC 2.14, CPM-8).
+type NoOrphans struct{}
+
+var _ Oracle = NoOrphans{}
+
+// Name of the promise.
+func (NoOrphans) Name() string { return "NoOrphans" }
+
+// transient are classes that come and go without anybody's doing: who mentions no shoot in one of them is no orphan.
+var transient = map[string]bool{"events": true, "events.events.k8s.io": true, "leases.coordination.k8s.io": true}
+
+// ephemeral are classes that nobody cleans up because they expire.
+var ephemeral = map[string]bool{"events": true, "events.events.k8s.io": true}
+
+// Lacks inventories before and after, of every seed.
+func (NoOrphans) Lacks(events []timeline.Event) []string {
+	type look struct{ place, when string }
+	seen := map[look]bool{}
+	var lacks []string
+	for e, p := range timeline.Of[timeline.InventorySeen](events) {
+		seen[look{e.Subject, p.When}] = true
+		for _, part := range p.Unreadable {
+			lacks = append(lacks, part+" on "+e.Subject+" "+p.When+" the story")
+		}
+	}
+	_, ready, _ := timeline.First[timeline.LandscapeReady](events)
+	for _, seed := range ready.Seeds {
+		for _, when := range []string{timeline.Before, timeline.After} {
+			if !seen[look{seed, when}] {
+				lacks = append(lacks, "the inventory of seed "+seed+" "+when+" the story")
+			}
+		}
+	}
+	if len(ready.Seeds) == 0 {
+		lacks = append(lacks, "the seeds")
+	}
+	return lacks
+}
+
+// Judge what is there after the story and was not before.
+func (o NoOrphans) Judge(events []timeline.Event) []Violation {
+	f := findings{oracle: o.Name()}
+	_, ready, _ := timeline.First[timeline.LandscapeReady](events)
+	ids, last := technicalIDs(events), lastSeen(events)
+	before := map[string]map[string]timeline.Item{}
+	for e, p := range timeline.Of[timeline.InventorySeen](events) {
+		if p.When == timeline.Before {
+			before[e.Subject] = byName(p.Items)
+			continue
+		}
+		if earlier, looked := before[e.Subject]; looked {
+			place := place{name: e.Subject, isSeed: slices.Contains(ready.Seeds, e.Subject), ids: ids, last: last}
+			o.judgePlace(&f, e, place, earlier, p.Items)
+		}
+	}
+	return f.sorted()
+}
+
+func byName(items []timeline.Item) map[string]timeline.Item {
+	named := map[string]timeline.Item{}
+	for _, item := range items {
+		named[item.Class+"/"+item.Namespace+"/"+item.Name] = item
+	}
+	return named
+}
+
+// place is a seed, or something that belongs to no seed, at the end of the story.
+type place struct {
+	name   string
+	isSeed bool
+	ids    map[string]string
+	last   map[string]timeline.ShootSeen
+}
+
+// holds says whether the shoot with this technical id belongs here.
+func (p place) holds(id string) bool {
+	seen, known := p.last[p.ids[id]]
+	if !known || seen.Absent {
+		return false
+	}
+	return !p.isSeed || seen.StatusSeed == p.name || seen.SpecSeed == p.name
+}
+
+func (p place) empty() bool {
+	for id := range p.ids {
+		if p.holds(id) {
+			return false
+		}
+	}
+	return true
+}
+
+func (o NoOrphans) judgePlace(f *findings, e timeline.Event, here place, before map[string]timeline.Item, after []timeline.Item) {
+	known := map[string]bool{}
+	for _, item := range before {
+		known[item.UID] = true
+	}
+	delete(known, "")
+	var orphans []string
+	for key, item := range byName(after) {
+		if _, old := before[key]; !old && o.isOrphan(here, item, descends(item, after, known)) {
+			orphans = append(orphans, describe(item))
+		}
+	}
+	slices.Sort(orphans)
+	for i, orphan := range orphans {
+		if i == mostLosses {
+			f.add(e.At, "and %d more are left on %s", len(orphans)-i, e.Subject)
+			return
+		}
+		f.add(e.At, "%s is left on %s", orphan, e.Subject)
+	}
+}
+
+func (NoOrphans) isOrphan(here place, item timeline.Item, belongs bool) bool {
+	if ephemeral[item.Class] {
+		return false
+	}
+	if len(item.Mentions) > 0 {
+		return !slices.ContainsFunc(item.Mentions, here.holds)
+	}
+	return here.isSeed && here.empty() && !belongs && !transient[item.Class]
+}
+
+// descends says whether the item is controlled, over any number of steps, by something that was there before.
+func descends(item timeline.Item, all []timeline.Item, known map[string]bool) bool {
+	owners := map[string]string{}
+	for _, other := range all {
+		owners[other.UID] = other.Owner
+	}
+	seen := map[string]bool{}
+	for owner := item.Owner; owner != "" && !seen[owner]; owner = owners[owner] {
+		if known[owner] {
+			return true
+		}
+		seen[owner] = true
+	}
+	return false
+}
+
+func describe(item timeline.Item) string {
+	text := item.Class + " " + strings.TrimPrefix(item.Namespace+"/"+item.Name, "/")
+	if len(item.Mentions) > 0 {
+		text += " of " + strings.Join(slices.Sorted(maps.Keys(set(item.Mentions))), ", ")
+	}
+	return text
+}
+
+func set(names []string) map[string]bool {
+	all := map[string]bool{}
+	for _, name := range names {
+		all[name] = true
+	}
+	return all
+}

@@ -1,0 +1,74 @@
+// Package oracle judges timelines: one promise per file, each a pure function of the events. An oracle has no context,
+// no client, no clock and no dice; judging the same timeline again gives the same violations.
+//
+// To add an oracle, write its file with a table of short histories, at least one of which it must reject, and add it
+// to All. What was not seen is unknown, and never a violation; an oracle says what it lacks, so that a run in which
+// nothing was seen does not pass for a good one.
+package oracle
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// Oracle is a promise that can be judged.
+type Oracle interface {
+	// Name of the promise, as it stands in scenarios.
+	Name() string
+	// Judge finds the moments at which the promise was broken.
+	Judge(events []timeline.Event) []Violation
+	// Lacks says which evidence is missing, without which nothing found means nothing.
+	Lacks(events []timeline.Event) []string
+}
+
+// Violation is a broken promise.
+type Violation struct {
+	Oracle  string
+	At      time.Duration // of the event that shows it
+	Message string
+}
+
+// All oracles, by name.
+func All() []Oracle {
+	return []Oracle{
+		CloudUntouched{}, Linearizable{}, MigrationEnds{}, NoLostWrite{}, NodesPreserved{}, NoOrphans{}, Revisions{}, SingleWriter{},
+	}
+}
+
+// Names of all oracles.
+func Names() []string {
+	var names []string
+	for _, o := range All() {
+		names = append(names, o.Name())
+	}
+	return names
+}
+
+// Find an oracle by name.
+func Find(name string) (Oracle, bool) {
+	for _, o := range All() {
+		if o.Name() == name {
+			return o, true
+		}
+	}
+	return nil, false
+}
+
+// findings collects the violations of one oracle.
+type findings struct {
+	oracle string
+	found  []Violation
+}
+
+func (f *findings) add(at time.Duration, format string, arguments ...any) {
+	f.found = append(f.found, Violation{f.oracle, at, fmt.Sprintf(format, arguments...)})
+}
+
+func (f *findings) sorted() []Violation {
+	slices.SortStableFunc(f.found, func(a, b Violation) int { return cmp.Compare(a.At, b.At) })
+	return f.found
+}

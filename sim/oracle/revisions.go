@@ -1,0 +1,87 @@
+package oracle
+
+import (
+	"time"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// Revisions promises that no client ever sees a resource version go backwards without being told to start over.
+type Revisions struct{}
+
+var _ Oracle = Revisions{}
+
+// Name of the promise.
+func (Revisions) Name() string { return "Revisions" }
+
+// Lacks a long-lived client of each shoot.
+func (Revisions) Lacks(events []timeline.Event) []string {
+	seen := map[string]bool{}
+	for e, p := range timeline.Of[timeline.VersionsSeen](events) {
+		seen[e.Subject] = seen[e.Subject] || len(p.Versions) > 0
+	}
+	var lacks []string
+	for _, shoot := range shootsOf(events) {
+		if !seen[shoot] {
+			lacks = append(lacks, "resource versions that a client of "+shoot+" has seen")
+		}
+	}
+	return lacks
+}
+
+// Judge long-lived clients by what they list and watch, and single keys by what is read and written.
+func (o Revisions) Judge(events []timeline.Event) []Violation {
+	f := findings{oracle: o.Name()}
+	o.judgeClients(&f, events)
+	o.judgeKeys(&f, events)
+	return f.sorted()
+}
+
+func (Revisions) judgeClients(f *findings, events []timeline.Event) {
+	type client struct{ actor, shoot, resource string }
+	last := map[client]int64{}
+	for e, p := range timeline.Of[timeline.VersionsSeen](events) {
+		who := client{e.Actor, e.Subject, p.Resource}
+		if p.Gone {
+			last[who] = 0
+		}
+		for _, version := range p.Versions {
+			if version < last[who] {
+				f.add(e.At, "%s: the client %q saw %s at resource version %d, by %s, after it had seen %d, and was not told to start over",
+					e.Subject, e.Actor, p.Resource, version, p.Source, last[who])
+			}
+			last[who] = max(last[who], version)
+		}
+	}
+}
+
+// judgeKeys: what is sent after an answer about the same key has been received never tells of an older version.
+func (Revisions) judgeKeys(f *findings, events []timeline.Event) {
+	type key struct{ shoot, name string }
+	type sight struct {
+		answered timeline.Moment
+		version  int64
+	}
+	highest := map[key][]sight{} // of each key, in the order of the timeline, which is that of the answers
+	look := func(at time.Duration, k key, sent, answered timeline.Moment, version int64) {
+		for _, earlier := range highest[k] {
+			if earlier.answered < sent && version < earlier.version {
+				f.add(at, "%s: %s was at resource version %d, though a client had seen %d before it asked", k.shoot, k.name, version, earlier.version)
+				break
+			}
+		}
+		highest[k] = append(highest[k], sight{answered, version})
+	}
+	for _, e := range events {
+		switch p := e.Payload.(type) {
+		case timeline.Read:
+			if p.Outcome == timeline.Acknowledged && p.ResourceVersion > 0 {
+				look(e.At, key{e.Subject, p.Key}, p.Sent, p.Answered, p.ResourceVersion)
+			}
+		case timeline.Write:
+			if p.Outcome == timeline.Acknowledged && p.ResourceVersion > 0 {
+				look(e.At, key{e.Subject, p.Key}, p.Sent, p.Answered, p.ResourceVersion)
+			}
+		}
+	}
+}

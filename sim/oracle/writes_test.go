@@ -1,0 +1,129 @@
+package oracle_test
+
+import (
+	"testing"
+
+	"github.com/transplant-sim/transplant/sim/oracle"
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+func ack(number int, key string, sent, answered float64, version int64) timeline.Event {
+	return by("user", "alpha", timeline.Write{
+		Number: number, Key: key, Verb: "create", Outcome: timeline.Acknowledged,
+		Sent: seconds(sent), Answered: seconds(answered), ResourceVersion: version, UID: "u-" + key,
+	})
+}
+
+func patched(number int, key string, outcome timeline.Outcome, sent, answered float64, version int64) timeline.Event {
+	return by("user", "alpha", timeline.Write{
+		Number: number, Key: key, Verb: "patch", Outcome: outcome, Sent: seconds(sent), Answered: seconds(answered), ResourceVersion: version,
+	})
+}
+
+func read(key string, number int, sent, answered float64, version int64) timeline.Event {
+	return by("user", "alpha", timeline.Read{Key: key, Outcome: timeline.Acknowledged, Number: number, Sent: seconds(sent), Answered: seconds(answered), ResourceVersion: version})
+}
+
+func data(keys ...timeline.DataKey) timeline.Event { return of("alpha", timeline.DataSeen{Keys: keys}) }
+
+func holds(key string, number int, version int64) timeline.DataKey {
+	return timeline.DataKey{Key: key, Number: number, UID: "u-" + key, ResourceVersion: version}
+}
+
+func TestNoLostWrite(t *testing.T) {
+	t.Parallel()
+	check(t, oracle.NoLostWrite{}, map[string]row{
+		"all there": {events: history(steady(0), ack(1, "w-1", 1, 2, 5), ack(2, "w-2", 2, 3, 6), data(holds("w-1", 1, 5), holds("w-2", 2, 6)))},
+		"a key is absent": {
+			events: history(steady(0), ack(1, "w-1", 1, 2, 5), ack(2, "w-2", 2, 3, 6), data(holds("w-1", 1, 5))),
+			want:   "acknowledged write 2 to w-2 is lost: the key is absent",
+		},
+		"a key is older": {
+			events: history(steady(0), ack(1, "r-0", 1, 2, 5), patched(2, "r-0", timeline.Acknowledged, 2, 3, 6), data(holds("r-0", 1, 5))),
+			want:   "acknowledged write 2 to r-0 is lost: the key holds an older write",
+		},
+		"an unknown write may be there": {events: history(steady(0), ack(1, "r-0", 1, 2, 5), patched(2, "r-0", timeline.Unknown, 2, 3, 0), data(holds("r-0", 2, 6)))},
+		"or not":                        {events: history(steady(0), ack(1, "r-0", 1, 2, 5), patched(2, "r-0", timeline.Unknown, 2, 3, 0), data(holds("r-0", 1, 5)))},
+		"nobody wrote the key":          {events: history(steady(0), ack(1, "w-1", 1, 2, 5), data(holds("w-1", 1, 5), holds("w-9", 9, 6))), want: "w-9 is there, but nobody wrote it"},
+		"nobody wrote the number":       {events: history(steady(0), ack(1, "w-1", 1, 2, 5), data(holds("w-1", 7, 5))), want: "w-1 holds 7, which nobody wrote to it"},
+		"created anew": {
+			events: history(steady(0), ack(1, "w-1", 1, 2, 5), data(timeline.DataKey{Key: "w-1", Number: 1, UID: "other"})),
+			want:   "is another object (uid other)",
+		},
+		"the data was not read": {events: history(steady(0), ack(1, "w-1", 1, 2, 5)), lacks: "the data of alpha"},
+		"nothing acknowledged":  {events: history(steady(0), data()), lacks: "acknowledged writes"},
+		"the shoot was deleted": {events: history(steady(0), ack(1, "w-1", 1, 2, 5), of("alpha", timeline.ShootSeen{Absent: true}))},
+	})
+}
+
+func TestLinearizable(t *testing.T) {
+	t.Parallel()
+	check(t, oracle.Linearizable{}, map[string]row{
+		"in order": {events: history(steady(0), ack(1, "r-0", 1, 2, 5), read("r-0", 1, 3, 4, 5), patched(2, "r-0", timeline.Acknowledged, 5, 6, 6), data(holds("r-0", 2, 6)))},
+		"a read of the past": {
+			events: history(steady(0), ack(1, "r-0", 1, 2, 5), patched(2, "r-0", timeline.Acknowledged, 3, 4, 6), read("r-0", 1, 5, 6, 5), data(holds("r-0", 2, 6))),
+			want:   "no order of the 4 reads and writes of r-0",
+		},
+		"a read beside a write":               {events: history(steady(0), ack(1, "r-0", 1, 2, 5), patched(2, "r-0", timeline.Acknowledged, 3, 6, 6), read("r-0", 1, 4, 5, 5), data(holds("r-0", 2, 6)))},
+		"an unknown write takes effect later": {events: history(steady(0), ack(1, "r-0", 1, 2, 5), patched(2, "r-0", timeline.Unknown, 2, 3, 0), read("r-0", 1, 3, 4, 5), data(holds("r-0", 2, 6)))},
+		"lost at the end":                     {events: history(steady(0), ack(1, "w-1", 1, 2, 5), ack(2, "w-2", 1, 2, 6), data(holds("w-2", 2, 6))), want: "of w-1"},
+		"a refused write took effect":         {events: history(steady(0), ack(1, "r-0", 1, 2, 5), patched(2, "r-0", timeline.Failed, 2, 3, 0), data(holds("r-0", 2, 6))), want: "of r-0"},
+	})
+}
+
+func versions(source string, gone bool, seen ...int64) timeline.Event {
+	return by("user", "alpha", timeline.VersionsSeen{Resource: "configmaps", Source: source, Versions: seen, Gone: gone})
+}
+
+func TestRevisions(t *testing.T) {
+	t.Parallel()
+	check(t, oracle.Revisions{}, map[string]row{
+		"they grow":                  {events: history(steady(0), versions("list", false, 5), versions("watch", false, 6, 9), versions("watch", false, 1_000_009))},
+		"they go back":               {events: history(steady(0), versions("list", false, 5), versions("watch", false, 6, 9), versions("watch", false, 8)), want: `saw configmaps at resource version 8, by watch, after it had seen 9`},
+		"they go back within a list": {events: history(steady(0), versions("watch", false, 6, 5)), want: "at resource version 5"},
+		"the client was told":        {events: history(steady(0), versions("list", false, 9), versions("list", true, 5), versions("watch", false, 6))},
+		"two clients":                {events: history(steady(0), versions("list", false, 9), by("other", "alpha", timeline.VersionsSeen{Resource: "configmaps", Versions: []int64{5}}))},
+		"a key goes back":            {events: history(steady(0), versions("list", false, 5), ack(1, "r-0", 1, 2, 9), read("r-0", 1, 3, 4, 8)), want: "r-0 was at resource version 8, though a client had seen 9"},
+		"a key read beside a write":  {events: history(steady(0), versions("list", false, 5), ack(1, "r-0", 1, 4, 9), read("r-0", 1, 3, 5, 8))},
+	})
+}
+
+func epoch(seed string, number int64, remaining, sent float64, revision int64) timeline.Event {
+	state := "Serving"
+	if remaining == 0 {
+		state = "Suspended"
+	}
+	return by("observer", "alpha", timeline.EpochSeen{
+		Seed: seed, Epoch: number, State: state, Remaining: time1(remaining), Sent: seconds(sent), Answered: seconds(sent + 0.1), Revision: revision,
+	})
+}
+
+func TestSingleWriter(t *testing.T) {
+	t.Parallel()
+	const bump = 1_000_000_000
+	check(t, oracle.SingleWriter{}, map[string]row{
+		"handed over": {events: history(steady(0),
+			epoch("a", 1, 5, 1, 100), ack(1, "w-1", 1, 2, 101), epoch("a", 1, 5, 3, 105), epoch("a", 1, 0, 4, 0),
+			epoch("b", 2, 5, 6, bump+105), ack(2, "w-2", 6, 7, bump+106), epoch("a", 1, 0, 8, 0))},
+		"both valid": {
+			events: history(steady(0), epoch("a", 1, 5, 1, 100), epoch("b", 2, 5, 6, bump), epoch("a", 1, 2, 7, 100)),
+			want:   "epoch 1 on seed a says that it is valid, though epoch 2 has been valid since 6.1s",
+		},
+		"asked before, answered after": {events: history(steady(0), epoch("a", 1, 5, 6, 100), epoch("b", 2, 5, 6, bump))},
+		"the old one commits": {
+			events: history(steady(0), epoch("a", 1, 5, 1, 100), epoch("b", 2, 5, 6, bump), epoch("a", 1, 0, 7, 110), epoch("a", 1, 0, 8, 111)),
+			want:   "epoch 1 on seed a commits (revision 111 after 110), though epoch 2",
+		},
+		"the old one can still be read": {events: history(steady(0), epoch("a", 1, 5, 1, 100), epoch("b", 2, 5, 6, bump), epoch("a", 1, 0, 7, 110), epoch("a", 1, 0, 8, 110))},
+		"the old one answers": {
+			events: history(steady(0), epoch("a", 1, 5, 1, 100), epoch("b", 2, 5, 6, bump+100), ack(1, "w-1", 6, 7, bump+101), ack(2, "w-2", 8, 9, 103)),
+			want:   "write 2 was sent at 8s, after the first answer of epoch 2, and answered by epoch 1 (revision 103)",
+		},
+		"sent before, answered late": {events: history(steady(0), epoch("a", 1, 5, 1, 100), epoch("b", 2, 5, 6, bump+100), ack(2, "w-2", 5, 9, 103), ack(1, "w-1", 6, 7, bump+101))},
+		"two histories without a bump": {
+			events: history(steady(0), epoch("a", 1, 5, 1, 100), ack(1, "w-1", 1, 2, 103), epoch("b", 2, 5, 6, 100), ack(2, "w-2", 6, 7, 102)),
+			want:   "two histories",
+		},
+		"no epochs": {events: history(steady(0), ack(1, "w-1", 1, 2, 103)), lacks: "the owner epochs of alpha"},
+	})
+}

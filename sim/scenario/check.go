@@ -1,0 +1,160 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/oracle"
+	"github.com/transplant-sim/transplant/sim/step"
+)
+
+// What a landscape may need at most; a story that needs more has a typing error.
+const (
+	maxSeeds   = 20
+	maxShoots  = 1000
+	maxWorkers = 100
+	maxObjects = 100_000
+	// maxName keeps a seed's or shoot's name inside the names that are made of it.
+	maxName = 20
+)
+
+// Check finds everything that is wrong with a scenario whose defaults are filled in, before anything is started.
+func (s *Scenario) Check() field.ErrorList {
+	var errs field.ErrorList
+	if s.APIVersion != APIVersion {
+		errs = append(errs, field.NotSupported(field.NewPath("apiVersion"), s.APIVersion, []string{APIVersion}))
+	}
+	if s.Kind != Kind {
+		errs = append(errs, field.NotSupported(field.NewPath("kind"), s.Kind, []string{Kind}))
+	}
+	errs = append(errs, checkName(field.NewPath("metadata", "name"), s.Metadata.Name, validation.DNS1123LabelMaxLength)...)
+	spec := field.NewPath("spec")
+	if s.Spec.Why == "" {
+		errs = append(errs, field.Required(spec.Child("why"), "a scenario says what it is told for"))
+	}
+	errs = append(errs, checkLandscape(spec.Child("landscape"), s.Spec.Landscape)...)
+	errs = append(errs, s.checkSteps(spec.Child("steps"))...)
+	errs = append(errs, s.checkAlways(spec.Child("always"))...)
+	return append(errs, s.checkMeasure(spec.Child("measure"))...)
+}
+
+func checkName(path *field.Path, name string, longest int) field.ErrorList {
+	var errs field.ErrorList
+	for _, problem := range validation.IsDNS1123Label(name) {
+		errs = append(errs, field.Invalid(path, name, problem))
+	}
+	if len(errs) == 0 && len(name) > longest {
+		errs = append(errs, field.TooLong(path, name, longest))
+	}
+	return errs
+}
+
+func checkLandscape(path *field.Path, l landscape.Landscape) field.ErrorList {
+	var errs field.ErrorList
+	if len(l.Seeds) == 0 {
+		errs = append(errs, field.Required(path.Child("seeds"), "at least one seed must be given, such as {name: a}"))
+	}
+	errs = append(errs, tooMany(path.Child("seeds"), len(l.Seeds), maxSeeds)...)
+	errs = append(errs, tooMany(path.Child("shoots"), len(l.Shoots), maxShoots)...)
+	seen := map[string]bool{landscape.Garden: true, "cloud": true, "shoots": true}
+	for i, seed := range l.Seeds {
+		errs = append(errs, checkUnique(path.Child("seeds").Index(i).Child("name"), seed.Name, seen)...)
+	}
+	seen = map[string]bool{}
+	for i, shoot := range l.Shoots {
+		at := path.Child("shoots").Index(i)
+		errs = append(errs, checkUnique(at.Child("name"), shoot.Name, seen)...)
+		errs = append(errs, checkShoot(at, shoot, l.SeedNames())...)
+	}
+	return append(errs, checkSettings(path.Child("settings"), l.Settings)...)
+}
+
+func checkUnique(path *field.Path, name string, seen map[string]bool) field.ErrorList {
+	if seen[name] {
+		return field.ErrorList{field.Duplicate(path, name)}
+	}
+	seen[name] = true
+	return checkName(path, name, maxName)
+}
+
+func checkShoot(path *field.Path, shoot landscape.Shoot, seeds []string) field.ErrorList {
+	var errs field.ErrorList
+	if !slices.Contains(seeds, shoot.Seed) {
+		errs = append(errs, field.NotSupported(path.Child("seed"), shoot.Seed, seeds))
+	}
+	if shoot.Purpose != "" && !slices.Contains(shoot.Purpose.Values(), string(shoot.Purpose)) {
+		errs = append(errs, field.NotSupported(path.Child("purpose"), string(shoot.Purpose), shoot.Purpose.Values()))
+	}
+	errs = append(errs, tooMany(path.Child("workers"), shoot.Workers, maxWorkers)...)
+	return append(errs, tooMany(path.Child("objects"), shoot.Objects, maxObjects)...)
+}
+
+func tooMany(path *field.Path, number, most int) field.ErrorList {
+	if number < 0 || number > most {
+		return field.ErrorList{field.Invalid(path, number, fmt.Sprintf("must be from 0 to %d", most))}
+	}
+	return nil
+}
+
+func checkSettings(path *field.Path, s landscape.Settings) field.ErrorList {
+	var errs field.ErrorList
+	if s.OwnerCheckTimeout.Duration <= s.OwnerCheckInterval.Duration {
+		errs = append(errs, field.Invalid(path.Child("ownerCheckTimeout"), s.OwnerCheckTimeout.Duration.String(),
+			"must be longer than ownerCheckInterval, "+s.OwnerCheckInterval.Duration.String()))
+	}
+	if s.DNSTTL.Duration%time.Second != 0 {
+		errs = append(errs, field.Invalid(path.Child("dnsTTL"), s.DNSTTL.Duration.String(), "must be whole seconds"))
+	}
+	return errs
+}
+
+func (s *Scenario) checkSteps(path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if len(s.Spec.Steps) == 0 {
+		errs = append(errs, field.Required(path, "a story in which nothing happens proves nothing"))
+	}
+	plot := step.NewPlot(s.Spec.Landscape, s.Spec.Steps)
+	for i := range s.Spec.Steps {
+		errs = append(errs, s.Spec.Steps[i].Check(path.Index(i), plot)...)
+	}
+	return errs
+}
+
+func (s *Scenario) checkAlways(path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	seen := map[Oracle]bool{}
+	for i, name := range s.Spec.Always {
+		switch {
+		case !slices.Contains(oracle.Names(), string(name)):
+			errs = append(errs, field.NotSupported(path.Index(i), name, oracle.Names()))
+		case seen[name]:
+			errs = append(errs, field.Duplicate(path.Index(i), name))
+		}
+		seen[name] = true
+	}
+	return errs
+}
+
+func (s *Scenario) checkMeasure(path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	needsLoad := func(name string, given bool) {
+		if given && !slices.ContainsFunc(s.Spec.Steps, func(one step.Spec) bool { return one.Load != nil }) {
+			errs = append(errs, field.Invalid(path.Child(name), name, "cannot be measured without a load step"))
+		}
+	}
+	needsLoad("rto", s.Spec.Measure.RTO != nil)
+	needsLoad("rpo", s.Spec.Measure.RPO != nil)
+	needsLoad("lostWrites", s.Spec.Measure.LostWrites != nil)
+	if c := s.Spec.Measure.LostWrites; c != nil {
+		errs = append(errs, tooMany(path.Child("lostWrites", "max"), c.Max, maxObjects)...)
+	}
+	return errs
+}
+
+// Seconds of a bound.
+func (b *Bound) Seconds() float64 { return b.Max.Seconds() }

@@ -1,0 +1,217 @@
+package scenario
+
+import (
+	"encoding"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// decoder fills Go values from YAML, strictly: it knows the line of every field and accepts no field, type or value
+// that the Go types do not have.
+type decoder struct {
+	lines    map[string]int // by path
+	mistakes []Mistake
+}
+
+func (d *decoder) fail(node *yaml.Node, path, format string, arguments ...any) {
+	d.mistakes = append(d.mistakes, Mistake{Line: node.Line, Field: path, Message: fmt.Sprintf(format, arguments...)})
+}
+
+var (
+	durationType = reflect.TypeFor[metav1.Duration]()
+	quantityType = reflect.TypeFor[resource.Quantity]()
+	textType     = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+func (d *decoder) decode(node *yaml.Node, into reflect.Value, path string) {
+	d.lines[path] = node.Line
+	switch {
+	case node.Kind == yaml.AliasNode || node.Anchor != "":
+		d.fail(node, path, "anchors and aliases are not supported; write the value out")
+	case into.Type() == durationType:
+		d.scalar(node, into, path, `a duration such as "30s"`, setDuration)
+	case into.Type() == quantityType:
+		d.scalar(node, into, path, `a quantity such as "64Ki"`, setQuantity)
+	default:
+		d.byKind(node, into, path)
+	}
+}
+
+func (d *decoder) byKind(node *yaml.Node, into reflect.Value, path string) {
+	switch into.Kind() {
+	case reflect.Pointer:
+		into.Set(reflect.New(into.Type().Elem()))
+		d.decode(node, into.Elem(), path)
+	case reflect.Struct:
+		d.structure(node, into, path)
+	case reflect.Slice:
+		d.list(node, into, path)
+	case reflect.String:
+		d.scalar(node, into, path, "a string", setString)
+	case reflect.Bool:
+		d.scalar(node, into, path, "true or false", setBool)
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		d.scalar(node, into, path, "a whole number", setInt)
+	default:
+		panic("scenario: a field of type " + into.Type().String() + " cannot be decoded")
+	}
+}
+
+func (d *decoder) structure(node *yaml.Node, into reflect.Value, path string) {
+	if node.Kind != yaml.MappingNode {
+		d.fail(node, path, "is %s; must be a mapping with %s", describe(node), strings.Join(fieldNames(into.Type()), ", "))
+		return
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		child := join(path, key.Value)
+		target, known := fieldByName(into, key.Value)
+		switch {
+		case !known || key.Kind != yaml.ScalarNode:
+			d.fail(key, child, "unknown field; %s", suggest(key.Value, fieldNames(into.Type())))
+		case seen[key.Value]:
+			d.fail(key, child, "is given twice; leave one out")
+		default:
+			seen[key.Value] = true
+			d.decode(value, target, child)
+		}
+	}
+	for _, name := range required(into.Type()) {
+		if !seen[name] {
+			d.fail(node, join(path, name), "is missing; it must be given")
+		}
+	}
+}
+
+func (d *decoder) list(node *yaml.Node, into reflect.Value, path string) {
+	if node.Kind != yaml.SequenceNode {
+		d.fail(node, path, "is %s; must be a list", describe(node))
+		return
+	}
+	list := reflect.MakeSlice(into.Type(), len(node.Content), len(node.Content))
+	for i, element := range node.Content {
+		d.decode(element, list.Index(i), fmt.Sprintf("%s[%d]", path, i))
+	}
+	into.Set(list)
+}
+
+func (d *decoder) scalar(node *yaml.Node, into reflect.Value, path, want string, set func(reflect.Value, *yaml.Node) bool) {
+	if node.Kind != yaml.ScalarNode || node.ShortTag() == "!!null" || !set(into, node) {
+		d.fail(node, path, "is %s; must be %s", describe(node), want)
+	}
+}
+
+func setString(into reflect.Value, node *yaml.Node) bool {
+	if node.ShortTag() != "!!str" {
+		return false
+	}
+	into.SetString(node.Value)
+	return true
+}
+
+func setBool(into reflect.Value, node *yaml.Node) bool {
+	into.SetBool(node.Value == "true")
+	return node.ShortTag() == "!!bool" && (node.Value == "true" || node.Value == "false")
+}
+
+func setInt(into reflect.Value, node *yaml.Node) bool {
+	number, err := strconv.ParseInt(node.Value, 10, 64)
+	if err != nil || node.ShortTag() != "!!int" || number > math.MaxInt32 || number < math.MinInt32 {
+		return false
+	}
+	into.SetInt(number)
+	return true
+}
+
+func setDuration(into reflect.Value, node *yaml.Node) bool {
+	duration, err := time.ParseDuration(node.Value)
+	if err != nil || node.ShortTag() != "!!str" || duration < 0 {
+		return false
+	}
+	into.Set(reflect.ValueOf(metav1.Duration{Duration: duration}))
+	return true
+}
+
+func setQuantity(into reflect.Value, node *yaml.Node) bool {
+	quantity, err := resource.ParseQuantity(node.Value)
+	if err != nil {
+		return false
+	}
+	into.Set(reflect.ValueOf(quantity))
+	return true
+}
+
+func describe(node *yaml.Node) string {
+	switch {
+	case node.Kind == yaml.MappingNode:
+		return "a mapping"
+	case node.Kind == yaml.SequenceNode:
+		return "a list"
+	case node.ShortTag() == "!!null":
+		return "empty"
+	case len(node.Value) > 60:
+		return fmt.Sprintf("%.60q…", node.Value)
+	}
+	return strconv.Quote(node.Value)
+}
+
+// fieldByName finds a field by its name in files; those of embedded structs count as its own.
+func fieldByName(of reflect.Value, name string) (reflect.Value, bool) {
+	for i := range of.NumField() {
+		f := of.Type().Field(i)
+		if f.Anonymous {
+			if found, ok := fieldByName(of.Field(i), name); ok {
+				return found, true
+			}
+		} else if tag, _ := jsonTag(f); tag == name && tag != "" {
+			return of.Field(i), true
+		}
+	}
+	return reflect.Value{}, false
+}
+
+func fieldNames(of reflect.Type) []string {
+	var names []string
+	for i := range of.NumField() {
+		if f := of.Field(i); f.Anonymous {
+			names = append(names, fieldNames(f.Type)...)
+		} else if name, _ := jsonTag(f); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func required(of reflect.Type) []string {
+	var names []string
+	for i := range of.NumField() {
+		if f := of.Field(i); f.Anonymous {
+			names = append(names, required(f.Type)...)
+		} else if name, optional := jsonTag(f); name != "" && !optional {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func jsonTag(f reflect.StructField) (name string, optional bool) {
+	name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name, slices.ContainsFunc(strings.Split(options, ","), func(o string) bool { return o == "omitempty" || o == "omitzero" })
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}

@@ -1,0 +1,95 @@
+// Package scenario is the file format of stories (DESIGN section 5): its types, a strict parser that names the line of
+// every mistake, defaults, checks, and the JSON Schema.
+//
+// It says what a story is, not how it is told (package story) or judged (package verdict).
+package scenario
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/step"
+)
+
+// APIVersion and Kind of the files.
+const (
+	APIVersion = "transplant.dev/v1alpha1"
+	Kind       = "Scenario"
+)
+
+// Scenario is a story in a file.
+type Scenario struct {
+	// APIVersion is transplant.dev/v1alpha1.
+	APIVersion string `json:"apiVersion"`
+	// Kind is Scenario.
+	Kind string `json:"kind"`
+	// Metadata names the story.
+	Metadata Metadata `json:"metadata"`
+	// Spec is the story.
+	Spec Spec `json:"spec"`
+}
+
+// Metadata of a scenario.
+type Metadata struct {
+	// Name of the story: a DNS label, the same as that of the file.
+	Name string `json:"name"`
+}
+
+// Spec of a scenario.
+type Spec struct {
+	// Why the story is told: what must hold, in one sentence.
+	Why string `json:"why"`
+	// Landscape is what the story needs.
+	Landscape landscape.Landscape `json:"landscape"`
+	// Steps happen one after the other.
+	Steps []step.Spec `json:"steps"`
+	// SettleWithin is how long the landscape may take to come to rest after the last step and heal, one minute when
+	// not given.
+	SettleWithin metav1.Duration `json:"settleWithin,omitzero"`
+	// Always names the oracles that must hold.
+	Always []Oracle `json:"always,omitempty"`
+	// Measure sets goals.
+	Measure Measure `json:"measure,omitzero"`
+}
+
+// Oracle is the name of an oracle.
+type Oracle string
+
+// Measure sets goals for what is measured.
+type Measure struct {
+	// APIDowntime bounds how long the API of a shoot was unreachable, in all.
+	APIDowntime *Bound `json:"apiDowntime,omitempty"`
+	// RTO bounds the time from a fault to the first acknowledged write after it.
+	RTO *Bound `json:"rto,omitempty"`
+	// RPO bounds the age of lost writes.
+	RPO *Bound `json:"rpo,omitempty"`
+	// LostWrites bounds the number of acknowledged writes that are lost.
+	LostWrites *Count `json:"lostWrites,omitempty"`
+}
+
+// Bound of a time.
+type Bound struct {
+	Max metav1.Duration `json:"max"`
+}
+
+// Count bounds a number.
+type Count struct {
+	Max int `json:"max"`
+}
+
+// Default fills in everything that was left out.
+func (s *Scenario) Default() {
+	s.Spec.Landscape.Settings.Default()
+	if s.Spec.SettleWithin.Duration == 0 {
+		s.Spec.SettleWithin.Duration = time.Minute
+	}
+	for i := range s.Spec.Steps {
+		if _, one := s.Spec.Steps[i].Step(); one != nil {
+			if d, has := one.(step.Defaulter); has {
+				d.Default()
+			}
+		}
+	}
+}

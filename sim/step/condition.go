@@ -1,0 +1,84 @@
+package step
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+
+	"github.com/transplant-sim/transplant/sim/expression"
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// pollInterval between two looks at the world.
+const pollInterval = 200 * time.Millisecond
+
+// condition checks an expression and the names in it.
+func (p *Plot) condition(path *field.Path, text string) field.ErrorList {
+	e, err := expression.Compile(text)
+	if err != nil {
+		return field.ErrorList{field.Invalid(path, text, err.Error())}
+	}
+	var errs field.ErrorList
+	for _, name := range e.Shoots() {
+		if known := p.Landscape.ShootNames(); !slices.Contains(known, name) {
+			errs = append(errs, field.NotSupported(path, fmt.Sprintf("shoot('%s')", name), known))
+		}
+	}
+	for _, name := range e.Seeds() {
+		if known := p.Landscape.SeedNames(); !slices.Contains(known, name) {
+			errs = append(errs, field.NotSupported(path, fmt.Sprintf("seed('%s')", name), known))
+		}
+	}
+	return errs
+}
+
+// await polls the world until the condition is true.
+func (s *Stage) await(ctx context.Context, text string, within time.Duration) error {
+	e, err := expression.Compile(text)
+	if err != nil {
+		return fmt.Errorf("compile %q: %w", text, err)
+	}
+	deadline := s.Clock.Now().Add(within)
+	for {
+		met, why := e.Evaluate(world.Observe(ctx, s.World, s.Clients, world.Ask(e)))
+		switch {
+		case met:
+			return nil
+		case ctx.Err() != nil:
+			return fmt.Errorf("wait for %s: %w; %s", text, context.Cause(ctx), why)
+		case !s.Clock.Now().Before(deadline):
+			return Unmet{Why: fmt.Sprintf("not met within %s: %s; %s", within, text, why)}
+		}
+		select {
+		case <-ctx.Done():
+		case <-s.Clock.After(pollInterval):
+		}
+	}
+}
+
+// patchShoot merges a patch into the Shoot in the garden.
+func (s *Stage) patchShoot(ctx context.Context, shoot string, patch map[string]any) error {
+	content, err := json.Marshal(patch)
+	if err != nil {
+		return fmt.Errorf("marshal the patch of the shoot %q: %w", shoot, err)
+	}
+	garden, err := s.Clients.Cluster(landscape.Garden)
+	if err != nil {
+		return err
+	}
+	key := s.World.ShootKey(shoot)
+	object := &gardencorev1beta1.Shoot{}
+	object.Namespace, object.Name = key.Namespace, key.Name
+	if err := garden.Patch(ctx, object, client.RawPatch("application/merge-patch+json", content)); err != nil {
+		return fmt.Errorf("patch the shoot %q with %s: %w", shoot, content, err)
+	}
+	return nil
+}

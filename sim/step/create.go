@@ -1,0 +1,61 @@
+package step
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Create brings a shoot of the landscape onto the stage at this step instead of before the first one, or again after
+// it was deleted, and waits until it is as the landscape wants it.
+type Create struct {
+	Shoot string `json:"shoot"`
+	// Within is how long that may take, two minutes when not given.
+	Within metav1.Duration `json:"within,omitzero"`
+}
+
+var _ Step = &Create{}
+
+// Default fills in the deadline.
+func (c *Create) Default() {
+	if c.Within.Duration == 0 {
+		c.Within.Duration = 2 * time.Minute
+	}
+}
+
+// Subject is the shoot.
+func (c *Create) Subject() string { return c.Shoot }
+
+func (c *Create) String() string { return "create " + c.Shoot }
+
+// Check wants a shoot of the landscape that does not exist yet.
+func (c *Create) Check(path *field.Path, plot *Plot) field.ErrorList {
+	errs := positive(path.Child("within"), c.Within)
+	role, known := plot.Shoots[c.Shoot]
+	if !known {
+		return append(errs, field.NotSupported(path.Child("shoot"), c.Shoot, plot.Landscape.ShootNames()))
+	}
+	if role.Exists {
+		errs = append(errs, field.Invalid(path.Child("shoot"), c.Shoot, "exists already at this step"))
+	}
+	shoot, _ := plot.Landscape.Shoot(c.Shoot)
+	*role = Role{Exists: true, Asleep: shoot.Hibernated, Seed: shoot.Seed}
+	return errs
+}
+
+// Run creates the shoot.
+func (c *Create) Run(ctx context.Context, stage *Stage) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Within.Duration, fmt.Errorf("the shoot %q was not ready within %s", c.Shoot, c.Within.Duration))
+	defer cancel()
+	return stage.Cast.Raise(ctx, c.Shoot)
+}
+
+func positive(path *field.Path, d metav1.Duration) field.ErrorList {
+	if d.Duration <= 0 {
+		return field.ErrorList{field.Invalid(path, d.Duration.String(), "must be a positive duration such as 30s")}
+	}
+	return nil
+}

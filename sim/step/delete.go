@@ -1,0 +1,63 @@
+package step
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+
+	"github.com/transplant-sim/transplant/sim/landscape"
+)
+
+// Delete asks for a shoot to be deleted. It does not wait for it.
+type Delete struct {
+	Shoot string `json:"shoot"`
+}
+
+var _ Step = &Delete{}
+
+// Subject is the shoot.
+func (d *Delete) Subject() string { return d.Shoot }
+
+func (d *Delete) String() string { return "delete " + d.Shoot }
+
+// Check wants an existing shoot.
+func (d *Delete) Check(path *field.Path, plot *Plot) field.ErrorList {
+	role, errs := plot.shoot(path.Child("shoot"), d.Shoot)
+	if role != nil {
+		role.Exists = false
+	}
+	return errs
+}
+
+// Run confirms the deletion and deletes.
+func (d *Delete) Run(ctx context.Context, stage *Stage) error {
+	stage.Cast.Dismiss(d.Shoot)
+	return stage.DeleteShoot(ctx, d.Shoot)
+}
+
+// DeleteShoot confirms the deletion of a shoot and asks for it; one that is gone is no error.
+func (s *Stage) DeleteShoot(ctx context.Context, shoot string) error {
+	confirmed := map[string]any{"metadata": map[string]any{"annotations": map[string]any{constants.ConfirmationDeletion: "true"}}}
+	if err := s.patchShoot(ctx, shoot, confirmed); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	}
+	garden, err := s.Clients.Cluster(landscape.Garden)
+	if err != nil {
+		return err
+	}
+	key := s.World.ShootKey(shoot)
+	err = garden.Delete(ctx, &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete the shoot %q: %w", shoot, err)
+	}
+	return nil
+}

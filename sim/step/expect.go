@@ -1,0 +1,44 @@
+package step
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Expect is liveness: a condition that must become true in time. If it does not, the product has broken a promise.
+type Expect struct {
+	// That is a CEL condition.
+	That string `json:"that"`
+	// Within is the deadline, one minute when not given.
+	Within metav1.Duration `json:"within,omitzero"`
+}
+
+var _ Step = &Expect{}
+
+// Default fills in the deadline.
+func (e *Expect) Default() {
+	if e.Within.Duration == 0 {
+		e.Within.Duration = time.Minute
+	}
+}
+
+// Subject is nothing in particular.
+func (e *Expect) Subject() string { return "" }
+
+func (e *Expect) String() string {
+	return fmt.Sprintf("expect %s within %s", e.That, e.Within.Duration)
+}
+
+// Check wants a condition about what is on the landscape, and a deadline.
+func (e *Expect) Check(path *field.Path, plot *Plot) field.ErrorList {
+	return append(plot.condition(path.Child("that"), e.That), positive(path.Child("within"), e.Within)...)
+}
+
+// Run waits until the condition is true. The error is Unmet when it did not become so in time.
+func (e *Expect) Run(ctx context.Context, stage *Stage) error {
+	return stage.await(ctx, e.That, e.Within.Duration)
+}

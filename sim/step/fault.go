@@ -1,0 +1,79 @@
+package step
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/sim/fault"
+)
+
+// Inject begins a fault. It ends with its heal step, or with the story.
+type Inject struct {
+	fault.Spec `json:",inline"`
+}
+
+var _ Step = &Inject{}
+
+// Subject is the name of the fault.
+func (i *Inject) Subject() string { return i.Name }
+
+func (i *Inject) String() string {
+	if _, f := i.Fault(); f != nil {
+		return "fault " + i.Name + ": " + f.Name()
+	}
+	return "fault " + i.Name
+}
+
+// Check wants a name of its own and one possible fault.
+func (i *Inject) Check(path *field.Path, plot *Plot) field.ErrorList {
+	errs := i.Spec.Check(path, plot.Landscape)
+	if i.Name == "" {
+		return append(errs, field.Required(path.Child("name"), "a fault needs a name, by which it is healed and reported"))
+	}
+	if _, taken := plot.Faults[i.Name]; taken {
+		errs = append(errs, field.Duplicate(path.Child("name"), i.Name))
+	}
+	plot.Faults[i.Name] = false
+	return errs
+}
+
+// Run injects the fault.
+func (i *Inject) Run(ctx context.Context, stage *Stage) error {
+	_, f := i.Fault()
+	return stage.Ward.Inject(ctx, i.Name, f)
+}
+
+// Heal ends the fault of this name.
+type Heal string
+
+var _ Step = new(Heal)
+
+// Subject is the name of the fault.
+func (h *Heal) Subject() string { return string(*h) }
+
+func (h *Heal) String() string { return "heal " + string(*h) }
+
+// Check wants a fault that was injected and not healed.
+func (h *Heal) Check(path *field.Path, plot *Plot) field.ErrorList {
+	healed, known := plot.Faults[string(*h)]
+	switch {
+	case !known:
+		var names []string
+		for name := range plot.Faults {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		return field.ErrorList{field.NotSupported(path, string(*h), names)}
+	case healed:
+		return field.ErrorList{field.Invalid(path, string(*h), "is healed already at this step")}
+	}
+	plot.Faults[string(*h)] = true
+	return nil
+}
+
+// Run heals the fault.
+func (h *Heal) Run(ctx context.Context, stage *Stage) error {
+	return stage.Ward.Heal(ctx, string(*h))
+}

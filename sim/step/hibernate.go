@@ -1,0 +1,41 @@
+package step
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Hibernate asks for a shoot to go to sleep. It does not wait for it.
+type Hibernate struct {
+	Shoot string `json:"shoot"`
+}
+
+var _ Step = &Hibernate{}
+
+// Subject is the shoot.
+func (h *Hibernate) Subject() string { return h.Shoot }
+
+func (h *Hibernate) String() string { return "hibernate " + h.Shoot }
+
+// Check wants a shoot that is awake.
+func (h *Hibernate) Check(path *field.Path, plot *Plot) field.ErrorList {
+	role, errs := plot.shoot(path.Child("shoot"), h.Shoot)
+	if role == nil {
+		return errs
+	}
+	if role.Asleep {
+		errs = append(errs, field.Invalid(path.Child("shoot"), h.Shoot, "is hibernated already at this step"))
+	}
+	role.Asleep = true
+	return errs
+}
+
+// Run sets spec.hibernation.enabled.
+func (h *Hibernate) Run(ctx context.Context, stage *Stage) error {
+	return stage.patchShoot(ctx, h.Shoot, hibernation(true))
+}
+
+func hibernation(enabled bool) map[string]any {
+	return map[string]any{"spec": map[string]any{"hibernation": map[string]any{"enabled": enabled}}}
+}

@@ -1,0 +1,56 @@
+package step
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Load starts numbered writes to a shoot through its public name; they go on until the end of the story.
+type Load struct {
+	Shoot string `json:"shoot"`
+	// WritesPerSecond is the rate, 20 when not given.
+	WritesPerSecond int `json:"writesPerSecond,omitempty"`
+	// KeepConnection lets the writer use one connection instead of a new one for each write.
+	KeepConnection bool `json:"keepConnection,omitempty"`
+}
+
+const maxWritesPerSecond = 1000
+
+var _ Step = &Load{}
+
+// Default fills in the rate.
+func (l *Load) Default() {
+	if l.WritesPerSecond == 0 {
+		l.WritesPerSecond = 20
+	}
+}
+
+// Subject is the shoot.
+func (l *Load) Subject() string { return l.Shoot }
+
+func (l *Load) String() string {
+	return fmt.Sprintf("load %s with %d writes a second", l.Shoot, l.WritesPerSecond)
+}
+
+// Check wants an awake shoot without load, and a sane rate.
+func (l *Load) Check(path *field.Path, plot *Plot) field.ErrorList {
+	role, errs := plot.shoot(path.Child("shoot"), l.Shoot)
+	if role != nil && role.Asleep {
+		errs = append(errs, field.Invalid(path.Child("shoot"), l.Shoot, "is hibernated at this step: wake it before"))
+	}
+	if role != nil && role.Loaded {
+		errs = append(errs, field.Invalid(path.Child("shoot"), l.Shoot, "has a load already: one is enough"))
+	}
+	if l.WritesPerSecond < 0 || l.WritesPerSecond > maxWritesPerSecond {
+		errs = append(errs, field.Invalid(path.Child("writesPerSecond"), l.WritesPerSecond, fmt.Sprintf("must be from 1 to %d", maxWritesPerSecond)))
+	}
+	if role != nil {
+		role.Loaded = true
+	}
+	return errs
+}
+
+// Run starts the writes.
+func (l *Load) Run(ctx context.Context, stage *Stage) error { return stage.Cast.Load(ctx, *l) }

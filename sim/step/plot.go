@@ -1,0 +1,64 @@
+package step
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/sim/landscape"
+)
+
+// Plot is what is known of a story at one place of it, without telling it: enough to refuse what cannot happen there.
+type Plot struct {
+	Landscape landscape.Landscape
+	Shoots    map[string]*Role
+	// Faults are those injected so far, by name; true once healed.
+	Faults map[string]bool
+}
+
+// Role is what the plot knows of a shoot.
+type Role struct {
+	Exists bool
+	Asleep bool
+	Loaded bool
+	// Seed is where it was last bound by a step.
+	Seed string
+}
+
+// NewPlot is the plot before the first step.
+func NewPlot(l landscape.Landscape, steps []Spec) *Plot {
+	p := &Plot{Landscape: l, Shoots: map[string]*Role{}, Faults: map[string]bool{}}
+	for _, shoot := range l.Shoots {
+		p.Shoots[shoot.Name] = &Role{Exists: true, Asleep: shoot.Hibernated, Seed: shoot.Seed}
+	}
+	for name := range Later(steps) {
+		if role, known := p.Shoots[name]; known {
+			role.Exists = false
+		}
+	}
+	return p
+}
+
+// Later are the shoots that a step creates, so that they are not there before it.
+func Later(steps []Spec) map[string]bool {
+	later, deleted := map[string]bool{}, map[string]bool{}
+	for i := range steps {
+		if d := steps[i].Delete; d != nil {
+			deleted[d.Shoot] = true
+		}
+		if c := steps[i].Create; c != nil && !deleted[c.Shoot] {
+			later[c.Shoot] = true
+		}
+	}
+	return later
+}
+
+// shoot finds a shoot that must exist at this place.
+func (p *Plot) shoot(path *field.Path, name string) (*Role, field.ErrorList) {
+	role, known := p.Shoots[name]
+	switch {
+	case !known:
+		return nil, field.ErrorList{field.NotSupported(path, name, p.Landscape.ShootNames())}
+	case !role.Exists:
+		return nil, field.ErrorList{field.Invalid(path, name, "does not exist at this step: create it before, or leave its create step out")}
+	}
+	return role, nil
+}

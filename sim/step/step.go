@@ -1,0 +1,114 @@
+// Package step is what happens in a story: one file per verb. A step is plain data, part of the scenario format, that
+// can be checked against the plot before anything is started, and carried out on a stage.
+//
+// To add a verb, write its file and add one field to Spec. A step judges nothing; an expectation that is not met in
+// time is an Unmet error, everything else that goes wrong means that the story could not be told.
+package step
+
+import (
+	"context"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/clock"
+
+	"github.com/transplant-sim/transplant/sim/fault"
+	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// Step is one thing that happens in a story.
+type Step interface {
+	// Check finds what makes the step impossible at this place of the plot, and carries the plot on.
+	Check(path *field.Path, plot *Plot) field.ErrorList
+	// Subject is the shoot or fault it is about, or empty.
+	Subject() string
+	// String tells the step to people, in a few words.
+	String() string
+	// Run carries the step out.
+	Run(ctx context.Context, stage *Stage) error
+}
+
+// Defaulter is a step that has defaults to fill in.
+type Defaulter interface{ Default() }
+
+// Spec is a step in a scenario: exactly one verb.
+type Spec struct {
+	Load      *Load      `json:"load,omitempty"`
+	Migrate   *Migrate   `json:"migrate,omitempty"`
+	Expect    *Expect    `json:"expect,omitempty"`
+	Wait      *Wait      `json:"wait,omitempty"`
+	Create    *Create    `json:"create,omitempty"`
+	Delete    *Delete    `json:"delete,omitempty"`
+	Hibernate *Hibernate `json:"hibernate,omitempty"`
+	Wake      *Wake      `json:"wake,omitempty"`
+	Fault     *Inject    `json:"fault,omitempty"`
+	Heal      *Heal      `json:"heal,omitempty"`
+}
+
+// Verbs are the names of all steps, as they stand in files.
+func Verbs() []string {
+	var verbs []string
+	form := reflect.TypeFor[Spec]()
+	for i := range form.NumField() {
+		verbs = append(verbs, verb(form.Field(i)))
+	}
+	return verbs
+}
+
+// Step is the one that is set, with its verb; nil when not exactly one is.
+func (s *Spec) Step() (string, Step) {
+	value := reflect.ValueOf(s).Elem()
+	name, found := "", Step(nil)
+	for i := range value.NumField() {
+		if value.Field(i).IsNil() {
+			continue
+		}
+		if found != nil {
+			return "", nil
+		}
+		name, found = verb(value.Type().Field(i)), value.Field(i).Interface().(Step)
+	}
+	return name, found
+}
+
+func verb(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
+
+// Check finds what makes the step impossible at this place of the plot, and carries the plot on.
+func (s *Spec) Check(path *field.Path, plot *Plot) field.ErrorList {
+	name, step := s.Step()
+	if step == nil {
+		return field.ErrorList{field.Required(path, "exactly one step must be given: "+strings.Join(Verbs(), ", "))}
+	}
+	return step.Check(path.Child(name), plot)
+}
+
+// Stage is where a story is told: what steps may use.
+type Stage struct {
+	World   world.World
+	Clients *world.Clients
+	Record  timeline.Recorder
+	Clock   clock.Clock
+	Ward    *fault.Ward
+	Cast    Cast
+}
+
+// Cast brings shoots, with their probes, onto the stage and off it.
+type Cast interface {
+	// Raise creates and populates the shoot, and watches it from then on. It returns when the shoot is as the
+	// landscape wants it.
+	Raise(ctx context.Context, shoot string) error
+	// Load starts numbered writes.
+	Load(ctx context.Context, load Load) error
+	// Dismiss ends writes to and probes of a shoot that is about to be deleted.
+	Dismiss(shoot string)
+}
+
+// Unmet says that a condition did not become true in time.
+type Unmet struct{ Why string }
+
+func (u Unmet) Error() string { return u.Why }

@@ -1,0 +1,74 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Wait holds the story up: until a condition is true, which is a precondition of the story and no promise of the
+// product, or for a time that the story needs.
+type Wait struct {
+	// Until is a CEL condition. If it does not become true in time, the story is broken off.
+	Until string `json:"until,omitempty"`
+	// Within is the deadline of until, one minute when not given.
+	Within metav1.Duration `json:"within,omitzero"`
+	// For is how long to wait without a condition.
+	For metav1.Duration `json:"for,omitzero"`
+	// Because says what the story needs the time for.
+	Because string `json:"because,omitempty"`
+}
+
+var _ Step = &Wait{}
+
+// Default fills in the deadline.
+func (w *Wait) Default() {
+	if w.Until != "" && w.Within.Duration == 0 {
+		w.Within.Duration = time.Minute
+	}
+}
+
+// Subject is nothing in particular.
+func (w *Wait) Subject() string { return "" }
+
+func (w *Wait) String() string {
+	if w.Until != "" {
+		return fmt.Sprintf("wait until %s, at most %s", w.Until, w.Within.Duration)
+	}
+	return fmt.Sprintf("wait for %s because %s", w.For.Duration, w.Because)
+}
+
+// Check wants either a condition with a deadline, or a time with a reason.
+func (w *Wait) Check(path *field.Path, plot *Plot) field.ErrorList {
+	switch {
+	case w.Until != "" && w.For.Duration == 0:
+		return append(plot.condition(path.Child("until"), w.Until), positive(path.Child("within"), w.Within)...)
+	case w.Until == "" && w.For.Duration > 0 && w.Within.Duration == 0:
+		if w.Because == "" {
+			return field.ErrorList{field.Required(path.Child("because"), "a wait for a time needs its reason; better wait until a condition is true")}
+		}
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, w.String(), "must have until and within, or for and because")}
+}
+
+// Run waits.
+func (w *Wait) Run(ctx context.Context, stage *Stage) error {
+	if w.Until != "" {
+		err := stage.await(ctx, w.Until, w.Within.Duration)
+		if unmet := (Unmet{}); errors.As(err, &unmet) {
+			return errors.New(unmet.Why)
+		}
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-stage.Clock.After(w.For.Duration):
+		return nil
+	}
+}

@@ -1,0 +1,37 @@
+package step
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Wake asks for a shoot to wake up. It does not wait for it.
+type Wake struct {
+	Shoot string `json:"shoot"`
+}
+
+var _ Step = &Wake{}
+
+// Subject is the shoot.
+func (w *Wake) Subject() string { return w.Shoot }
+
+func (w *Wake) String() string { return "wake " + w.Shoot }
+
+// Check wants a shoot that is hibernated.
+func (w *Wake) Check(path *field.Path, plot *Plot) field.ErrorList {
+	role, errs := plot.shoot(path.Child("shoot"), w.Shoot)
+	if role == nil {
+		return errs
+	}
+	if !role.Asleep {
+		errs = append(errs, field.Invalid(path.Child("shoot"), w.Shoot, "is awake at this step: hibernate it before"))
+	}
+	role.Asleep = false
+	return errs
+}
+
+// Run clears spec.hibernation.enabled.
+func (w *Wake) Run(ctx context.Context, stage *Stage) error {
+	return stage.patchShoot(ctx, w.Shoot, hibernation(false))
+}
