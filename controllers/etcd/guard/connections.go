@@ -15,26 +15,26 @@ type connections struct {
 
 // trackedConn leaves the set when it is closed.
 type trackedConn struct {
-	*termConn
+	*ownership.Conn
 	set  *connections
 	once sync.Once
 }
 
-func (c *connections) add(conn *termConn) net.Conn {
-	tracked := &trackedConn{termConn: conn, set: c}
+func (c *connections) add(conn *ownership.Conn) net.Conn {
+	tracked := &trackedConn{Conn: conn, set: c}
 	c.mu.Lock()
 	if c.open == nil {
 		c.open = map[*ownership.Term]map[*trackedConn]struct{}{}
 	}
-	of, watched := c.open[conn.term]
+	of, watched := c.open[conn.Term]
 	if !watched {
 		of = map[*trackedConn]struct{}{}
-		c.open[conn.term] = of
+		c.open[conn.Term] = of
 	}
 	of[tracked] = struct{}{}
 	c.mu.Unlock()
 	if !watched {
-		go c.closeAtEnd(conn.term)
+		go c.closeAtEnd(conn.Term)
 	}
 	return tracked
 }
@@ -46,7 +46,7 @@ func (c *connections) closeAtEnd(term *ownership.Term) {
 	delete(c.open, term)
 	c.mu.Unlock()
 	for conn := range of {
-		conn.termConn.Close()
+		conn.Conn.Close()
 	}
 }
 
@@ -66,7 +66,7 @@ func (t *trackedConn) Close() error {
 	t.once.Do(func() {
 		t.set.mu.Lock()
 		defer t.set.mu.Unlock()
-		delete(t.set.open[t.term], t)
+		delete(t.set.open[t.Term], t)
 	})
-	return t.termConn.Close()
+	return t.Conn.Close()
 }

@@ -98,7 +98,7 @@ func (p *Proxy) etcd(term *ownership.Term) (*grpc.ClientConn, error) {
 			if err != nil {
 				return nil, err
 			}
-			return newTermConn(conn, term), nil
+			return &ownership.Conn{Conn: conn, Term: term}, nil
 		}),
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: time.Second, Backoff: quickBackoff}),
 		grpc.WithIdleTimeout(0),

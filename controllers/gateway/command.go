@@ -1,0 +1,98 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+
+	"github.com/transplant-sim/transplant/controllers/ownership"
+)
+
+// options are the flags of the command.
+type options struct {
+	kubeconfig, listen, proxyListen, tunnelListen string
+	interval                                      time.Duration
+}
+
+// NewCommand returns "gateway": the seed's entry for clients outside (SPEC 7.4).
+func NewCommand() *cobra.Command {
+	o := &options{}
+	command := &cobra.Command{
+		Use:   "gateway",
+		Short: "Route clients outside to the API servers of a seed's shoots, by name",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			return o.run(ctx)
+		},
+		SilenceUsage: true,
+	}
+	flags := command.Flags()
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the seed")
+	flags.StringVar(&o.listen, "listen", ":9443", "address for TLS connections, routed by server name")
+	flags.StringVar(&o.proxyListen, "proxy-protocol-listen", "", "address for connections with a PROXY protocol header; none if empty")
+	flags.StringVar(&o.tunnelListen, "tunnel-listen", "", "address for HTTP CONNECT of reversed tunnels; none if empty")
+	flags.DurationVar(&o.interval, "owner-check-interval", time.Second, "how often each shoot's guard is asked for validity")
+	if err := command.MarkFlagRequired("kubeconfig"); err != nil {
+		panic(err) // a name that is no flag
+	}
+	return command
+}
+
+func (o *options) run(ctx context.Context) error {
+	log := klog.FromContext(ctx).WithName("gateway")
+	clock, err := ownership.NewBootClock()
+	if err != nil {
+		return err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+	if err != nil {
+		return fmt.Errorf("read the seed's kubeconfig: %w", err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("make a client for the seed: %w", err)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	// A restarted gateway is another holder, so its name is made anew.
+	table := newTable(ctx, "gateway-"+uuid.NewString(), clock, o.interval, log)
+	// Listening begins when the routes are known: until then a client should try elsewhere.
+	group.Go(func() error {
+		return watch(ctx, client, table, func() { o.listenAll(ctx, group, table) })
+	})
+	return group.Wait()
+}
+
+func (o *options) listenAll(ctx context.Context, group *errgroup.Group, table *table) {
+	for address, s := range o.servers(table) {
+		if address == "" {
+			continue
+		}
+		group.Go(func() error {
+			listener, err := (&net.ListenConfig{KeepAlive: keepAlive}).Listen(ctx, "tcp", address)
+			if err != nil {
+				return fmt.Errorf("listen for clients: %w", err)
+			}
+			table.log.Info("Gateway takes connections", "listen", address)
+			return s.serve(ctx, listener)
+		})
+	}
+}
+
+func (o *options) servers(table *table) map[string]*server {
+	sni := &server{table: table, log: table.log.WithValues("port", "sni"), refuse: unrecognizedName}
+	sni.choose = sni.bySNI
+	return map[string]*server{o.listen: sni}
+}

@@ -1,0 +1,147 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/transplant-sim/transplant/controllers/ownership"
+)
+
+const (
+	// dialDeadline bounds the connection to a Service of the seed.
+	dialDeadline = 5 * time.Second
+	// keepAlive finds peers that are gone without a word.
+	keepAlive = 15 * time.Second
+)
+
+// target is what a route is made of. Two equal targets need no new route.
+type target struct {
+	namespace string
+	hosts     []string // sorted
+	address   string   // of the API server's Service
+	guard     string   // base URL of the guard
+}
+
+func (t target) equal(o target) bool {
+	return t.namespace == o.namespace && t.address == o.address && t.guard == o.guard && slices.Equal(t.hosts, o.hosts)
+}
+
+// route carries the connections to one shoot, and holds the validity for them.
+type route struct {
+	target
+	holder *ownership.Holder
+	cancel context.CancelFunc
+	ended  chan struct{} // closed when the holder has stopped
+
+	mu   sync.Mutex
+	gone bool
+	open map[*link]struct{}
+}
+
+// link is one connection carried: its two ends.
+type link struct {
+	client, server net.Conn
+	ended          chan struct{} // closed when nothing is passed any more
+}
+
+func (l *link) close() {
+	l.client.Close()
+	l.server.Close()
+}
+
+// newRoute starts to ask the guard for validity.
+func newRoute(ctx context.Context, t target, name string, clock ownership.Clock, interval time.Duration) (*route, error) {
+	holder, err := ownership.NewHolder(t.guard, name, clock, &http.Transport{MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	r := &route{target: t, holder: holder, cancel: cancel, ended: make(chan struct{}), open: map[*link]struct{}{}}
+	go func() {
+		defer close(r.ended)
+		holder.Run(ctx, interval, r.cut)
+	}()
+	return r, nil
+}
+
+// remove ends the route: its connections are cut and no new ones are taken.
+func (r *route) remove() {
+	r.mu.Lock()
+	r.gone = true
+	r.mu.Unlock()
+	r.cancel()
+	r.cut()
+	<-r.ended
+}
+
+// cut closes all connections, and returns when nothing of them can be passed any more.
+func (r *route) cut() {
+	r.mu.Lock()
+	links := make([]*link, 0, len(r.open))
+	for l := range r.open {
+		links = append(links, l)
+	}
+	r.mu.Unlock()
+	for _, l := range links {
+		l.close()
+	}
+	for _, l := range links {
+		<-l.ended
+	}
+}
+
+// track registers a connection, unless the route is gone or the term over.
+func (r *route) track(term *ownership.Term, l *link) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.gone || !term.Valid() {
+		return false
+	}
+	r.open[l] = struct{}{}
+	return true
+}
+
+func (r *route) untrack(l *link) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.open, l)
+	close(l.ended)
+}
+
+// carry passes bytes between the client and the address until both have ended, or the validity has. It closes the
+// client's connection.
+func (r *route) carry(ctx context.Context, client net.Conn, address string) error {
+	defer client.Close()
+	term := r.holder.Term()
+	if !term.Valid() {
+		return fmt.Errorf("carry a connection to %s: %w", r.namespace, ownership.ErrLapsed)
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialDeadline)
+	defer cancel()
+	server, err := (&net.Dialer{KeepAlive: keepAlive}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("reach the service of %s: %w", r.namespace, err)
+	}
+	defer server.Close()
+	l := &link{client: client, server: server, ended: make(chan struct{})}
+	if !r.track(term, l) {
+		return fmt.Errorf("carry a connection to %s: %w", r.namespace, ownership.ErrLapsed)
+	}
+	defer r.untrack(l)
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		select {
+		case <-term.Done():
+			l.close()
+		case <-stop:
+		}
+	}()
+	join(&ownership.Conn{Conn: client, Term: term}, &ownership.Conn{Conn: server, Term: term})
+	return nil
+}

@@ -1,0 +1,106 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/transplant-sim/transplant/controllers/ownership"
+)
+
+// table holds the routes, one for each namespace of a shoot.
+type table struct {
+	ctx      context.Context
+	name     string // of this gateway as a holder
+	clock    ownership.Clock
+	interval time.Duration
+	log      logr.Logger
+
+	mu         sync.RWMutex
+	namespaces map[string]*route
+	hosts      map[string]*route
+}
+
+func newTable(ctx context.Context, name string, clock ownership.Clock, interval time.Duration, log logr.Logger) *table {
+	return &table{ctx: ctx, name: name, clock: clock, interval: interval, log: log, namespaces: map[string]*route{}, hosts: map[string]*route{}}
+}
+
+// set makes the route of the namespace what the target says; nil removes it. A changed route is a new one: what was
+// open under the old one is cut.
+func (t *table) set(namespace string, want *target) error {
+	t.mu.Lock()
+	old := t.namespaces[namespace]
+	if (old == nil && want == nil) || (old != nil && want != nil && old.equal(*want)) {
+		t.mu.Unlock()
+		return nil
+	}
+	delete(t.namespaces, namespace)
+	var err error
+	if want != nil {
+		err = t.addLocked(*want)
+	}
+	t.reindexLocked()
+	t.mu.Unlock()
+	if old != nil {
+		old.remove()
+	}
+	t.log.Info("Route changed", "namespace", namespace, "present", want != nil && err == nil)
+	return err
+}
+
+func (t *table) addLocked(want target) error {
+	r, err := newRoute(t.ctx, want, t.name, t.clock, t.interval)
+	if err != nil {
+		return fmt.Errorf("make the route of namespace %q: %w", want.namespace, err)
+	}
+	t.namespaces[want.namespace] = r
+	return nil
+}
+
+// reindexLocked maps hosts to routes. Of several namespaces that want one host, the first by name has it.
+func (t *table) reindexLocked() {
+	clear(t.hosts)
+	namespaces := make([]string, 0, len(t.namespaces))
+	for namespace := range t.namespaces {
+		namespaces = append(namespaces, namespace)
+	}
+	slices.Sort(namespaces)
+	for _, namespace := range namespaces {
+		for _, host := range t.namespaces[namespace].hosts {
+			if _, taken := t.hosts[host]; !taken {
+				t.hosts[host] = t.namespaces[namespace]
+			}
+		}
+	}
+}
+
+// byHost finds the route of a server name; nil if there is none.
+func (t *table) byHost(host string) *route {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.hosts[strings.ToLower(host)]
+}
+
+// byNamespace finds the route of a namespace; nil if there is none.
+func (t *table) byNamespace(namespace string) *route {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.namespaces[namespace]
+}
+
+// byAddress finds the route whose API server has this address; nil if there is none.
+func (t *table) byAddress(address string) *route {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, r := range t.namespaces {
+		if r.address == address {
+			return r
+		}
+	}
+	return nil
+}
