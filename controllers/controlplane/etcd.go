@@ -31,7 +31,7 @@ const (
 	etcdVolumeDir = "/var/etcd/data"
 	etcdDataDir   = etcdVolumeDir + "/etcd"
 	etcdSocketDir = "/var/etcd/run"
-	etcdEndpoint  = "unix:///var/etcd/run/etcd.sock:0"
+	etcdEndpoint  = "unix:///var/etcd/run/etcd.sock"
 )
 
 // DeployEtcd deploys the shoot's etcd with its backup sidecar and its guard, for the epoch of this run. The init
@@ -89,7 +89,8 @@ func (o *Operation) etcdContainer(mounts ...corev1.VolumeMount) corev1.Container
 			"--data-dir=" + etcdDataDir,
 			// Only the guard and the sidecar, in the same pod, come to this socket.
 			"--listen-client-urls=" + etcdEndpoint,
-			"--advertise-client-urls=" + etcdEndpoint,
+			// etcd advertises no socket, and nobody asks a single member where it is.
+			"--advertise-client-urls=http://127.0.0.1:2379",
 			"--listen-peer-urls=http://$(POD_IP):2380",
 			"--initial-advertise-peer-urls=http://$(POD_IP):2380",
 			"--initial-cluster=" + EtcdName + "=http://$(POD_IP):2380",
