@@ -18,6 +18,7 @@ const (
 	KindObjects        = "objects"
 	KindFences         = "fences"
 	KindFaults         = "faults"
+	KindNames          = "names" // questions to the DNS server, for faults only; the id is the name asked for
 )
 
 // Meta is what every resource has. The server sets all of it: a random id, a version that grows with every change and

@@ -1,6 +1,8 @@
 package cloud
 
 import (
+	"context"
+	"errors"
 	"net"
 	"slices"
 	"strings"
@@ -26,9 +28,9 @@ func (s *Server) serveDNS(w dns.ResponseWriter, question *dns.Msg) {
 	case len(question.Question) != 1 || question.Question[0].Qclass != dns.ClassINET:
 		reply.Rcode = dns.RcodeFormatError
 	default:
-		s.read.RLock()
-		(&resolver{view: s.view(), serial: uint32(s.ledger.last()), reply: reply}).resolve(question.Question[0])
-		s.read.RUnlock()
+		if !s.answerName(question.Question[0], reply) {
+			return
+		}
 	}
 	size := dns.MaxMsgSize
 	if _, udp := w.RemoteAddr().(*net.UDPAddr); udp {
@@ -44,6 +46,20 @@ func (s *Server) serveDNS(w dns.ResponseWriter, question *dns.Msg) {
 	if err := w.WriteMsg(reply); err != nil {
 		s.log.V(1).Info("DNS answer could not be sent", "to", w.RemoteAddr().String(), "error", err.Error())
 	}
+}
+
+// answerName fills the reply, or says that there is to be none.
+func (s *Server) answerName(q dns.Question, reply *dns.Msg) bool {
+	name, _ := domainName(q.Name)
+	c := &call{verb: api.VerbGet, kind: api.KindNames, id: name}
+	if err := s.faults.before(context.Background(), c, s.clock); err != nil || c.dropped {
+		reply.Rcode = dns.RcodeServerFailure
+		return err != nil && !errors.Is(err, errDropped)
+	}
+	s.read.RLock()
+	defer s.read.RUnlock()
+	(&resolver{view: s.view(), serial: uint32(s.ledger.last()), reply: reply}).resolve(q)
+	return true
 }
 
 // resolver fills one reply.

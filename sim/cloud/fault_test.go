@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/miekg/dns"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testclock "k8s.io/utils/clock/testing"
 
@@ -233,6 +234,34 @@ func TestObjectFaults(t *testing.T) {
 	}
 	if len(keys()) != 3 {
 		t.Errorf("healed bucket has %v", keys())
+	}
+}
+
+// The DNS server has faults of its own: an error is SERVFAIL, a lost question or answer is silence.
+func TestNameFaults(t *testing.T) {
+	t.Parallel()
+	cloud := start(t, Options{})
+	must(zoneOf(t, cloud.as(t, "extensions-a")).Put(t.Context(), ownerSet("e1"), api.If{}))(t)
+	server := serveNames(t, cloud.DNS())
+	match := api.Match{Kinds: []string{api.KindNames}, IDPrefix: ownerRecord}
+	heal := inject(t, cloud, api.Fault{Match: match, Effect: api.Effect{Error: &api.ErrorEffect{Code: api.CodeUnavailable}}})
+	if reply := ask(t, "tcp", server, ownerRecord+".", dns.TypeTXT); reply.Rcode != dns.RcodeServerFailure || len(reply.Answer) != 0 {
+		t.Errorf("answer is %v, want SERVFAIL", reply)
+	}
+	if reply := ask(t, "udp", server, "shoots.transplant.test.", dns.TypeSOA); reply.Rcode != dns.RcodeSuccess {
+		t.Errorf("another name is answered with %v", reply)
+	}
+	wantFelt(t, heal, 1, 1)
+	for _, drop := range []api.Drop{api.DropRequest, api.DropAnswer} {
+		heal = inject(t, cloud, api.Fault{Match: match, Effect: api.Effect{Drop: drop}})
+		client := &dns.Client{Net: "udp", Timeout: 50 * time.Millisecond}
+		if reply, _, err := client.Exchange(new(dns.Msg).SetQuestion(ownerRecord+".", dns.TypeTXT), server); err == nil {
+			t.Errorf("drop of the %s is answered with %v", drop, reply)
+		}
+		wantFelt(t, heal, 1, 1)
+	}
+	if reply := ask(t, "udp", server, ownerRecord+".", dns.TypeTXT); len(reply.Answer) != 1 {
+		t.Errorf("healed server answers %v", reply)
 	}
 }
 

@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -93,6 +94,9 @@ func matchesCall(m api.Match, c *call) bool {
 		strings.HasPrefix(c.id, m.IDPrefix)
 }
 
+// errDropped says that a call never arrived: it is neither answered nor recorded.
+var errDropped = errors.New("the request was dropped")
+
 // before does to a call what faults do before it is carried out: delay, loss, refusal.
 func (b *faultBook) before(ctx context.Context, c *call, clock clock.Clock) error {
 	if fault, ok := b.feel(c, func(e api.Effect) bool { return e.Delay != nil }, nil); ok {
@@ -101,7 +105,7 @@ func (b *faultBook) before(ctx context.Context, c *call, clock clock.Clock) erro
 		}
 	}
 	if _, ok := b.feel(c, func(e api.Effect) bool { return e.Drop == api.DropRequest }, nil); ok {
-		panic(http.ErrAbortHandler) // never arrived, so nothing is recorded
+		return errDropped
 	}
 	if fault, ok := b.feel(c, func(e api.Effect) bool { return e.Throttle != nil }, (*activeFault).exhausted); ok {
 		c.fault = fault.ID

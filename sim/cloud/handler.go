@@ -63,6 +63,9 @@ func (s *Server) serve(verb, kind string, h handler) http.HandlerFunc {
 		c := &call{verb: verb, kind: kind, id: pathID(r), requestID: "req-" + randomHex(8)}
 		w.Header().Set("Transplant-Request", c.requestID)
 		err := s.begin(c, r)
+		if errors.Is(err, errDropped) {
+			panic(http.ErrAbortHandler) // the server's way to break the connection off
+		}
 		if err != nil && !slices.Contains(readVerbs, verb) {
 			err = s.refuseBefore(c, err)
 		}
@@ -71,7 +74,7 @@ func (s *Server) serve(verb, kind string, h handler) http.HandlerFunc {
 			err = h(c, w, r)
 		}
 		if c.dropped {
-			panic(http.ErrAbortHandler) // the server's way to break the connection off
+			panic(http.ErrAbortHandler)
 		}
 		if err != nil {
 			s.answerRefusal(c, w, err)

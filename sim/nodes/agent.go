@@ -18,7 +18,7 @@ import (
 
 // Defaults of the options.
 const (
-	DefaultSync         = time.Second
+	DefaultSync         = 2 * time.Second
 	DefaultLeaseSeconds = 40 // of a kubelet
 )
 

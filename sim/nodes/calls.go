@@ -114,7 +114,7 @@ func (s *shoot) stuckPods(ctx context.Context, nodes map[string]*corev1.Node) (m
 		}
 		going := pod.DeletionTimestamp != nil && len(pod.Finalizers) == 0
 		if going || (pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodPending) {
-			stuck[pod.Namespace+"/"+pod.Name+" "+string(pod.UID)] = true
+			stuck["pod "+pod.Namespace+"/"+pod.Name+" "+string(pod.UID)+" waits"] = true
 		}
 	}
 	return stuck, nil

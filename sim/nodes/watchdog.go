@@ -16,23 +16,30 @@ type watchdog struct {
 	overdue  time.Duration // since a lease's renewal: it should have been renewed again
 	patience time.Duration // for how long, with the API server answering all the time, something may be left undone
 	between  time.Duration // the shortest time between two restarts
+	recount  time.Duration // between two looks at all pods, which are many
 
 	undone  map[string]time.Time
 	renewed map[string]time.Time // last renewal seen of leases that nobody should renew
 	bitten  time.Time
+	counted time.Time // when the pods were looked at
+	stuck   map[string]bool
 }
 
 // newWatchdog takes its times from the lease's: kwok renews after a quarter of it, and a node is declared lost a little
 // after all of it.
 func newWatchdog(lease time.Duration) watchdog {
 	return watchdog{
-		overdue: lease * 3 / 8, patience: lease * 5 / 8, between: lease * 3 / 2,
+		overdue: lease * 3 / 8, patience: lease * 5 / 8, between: lease * 3 / 2, recount: lease / 8,
 		undone: map[string]time.Time{}, renewed: map[string]time.Time{},
 	}
 }
 
 // blind forgets everything: while the API server does not answer, nobody can be blamed.
-func (w *watchdog) blind() { clear(w.undone); clear(w.renewed) }
+func (w *watchdog) blind() {
+	clear(w.undone)
+	clear(w.renewed)
+	w.counted, w.stuck = time.Time{}, nil
+}
 
 // look says why kwok must be restarted, or nothing.
 func (w *watchdog) look(now time.Time, undone map[string]bool) string {
@@ -114,13 +121,14 @@ func (s *shoot) undone(ctx context.Context, machines []*machine, nodes map[strin
 			undone["the lease of "+name+" is not renewed"] = true
 		}
 	}
-	pods, err := s.stuckPods(ctx, nodes)
-	if err != nil {
-		return nil, err
+	if s.clock.Since(s.watchdog.counted) >= s.watchdog.recount {
+		stuck, err := s.stuckPods(ctx, nodes)
+		if err != nil {
+			return nil, err
+		}
+		s.watchdog.counted, s.watchdog.stuck = s.clock.Now(), stuck
 	}
-	for pod := range pods {
-		undone["pod "+pod+" waits"] = true
-	}
+	maps.Copy(undone, s.watchdog.stuck)
 	return undone, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
+	"github.com/transplant-sim/transplant/clusters/link"
 )
 
 func TestWatchdogIsPatient(t *testing.T) {
@@ -119,17 +120,15 @@ func TestKwokMissesWhatItSleptThrough(t *testing.T) {
 	w.renewed("node-1", "node-2")
 	pid := w.kwokPID(agent)
 
-	w.check(syscall.Kill(pid, syscall.SIGSTOP))
+	heal := w.proxy.Link(apiName).Inject(link.Cut{Refuse: true})
 	w.check(w.cloud.Machines().Delete(t.Context(), gone.ID))
-	w.eventually("node-1 is let go", func() string {
-		node, err := w.admin.CoreV1().Nodes().Get(t.Context(), "node-1", metav1.GetOptions{})
-		w.check(err)
-		return node.Labels[managedLabel]
-	})
+	patch := []byte(`{"metadata":{"labels":{"kwok.x-k8s.io/node":null}}}`)
+	_, err := w.admin.CoreV1().Nodes().Patch(t.Context(), "node-1", types.MergePatchType, patch, metav1.PatchOptions{})
+	w.check(err)
 	// A new API server has no history, so kwok has to list again.
 	w.stopAPIServer()
 	w.startAPIServerAgain()
-	w.check(syscall.Kill(pid, syscall.SIGCONT))
+	heal()
 	awake := time.Now()
 	w.eventually("kwok renews the lease of the dead node", func() string {
 		if w.kwokPID(agent) != pid || !w.renewal("node-1").After(awake) {
