@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -18,96 +17,52 @@ var _ Oracle = SingleWriter{}
 // Name of the promise.
 func (SingleWriter) Name() string { return "SingleWriter" }
 
-// Lacks epochs and writes.
+// Lacks epochs.
 func (SingleWriter) Lacks(events []timeline.Event) []string {
 	var lacks []string
 	for _, shoot := range shootsOf(events) {
-		if spans := epochsOf(events, shoot); len(spans) == 0 {
+		if len(EpochsOf(events, shoot)) == 0 {
 			lacks = append(lacks, "the owner epochs of "+shoot)
 		}
 	}
 	return lacks
 }
 
-// span is what was seen of one epoch.
-type span struct {
-	epoch int64
-	// low and high are the lowest and highest revision seen of its store; 0 when none was seen.
-	low, high int64
-	// serving is when a question was first answered with: I am valid; answered is false before.
-	serving  time.Duration
-	answered bool
-}
-
 // Judge each shoot by itself.
 func (o SingleWriter) Judge(events []timeline.Event) []Violation {
 	f := findings{oracle: o.Name()}
 	for _, shoot := range shootsOf(events) {
-		spans := epochsOf(events, shoot)
-		o.judgeValidity(&f, events, shoot, spans)
-		o.judgeCommits(&f, events, shoot, spans)
-		o.judgeAnswers(&f, events, shoot, spans)
+		epochs := EpochsOf(events, shoot)
+		o.judgeValidity(&f, events, shoot, epochs)
+		o.judgeCommits(&f, events, shoot, epochs)
+		o.judgeAnswers(&f, events, shoot, epochs)
 	}
 	return f.sorted()
 }
 
-func epochsOf(events []timeline.Event, shoot string) []*span {
-	byEpoch := map[int64]*span{}
-	for e, p := range timeline.Of[timeline.EpochSeen](events) {
-		if e.Subject != shoot {
-			continue
-		}
-		s := byEpoch[p.Epoch]
-		if s == nil {
-			s = &span{epoch: p.Epoch}
-			byEpoch[p.Epoch] = s
-		}
-		if p.Revision > 0 {
-			s.high = max(s.high, p.Revision)
-			if s.low == 0 || p.Revision < s.low {
-				s.low = p.Revision
-			}
-		}
-		if p.Remaining > 0 && (!s.answered || time.Duration(p.Answered) < s.serving) {
-			s.serving, s.answered = time.Duration(p.Answered), true
-		}
-	}
-	return slices.SortedFunc(maps.Values(byEpoch), func(a, b *span) int { return int(a.epoch - b.epoch) })
-}
-
-// newer is the first span above the epoch that was valid at some time before the moment.
-func newer(spans []*span, epoch int64, before timeline.Moment) *span {
-	for _, s := range spans {
-		if s.epoch > epoch && s.answered && s.serving < time.Duration(before) {
-			return s
-		}
-	}
-	return nil
-}
-
 // judgeValidity: once an epoch has said that it is valid, no older one says so when asked afterwards.
-func (SingleWriter) judgeValidity(f *findings, events []timeline.Event, shoot string, spans []*span) {
+func (SingleWriter) judgeValidity(f *findings, events []timeline.Event, shoot string, epochs Epochs) {
 	reported := map[int64]bool{}
 	for e, p := range timeline.Of[timeline.EpochSeen](events) {
 		if e.Subject != shoot || p.Remaining <= 0 || reported[p.Epoch] {
 			continue
 		}
-		if later := newer(spans, p.Epoch, p.Sent); later != nil {
+		if later := epochs.newer(p.Epoch, p.Sent); later != nil {
 			reported[p.Epoch] = true
 			f.add(e.At, "%s: epoch %d on seed %s says that it is valid, though epoch %d has been valid since %s",
-				shoot, p.Epoch, p.Seed, later.epoch, later.serving.Round(time.Millisecond))
+				shoot, p.Epoch, p.Seed, later.Number, later.Valid.Round(time.Millisecond))
 		}
 	}
 }
 
 // judgeCommits: once an epoch is valid, the revision of an older one's store grows no more.
-func (SingleWriter) judgeCommits(f *findings, events []timeline.Event, shoot string, spans []*span) {
+func (SingleWriter) judgeCommits(f *findings, events []timeline.Event, shoot string, epochs Epochs) {
 	settled := map[int64]int64{} // first revision seen of an epoch after a newer one was valid
 	for e, p := range timeline.Of[timeline.EpochSeen](events) {
 		if e.Subject != shoot || p.Revision == 0 {
 			continue
 		}
-		later := newer(spans, p.Epoch, p.Sent)
+		later := epochs.newer(p.Epoch, p.Sent)
 		if later == nil {
 			continue
 		}
@@ -118,13 +73,13 @@ func (SingleWriter) judgeCommits(f *findings, events []timeline.Event, shoot str
 		case p.Revision > first:
 			settled[p.Epoch] = p.Revision
 			f.add(e.At, "%s: epoch %d on seed %s commits (revision %d after %d), though epoch %d has been valid since %s",
-				shoot, p.Epoch, p.Seed, p.Revision, first, later.epoch, later.serving.Round(time.Millisecond))
+				shoot, p.Epoch, p.Seed, p.Revision, first, later.Number, later.Valid.Round(time.Millisecond))
 		}
 	}
 }
 
 // judgeAnswers: the revisions of acknowledged writes grow with time, and so do the epochs that they belong to.
-func (SingleWriter) judgeAnswers(f *findings, events []timeline.Event, shoot string, spans []*span) {
+func (SingleWriter) judgeAnswers(f *findings, events []timeline.Event, shoot string, epochs Epochs) {
 	writes := acknowledgedBySent(events, shoot)
 	byAnswer := slices.Clone(writes)
 	slices.SortStableFunc(byAnswer, func(a, b timeline.Write) int { return int(a.Answered - b.Answered) })
@@ -136,9 +91,9 @@ func (SingleWriter) judgeAnswers(f *findings, events []timeline.Event, shoot str
 			if b := byAnswer[next]; b.ResourceVersion > highest.ResourceVersion {
 				highest = b
 			}
-			epoch = max(epoch, epochOf(spans, byAnswer[next].ResourceVersion))
+			epoch = max(epoch, epochs.Of(byAnswer[next].ResourceVersion))
 		}
-		if mine := epochOf(spans, w.ResourceVersion); mine != 0 && mine < epoch {
+		if mine := epochs.Of(w.ResourceVersion); mine != 0 && mine < epoch {
 			f.add(time.Duration(w.Answered), "%s: write %d was sent at %s, after the first answer of epoch %d, and answered by epoch %d (revision %d)",
 				shoot, w.Number, w.Sent, epoch, mine, w.ResourceVersion)
 		} else if w.ResourceVersion <= highest.ResourceVersion {
@@ -152,20 +107,4 @@ func acknowledgedBySent(events []timeline.Event, shoot string) []timeline.Write 
 	return slices.DeleteFunc(writesOf(events, shoot), func(w timeline.Write) bool {
 		return w.Outcome != timeline.Acknowledged || w.ResourceVersion == 0
 	})
-}
-
-// epochOf is the epoch whose store a revision belongs to. Every take-over raises the revisions by far, so that the
-// nearest range of revisions that was seen decides; 0 when no revision was seen of any epoch.
-func epochOf(spans []*span, revision int64) int64 {
-	var best, distance int64
-	for _, s := range spans {
-		if s.low == 0 {
-			continue
-		}
-		d := max(s.low-revision, revision-s.high, 0)
-		if best == 0 || d < distance {
-			best, distance = s.epoch, d
-		}
-	}
-	return best
 }

@@ -1,0 +1,135 @@
+// Package measure computes from a timeline how well it went: downtime, lost writes, recovery, phases. Like oracles its
+// functions are pure; unlike them they give numbers and no verdict. What does not apply is absent.
+package measure
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/transplant-sim/transplant/sim/oracle"
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// Measures of a run. With several shoots each is that of the worst.
+type Measures struct {
+	// APIDowntimeSeconds is how long the API was unreachable by name, in all, times of intended sleep left out.
+	APIDowntimeSeconds *float64 `json:"apiDowntimeSeconds,omitempty"`
+	// APILongestGapSeconds is the longest single outage in it.
+	APILongestGapSeconds *float64 `json:"apiLongestGapSeconds,omitempty"`
+	// LostWrites is the number of acknowledged writes that are not in the data at the end, of all shoots together.
+	LostWrites *int `json:"lostWrites,omitempty"`
+	// RPOSeconds is the time between the newest write that survived before the first lost one, and the newest lost
+	// one; 0 when none is lost.
+	RPOSeconds *float64 `json:"rpoSeconds,omitempty"`
+	// RTOSeconds is the time from the first fault to the first write that a later owner acknowledged.
+	RTOSeconds *float64 `json:"rtoSeconds,omitempty"`
+	// Phases are the parts of migrations, in seconds: see Phases.
+	Phases map[string]float64 `json:"phases,omitempty"`
+}
+
+// Of measures a run.
+func Of(events []timeline.Event) Measures {
+	var m Measures
+	for _, shoot := range shoots(events) {
+		if outages, probed := Outages(events, shoot); probed {
+			var total, longest time.Duration
+			for _, o := range outages {
+				total += o.Length()
+				longest = max(longest, o.Length())
+			}
+			worst(&m.APIDowntimeSeconds, total)
+			worst(&m.APILongestGapSeconds, longest)
+		}
+		if rpo, applies := rpo(events, shoot); applies {
+			worst(&m.RPOSeconds, rpo)
+		}
+		if rto, applies := rto(events, shoot); applies {
+			worst(&m.RTOSeconds, rto)
+		}
+	}
+	if m.RPOSeconds != nil {
+		lost := len(oracle.LostWrites(events))
+		m.LostWrites = &lost
+	}
+	m.Phases = Phases(events)
+	return m
+}
+
+func worst(into **float64, value time.Duration) {
+	if seconds := Seconds(value); *into == nil || **into < seconds {
+		*into = &seconds
+	}
+}
+
+// Seconds rounds to milliseconds: more is not measured.
+func Seconds(d time.Duration) float64 {
+	return float64(d.Round(time.Millisecond).Milliseconds()) / 1000
+}
+
+func shoots(events []timeline.Event) []string {
+	seen := map[string]bool{}
+	for e := range timeline.Of[timeline.ShootSteady](events) {
+		seen[e.Subject] = true
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// rpo applies to shoots that were written to and whose data was read at the end.
+func rpo(events []timeline.Event, shoot string) (time.Duration, bool) {
+	read, written := false, false
+	for e := range timeline.Of[timeline.DataSeen](events) {
+		read = read || e.Subject == shoot
+	}
+	var acknowledged []timeline.Write
+	for e, w := range timeline.Of[timeline.Write](events) {
+		if e.Subject == shoot && w.Outcome == timeline.Acknowledged {
+			acknowledged = append(acknowledged, w)
+			written = true
+		}
+	}
+	lost := map[int]bool{}
+	for _, loss := range oracle.LostWrites(events) {
+		if loss.Shoot == shoot {
+			lost[loss.Write.Number] = true
+		}
+	}
+	if !read || !written || len(lost) == 0 {
+		return 0, read && written
+	}
+	slices.SortStableFunc(acknowledged, func(a, b timeline.Write) int { return int(a.Answered - b.Answered) })
+	var kept, newest timeline.Moment
+	missing := false
+	for _, w := range acknowledged {
+		missing = missing || lost[w.Number]
+		if !missing {
+			kept = w.Answered
+		}
+		if lost[w.Number] {
+			newest = w.Answered
+		}
+	}
+	return time.Duration(newest - kept), true
+}
+
+// rto applies when a fault was injected and a later epoch acknowledged writes after it.
+func rto(events []timeline.Event, shoot string) (time.Duration, bool) {
+	fault, _, any := timeline.First[timeline.FaultInjected](events)
+	if !any {
+		return 0, false
+	}
+	epochs := oracle.EpochsOf(events, shoot)
+	var before int64
+	for e, w := range timeline.Of[timeline.Write](events) {
+		if e.Subject != shoot || w.Outcome != timeline.Acknowledged {
+			continue
+		}
+		epoch := epochs.Of(w.ResourceVersion)
+		if time.Duration(w.Answered) <= fault.At {
+			before = max(before, epoch)
+		} else if before != 0 && epoch > before {
+			return time.Duration(w.Answered) - fault.At, true
+		}
+	}
+	return 0, false
+}

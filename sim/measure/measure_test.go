@@ -1,0 +1,133 @@
+package measure_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/transplant-sim/transplant/sim/measure"
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+type at struct {
+	second float64
+	p      timeline.Payload
+}
+
+func d(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
+
+func history(all ...at) []timeline.Event {
+	var events []timeline.Event
+	for i, one := range all {
+		events = append(events, timeline.Event{Seq: i + 1, At: d(one.second), Kind: one.p.Kind(), Subject: "alpha", Payload: one.p})
+	}
+	return events
+}
+
+func reached(second float64, outcome timeline.Outcome) at {
+	return at{second + 0.1, timeline.Reached{Outcome: outcome, Sent: timeline.Moment(d(second)), Answered: timeline.Moment(d(second + 0.1))}}
+}
+
+func wrote(second float64, number int, version int64) at {
+	return at{second, timeline.Write{
+		Number: number, Key: "w", Verb: "patch", Outcome: timeline.Acknowledged, ResourceVersion: version,
+		Sent: timeline.Moment(d(second - 0.1)), Answered: timeline.Moment(d(second)),
+	}}
+}
+
+func shoot(second float64, spec, status, operation, state string) at {
+	return at{second, timeline.ShootSeen{SpecSeed: spec, StatusSeed: status, Operation: timeline.Operation{Type: operation, State: state}}}
+}
+
+const good, bad = timeline.Acknowledged, timeline.Failed
+
+func TestOutages(t *testing.T) {
+	t.Parallel()
+	asleep := at{4, timeline.ShootSeen{WantsToSleep: true}}
+	awake := at{7, timeline.ShootSeen{}}
+	for name, c := range map[string]struct {
+		events []timeline.Event
+		want   []measure.Interval
+		probed bool
+	}{
+		"never tried":        {},
+		"always there":       {events: history(reached(1, good), reached(2, good)), probed: true},
+		"one gap":            {events: history(reached(1, good), reached(2, bad), reached(3, bad), reached(4, good)), want: []measure.Interval{{From: d(1.1), To: d(4.1)}}, probed: true},
+		"a blip overtaken":   {events: history(reached(1, good), reached(2, bad), reached(2.1, good), reached(3, good)), want: []measure.Interval{{From: d(1.1), To: d(2.2)}}, probed: true},
+		"to the end":         {events: history(reached(1, good), reached(2, bad), reached(3, timeline.Unknown)), want: []measure.Interval{{From: d(1.1), To: d(3.1)}}, probed: true},
+		"not there at first": {events: history(reached(1, bad), reached(2, good)), probed: true},
+		"asleep": {
+			events: history(reached(1, good), reached(3, good), asleep, reached(5, bad), reached(6, bad), awake, reached(7.5, bad), reached(8, good)),
+			want:   []measure.Interval{{From: d(3.1), To: d(4)}, {From: d(7), To: d(8.1)}}, probed: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, probed := measure.Outages(c.events, "alpha")
+			if diff := cmp.Diff(c.want, got); diff != "" || probed != c.probed {
+				t.Errorf("probed %t, (-want +got):\n%s", probed, diff)
+			}
+		})
+	}
+}
+
+func number[T any](n T) *T { return &n }
+
+func TestOf(t *testing.T) {
+	t.Parallel()
+	steady := at{0.5, timeline.ShootSteady{TechnicalID: "x"}}
+	valid := func(second float64, epoch, revision int64) at {
+		return at{second, timeline.EpochSeen{Epoch: epoch, Remaining: 1, Sent: timeline.Moment(d(second)), Answered: timeline.Moment(d(second)), Revision: revision}}
+	}
+	has := func(second float64, number int) at {
+		return at{second, timeline.DataSeen{Keys: []timeline.DataKey{{Key: "w", Number: number}}}}
+	}
+	for name, c := range map[string]struct {
+		events []timeline.Event
+		want   measure.Measures
+	}{
+		"nothing applies": {events: history(steady)},
+		"a planned migration": {
+			events: history(steady, shoot(1, "a", "a", "Create", "Succeeded"), wrote(1, 1, 5), reached(1.5, good), shoot(2, "b", "a", "Create", "Succeeded"),
+				shoot(2.5, "b", "a", "Migrate", "Processing"), reached(3, bad), shoot(4, "b", "a", "Migrate", "Succeeded"),
+				shoot(4.5, "b", "b", "Restore", "Processing"), reached(5, good), shoot(6, "b", "b", "Restore", "Succeeded"), has(7, 1)),
+			want: measure.Measures{
+				APIDowntimeSeconds: number(3.5), APILongestGapSeconds: number(3.5), LostWrites: number(0), RPOSeconds: number(0.0),
+				Phases: map[string]float64{
+					"asked": 0.5, "migrate": 1.5, "handOver": 0.5, "restore": 1.5, "total": 4,
+					"apiDown.asked": 0.5, "apiDown.migrate": 1.5, "apiDown.handOver": 0.5, "apiDown.restore": 0.6,
+				},
+			},
+		},
+		"lost writes": {
+			events: history(steady, wrote(1, 1, 5), wrote(2, 2, 6), wrote(3, 3, 7), has(4, 1)),
+			want:   measure.Measures{LostWrites: number(2), RPOSeconds: number(2.0)},
+		},
+		"recovery from a fault": {
+			events: history(steady, valid(1, 1, 10), wrote(1, 1, 11), at{2, timeline.FaultInjected{}}, wrote(2.5, 2, 12), valid(8, 2, 1_000_000), wrote(9, 3, 1_000_001)),
+			want:   measure.Measures{RTOSeconds: number(7.0)},
+		},
+		"a fault that no owner fell to": {events: history(steady, valid(1, 1, 10), wrote(1, 1, 11), at{2, timeline.FaultInjected{}}, wrote(2.5, 2, 12))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(c.want, measure.Of(c.events)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSeveralMigrationsAreNumbered(t *testing.T) {
+	t.Parallel()
+	phases := measure.Phases(history(
+		shoot(1, "b", "a", "Reconcile", "Succeeded"), shoot(2, "b", "a", "Migrate", "Processing"), shoot(3, "b", "b", "Restore", "Processing"), shoot(4, "b", "b", "Restore", "Succeeded"),
+		// The state of the first restore is still there when the second migration is asked for.
+		shoot(5, "a", "b", "Restore", "Succeeded"), shoot(5.5, "a", "b", "Restore", "Succeeded"), shoot(6, "a", "b", "Migrate", "Processing"), shoot(8, "a", "a", "Restore", "Succeeded"),
+	))
+	want := map[string]float64{"alpha.1.asked": 1, "alpha.1.restore": 1, "alpha.1.total": 3, "alpha.2.asked": 1, "alpha.2.restore": 0, "alpha.2.total": 3}
+	if diff := cmp.Diff(want, phases); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,75 @@
+package oracle
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// Epochs is what was seen of the owner epochs of one shoot, in their order.
+type Epochs []*Epoch
+
+// Epoch is what was seen of one epoch.
+type Epoch struct {
+	Number int64
+	Seed   string
+	// Valid is when a question was first answered with: I am valid; Answered is false before.
+	Valid    time.Duration
+	Answered bool
+
+	// low and high are the lowest and highest revision seen of its store; 0 when none was seen.
+	low, high int64
+}
+
+// EpochsOf collects the epochs of a shoot.
+func EpochsOf(events []timeline.Event, shoot string) Epochs {
+	byNumber := map[int64]*Epoch{}
+	for e, p := range timeline.Of[timeline.EpochSeen](events) {
+		if e.Subject != shoot || p.Epoch == 0 {
+			continue
+		}
+		s := byNumber[p.Epoch]
+		if s == nil {
+			s = &Epoch{Number: p.Epoch, Seed: p.Seed}
+			byNumber[p.Epoch] = s
+		}
+		if p.Revision > 0 {
+			s.high = max(s.high, p.Revision)
+			if s.low == 0 || p.Revision < s.low {
+				s.low = p.Revision
+			}
+		}
+		if p.Remaining > 0 && (!s.Answered || time.Duration(p.Answered) < s.Valid) {
+			s.Valid, s.Answered = time.Duration(p.Answered), true
+		}
+	}
+	return slices.SortedFunc(maps.Values(byNumber), func(a, b *Epoch) int { return int(a.Number - b.Number) })
+}
+
+// Of is the epoch whose store a revision belongs to. Every take-over raises the revisions by far, so that the nearest
+// range of revisions that was seen decides; 0 when no revision was seen of any epoch.
+func (all Epochs) Of(revision int64) int64 {
+	var best, distance int64
+	for _, s := range all {
+		if s.low == 0 {
+			continue
+		}
+		d := max(s.low-revision, revision-s.high, 0)
+		if best == 0 || d < distance {
+			best, distance = s.Number, d
+		}
+	}
+	return best
+}
+
+// newer is the first epoch above the given one that was valid at some time before the moment.
+func (all Epochs) newer(epoch int64, before timeline.Moment) *Epoch {
+	for _, s := range all {
+		if s.Number > epoch && s.Answered && s.Valid < time.Duration(before) {
+			return s
+		}
+	}
+	return nil
+}

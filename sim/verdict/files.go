@@ -1,0 +1,44 @@
+package verdict
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// Names of the files in a run's folder, beside the timeline.
+const (
+	FileName  = "verdict.json"
+	JUnitName = "junit.xml"
+)
+
+// JudgeFolder judges the run in a folder. A timeline whose last line is torn is judged by what is there.
+func JudgeFolder(folder string) (*Report, []timeline.Event, error) {
+	record, err := timeline.ReadFile(filepath.Join(folder, timeline.FileName))
+	if err != nil {
+		return nil, nil, err
+	}
+	report, err := Judge(record.Events)
+	return report, record.Events, err
+}
+
+// Write the verdict, as JSON and as JUnit, into a run's folder.
+func Write(folder string, report *Report, events []timeline.Event) error {
+	content, err := json.MarshalIndent(report, "", "  ")
+	if err != nil {
+		return fmt.Errorf("marshal the verdict: %w", err)
+	}
+	junit, err := xml.MarshalIndent(suiteOf(report, events), "", "  ")
+	if err != nil {
+		return fmt.Errorf("marshal the verdict for JUnit: %w", err)
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join(folder, FileName), append(content, '\n'), 0o644),
+		os.WriteFile(filepath.Join(folder, JUnitName), []byte(xml.Header+string(junit)+"\n"), 0o644),
+	)
+}

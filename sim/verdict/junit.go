@@ -1,0 +1,114 @@
+package verdict
+
+import (
+	"encoding/xml"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/transplant-sim/transplant/sim/measure"
+	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/timeline"
+
+	"encoding/json"
+)
+
+// suite and its parts are JUnit's format, as CI systems read it.
+type suite struct {
+	XMLName  xml.Name   `xml:"testsuite"`
+	Name     string     `xml:"name,attr"`
+	Tests    int        `xml:"tests,attr"`
+	Failures int        `xml:"failures,attr"`
+	Errors   int        `xml:"errors,attr"`
+	Time     float64    `xml:"time,attr"`
+	Cases    []testCase `xml:"testcase"`
+}
+
+type testCase struct {
+	Class   string   `xml:"classname,attr"`
+	Name    string   `xml:"name,attr"`
+	Time    float64  `xml:"time,attr"`
+	Failure *problem `xml:"failure"`
+	Error   *problem `xml:"error"`
+}
+
+type problem struct {
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+// suiteOf makes a test case of each step and each promise; a story that is Broken or Inconclusive has one in error.
+func suiteOf(r *Report, events []timeline.Event) suite {
+	s := suite{Name: r.Scenario, Time: r.WallSeconds}
+	s.steps(events)
+	for _, promise := range promises(events) {
+		s.promise(r, promise)
+	}
+	if r.Verdict == Broken || r.Verdict == Inconclusive {
+		text := strings.Join(r.Reasons, "\n")
+		s.Cases = append(s.Cases, testCase{Class: r.Scenario, Name: string(r.Verdict), Error: &problem{firstLine(text), text}})
+	}
+	for _, c := range s.Cases {
+		s.Tests++
+		if c.Failure != nil {
+			s.Failures++
+		}
+		if c.Error != nil {
+			s.Errors++
+		}
+	}
+	return s
+}
+
+func (s *suite) steps(events []timeline.Event) {
+	var started timeline.Event
+	for _, e := range events {
+		switch p := e.Payload.(type) {
+		case timeline.StepStarted:
+			started = e
+		case timeline.StepEnded:
+			c := testCase{Class: s.Name, Name: fmt.Sprintf("step %d: %s", p.Index+1, p.Text), Time: measure.Seconds(e.At - started.At)}
+			switch p.Outcome {
+			case timeline.StepUnmet:
+				c.Failure = &problem{firstLine(p.Message), p.Message}
+			case timeline.StepFailed:
+				c.Error = &problem{firstLine(p.Message), p.Message}
+			}
+			s.Cases = append(s.Cases, c)
+		}
+	}
+}
+
+func (s *suite) promise(r *Report, promise string) {
+	c := testCase{Class: s.Name, Name: promise}
+	var found []string
+	for _, v := range r.Violations {
+		if v.Oracle == promise {
+			found = append(found, fmt.Sprintf("at %gs: %s", v.At, v.Message))
+		}
+	}
+	if len(found) > 0 {
+		c.Failure = &problem{found[0], strings.Join(found, "\n")}
+	}
+	s.Cases = append(s.Cases, c)
+}
+
+// promises are the oracles of the scenario, and those that every scenario makes.
+func promises(events []timeline.Event) []string {
+	_, started, _ := timeline.First[timeline.RunStarted](events)
+	story := &scenario.Scenario{}
+	if err := json.Unmarshal(started.Story, story); err != nil {
+		return nil // Judge has refused such a timeline
+	}
+	names := []string{Settle, Goal}
+	for _, name := range story.Spec.Always {
+		names = append(names, string(name))
+	}
+	slices.Sort(names)
+	return names
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}

@@ -1,0 +1,224 @@
+// Package verdict judges a run: it gathers what oracles, expectations and measures say about a timeline into one
+// verdict, and writes it for people and machines. It is a pure function of the timeline, so that an old run can be
+// judged again; it never looks at a landscape.
+package verdict
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/transplant-sim/transplant/sim/measure"
+	"github.com/transplant-sim/transplant/sim/oracle"
+	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// Verdict about a run.
+type Verdict string
+
+// Verdicts, and what they mean (DESIGN section 5).
+const (
+	Held         Verdict = "Held"         // every promise was kept
+	Violated     Verdict = "Violated"     // the product broke a promise
+	Broken       Verdict = "Broken"       // the story could not be told
+	Inconclusive Verdict = "Inconclusive" // a fault that nobody felt, or evidence that is missing
+)
+
+// ExitCode of a program that ends with this verdict.
+func (v Verdict) ExitCode() int {
+	switch v {
+	case Held:
+		return 0
+	case Violated:
+		return 1
+	case Broken:
+		return 2
+	default:
+		return 3
+	}
+}
+
+// gravity orders verdicts: of several the gravest wins.
+var gravity = []Verdict{Held, Inconclusive, Broken, Violated}
+
+// Worst of several verdicts: Violated, then Broken, then Inconclusive.
+func Worst(all ...Verdict) Verdict {
+	worst := Held
+	for _, v := range all {
+		if slices.Index(gravity, v) > slices.Index(gravity, worst) {
+			worst = v
+		}
+	}
+	return worst
+}
+
+// Names under which promises that are no oracles stand among the violations.
+const (
+	Expect = "expect"
+	Goal   = "measure"
+	Settle = "settle"
+)
+
+// Report is what verdict.json holds.
+type Report struct {
+	Scenario    string           `json:"scenario"`
+	Backend     string           `json:"backend"`
+	RandomSeed  uint64           `json:"randomSeed"`
+	Verdict     Verdict          `json:"verdict"`
+	Violations  []Violation      `json:"violations"`
+	Measures    measure.Measures `json:"measures"`
+	Faults      []Fault          `json:"faults"`
+	WallSeconds float64          `json:"wallSeconds"`
+	// Reasons why the story is Broken or Inconclusive; absent otherwise.
+	Reasons []string `json:"reasons,omitempty"`
+}
+
+// Violation is a broken promise.
+type Violation struct {
+	Oracle  string  `json:"oracle"` // or expect, measure, settle
+	At      float64 `json:"at"`     // seconds since the start of the run
+	Message string  `json:"message"`
+}
+
+// Fault and how often it was felt.
+type Fault struct {
+	Name    string `json:"name"`
+	Touched int    `json:"touched"`
+}
+
+// ErrNoRun says that a timeline does not begin with the start of a run.
+var ErrNoRun = errors.New("the timeline holds no run")
+
+// Judge a run by its timeline.
+func Judge(events []timeline.Event) (*Report, error) {
+	_, started, found := timeline.First[timeline.RunStarted](events)
+	if !found {
+		return nil, ErrNoRun
+	}
+	story := &scenario.Scenario{}
+	if err := json.Unmarshal(started.Story, story); err != nil {
+		return nil, fmt.Errorf("read the scenario in the timeline: %w", err)
+	}
+	r := &Report{
+		Scenario: started.Scenario, Backend: started.Backend, RandomSeed: started.RandomSeed, Violations: []Violation{}, Faults: []Fault{},
+		Measures: measure.Of(events), WallSeconds: measure.Seconds(events[len(events)-1].At),
+	}
+	broken := r.judgeStory(events)
+	lacks := r.judgePromises(events, story)
+	unfelt := r.judgeFaults(events)
+	lacks = append(lacks, r.judgeGoals(events, story.Spec.Measure)...)
+	slices.SortStableFunc(r.Violations, func(a, b Violation) int { return cmp.Compare(a.At, b.At) })
+	switch {
+	case len(r.Violations) > 0:
+		r.Verdict = Violated
+	case len(broken) > 0:
+		r.Verdict, r.Reasons = Broken, broken
+	case len(lacks)+len(unfelt) > 0:
+		r.Verdict, r.Reasons = Inconclusive, append(unfelt, lacks...)
+	default:
+		r.Verdict = Held
+	}
+	return r, nil
+}
+
+func (r *Report) violate(oracle string, at time.Duration, message string) {
+	r.Violations = append(r.Violations, Violation{oracle, measure.Seconds(at), message})
+}
+
+// judgeStory finds expectations that were not met, and why the story could not be told.
+func (r *Report) judgeStory(events []timeline.Event) (broken []string) {
+	ended := false
+	for _, e := range events {
+		switch p := e.Payload.(type) {
+		case timeline.StepEnded:
+			switch p.Outcome {
+			case timeline.StepUnmet:
+				r.violate(Expect, e.At, fmt.Sprintf("step %d: %s", p.Index+1, p.Message))
+			case timeline.StepFailed:
+				broken = append(broken, fmt.Sprintf("step %d, %s: %s", p.Index+1, p.Text, p.Message))
+			}
+		case timeline.FaultHealed:
+			if p.Error != "" {
+				broken = append(broken, p.Error)
+			}
+		case timeline.Settled:
+			if !p.Converged {
+				for _, what := range p.Waiting {
+					r.violate(Settle, e.At, what)
+				}
+			}
+		case timeline.RunEnded:
+			ended = true
+			if p.Broken != "" {
+				broken = append(broken, p.Broken)
+			}
+		}
+	}
+	if !ended {
+		broken = append(broken, "the record ends before the story does")
+	}
+	return broken
+}
+
+func (r *Report) judgePromises(events []timeline.Event, story *scenario.Scenario) (lacks []string) {
+	for _, name := range story.Spec.Always {
+		o, known := oracle.Find(string(name))
+		if !known {
+			lacks = append(lacks, fmt.Sprintf("%s: there is no oracle of this name", name))
+			continue
+		}
+		for _, v := range o.Judge(events) {
+			r.violate(v.Oracle, v.At, v.Message)
+		}
+		for _, what := range o.Lacks(events) {
+			lacks = append(lacks, fmt.Sprintf("%s has not seen %s", name, what))
+		}
+	}
+	return lacks
+}
+
+func (r *Report) judgeFaults(events []timeline.Event) (unfelt []string) {
+	for e, p := range timeline.Of[timeline.FaultInjected](events) {
+		fault := Fault{Name: e.Subject}
+		for healed, h := range timeline.Of[timeline.FaultHealed](events) {
+			if healed.Subject == e.Subject {
+				fault.Touched = h.Touched
+			}
+		}
+		r.Faults = append(r.Faults, fault)
+		if fault.Touched == 0 {
+			unfelt = append(unfelt, fmt.Sprintf("nobody felt the fault %q, %s", fault.Name, p.Fault))
+		}
+	}
+	return unfelt
+}
+
+// judgeGoals compares what was measured with the goals, and says which goals could not be measured.
+func (r *Report) judgeGoals(events []timeline.Event, goals scenario.Measure) (lacks []string) {
+	at := events[len(events)-1].At
+	missing := func(name string) { lacks = append(lacks, "the goal for "+name+" could not be measured") }
+	below := func(name string, measured *float64, goal *scenario.Bound) {
+		switch {
+		case goal == nil:
+		case measured == nil:
+			missing(name)
+		case *measured > goal.Seconds():
+			r.violate(Goal, at, fmt.Sprintf("%s is %gs, the goal is at most %s", name, *measured, goal.Max.Duration))
+		}
+	}
+	below("apiDowntime", r.Measures.APIDowntimeSeconds, goals.APIDowntime)
+	below("rto", r.Measures.RTOSeconds, goals.RTO)
+	below("rpo", r.Measures.RPOSeconds, goals.RPO)
+	switch lost := r.Measures.LostWrites; {
+	case goals.LostWrites == nil:
+	case lost == nil:
+		missing("lostWrites")
+	case *lost > goals.LostWrites.Max:
+		r.violate(Goal, at, fmt.Sprintf("%d acknowledged writes are lost, the goal is at most %d", *lost, goals.LostWrites.Max))
+	}
+	return lacks
+}
