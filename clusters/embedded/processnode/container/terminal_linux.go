@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -57,9 +56,11 @@ func (t *terminal) run(ctx context.Context, command *exec.Cmd, c Command) (Exit,
 		}
 	}()
 	exit, err := wait(ctx, command)
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainDelay)
+	defer cancel()
 	select {
 	case <-drained:
-	case <-time.After(drainDelay):
+	case <-late.Done():
 	}
 	return exit, err
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // file is one file of a volume made of API objects.
@@ -64,15 +65,11 @@ func writeVersion(version string, files map[string]file, group *int64) error {
 		if err := os.WriteFile(path, f.data, f.mode); err != nil {
 			return fmt.Errorf("write %q: %w", name, err)
 		}
-		mode := f.mode
-		if group != nil {
-			mode |= 0o040
-		}
-		if err := os.Chmod(path, mode); err != nil { // whatever the umask
+		if err := os.Chmod(path, f.mode); err != nil { // whatever the umask
 			return fmt.Errorf("set the mode of %q: %w", name, err)
 		}
 	}
-	return giveToGroup(version, group)
+	return giveToGroup(version, group, 0o040)
 }
 
 // shows tells whether the folder's current version is these files.
@@ -152,8 +149,9 @@ func linkTop(folder string, files map[string]file) error {
 	return nil
 }
 
-// giveToGroup lets a pod's fsGroup own a tree. Only root can; for others the pod's files are their own anyway.
-func giveToGroup(path string, group *int64) error {
+// giveToGroup lets a pod's fsGroup own a tree, with these permissions. Only root can; for others the pod's files are
+// their own anyway.
+func giveToGroup(path string, group *int64, permissions fs.FileMode) error {
 	if group == nil || os.Geteuid() != 0 {
 		return nil
 	}
@@ -161,7 +159,7 @@ func giveToGroup(path string, group *int64) error {
 		if err != nil {
 			return err
 		}
-		if err := os.Lchown(path, -1, int(*group)); errors.Is(err, fs.ErrInvalid) || errors.Is(err, fs.ErrPermission) {
+		if err := os.Lchown(path, -1, int(*group)); errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EPERM) {
 			return nil // a user namespace knows no other groups
 		} else if err != nil {
 			return err
@@ -170,10 +168,7 @@ func giveToGroup(path string, group *int64) error {
 		if err != nil || info.Mode()&fs.ModeSymlink != 0 {
 			return err
 		}
-		mode := info.Mode() | 0o060
-		if strings.Contains(path, "..version-") {
-			mode = info.Mode() | 0o040
-		}
+		mode := info.Mode() | permissions
 		if entry.IsDir() {
 			mode |= fs.ModeSetgid | 0o010
 		}

@@ -36,7 +36,7 @@ func (s *Set) claim(ctx context.Context, pod *corev1.Pod, name string, group *in
 	if err != nil {
 		return "", err
 	}
-	return path, giveToGroup(path, group)
+	return path, giveToGroup(path, group, 0o060)
 }
 
 // checkHostPath sees to it that a path of the host is what its type says.

@@ -60,8 +60,7 @@ func within(volume, subPath string) (string, error) {
 func readOnly(pod *corev1.Pod, name string) bool {
 	for i := range pod.Spec.Volumes {
 		if v := &pod.Spec.Volumes[i]; v.Name == name {
-			return v.Secret != nil || v.ConfigMap != nil || v.Projected != nil || v.DownwardAPI != nil ||
-				v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ReadOnly
+			return fromAPI(v) || v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ReadOnly
 		}
 	}
 	return false

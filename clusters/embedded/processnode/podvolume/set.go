@@ -60,6 +60,9 @@ func (s *Set) Update(ctx context.Context, pod *corev1.Pod) (renew time.Time, err
 
 func (s *Set) make(ctx context.Context, pod *corev1.Pod, volume *corev1.Volume) (path string, err error) {
 	group := fsGroup(pod)
+	if path, made := s.paths[volume.Name]; made && !fromAPI(volume) {
+		return path, nil
+	}
 	switch {
 	case volume.EmptyDir != nil:
 		return s.emptyFolder(volume.Name, group)
@@ -96,6 +99,11 @@ func Supported(volume *corev1.Volume) error {
 	return nil
 }
 
+// fromAPI says whether a volume is made of API objects, and so may change.
+func fromAPI(volume *corev1.Volume) bool {
+	return volume.Secret != nil || volume.ConfigMap != nil || volume.DownwardAPI != nil || volume.Projected != nil
+}
+
 func fsGroup(pod *corev1.Pod) *int64 {
 	if pod.Spec.SecurityContext == nil {
 		return nil
@@ -111,5 +119,5 @@ func (s *Set) emptyFolder(name string, group *int64) (string, error) {
 	if err := os.Chmod(path, 0o777); err != nil { // whatever the umask
 		return "", fmt.Errorf("open the empty folder to all: %w", err)
 	}
-	return path, giveToGroup(path, group)
+	return path, giveToGroup(path, group, 0o060)
 }

@@ -1,0 +1,28 @@
+package processnode
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/transplant-sim/transplant/clusters/embedded/processnode/container"
+)
+
+// checkContainers starts a container that does nothing, in a folder that it makes and removes.
+func checkContainers(launcher *container.Launcher, folder string) error {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return fmt.Errorf("make a folder for the first container: %w", err)
+	}
+	spec := container.Spec{
+		Hostname: "check", Root: folder, Programs: folder, Args: []string{"/proc/self/exe", "--help"}, Capabilities: container.DefaultCapabilities(),
+	}
+	process, err := launcher.Start(spec, nil, nil)
+	if err != nil {
+		return fmt.Errorf("start a first container (does the host allow user, mount and PID namespaces?): %w", err)
+	}
+	process.Kill()
+	<-process.Done()
+	if err := os.Remove(folder); err != nil {
+		return fmt.Errorf("remove the folder of the first container: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package processnode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// prepare gives the pod what all its containers share: an address, its files, its volumes.
+func (w *worker) prepare(ctx context.Context) {
+	if w.preparing {
+		return
+	}
+	if now := w.clock.Now(); now.Before(w.retryAt) {
+		w.wakeAt(w.retryAt)
+		return
+	}
+	if w.started.IsZero() {
+		w.started = w.clock.Now()
+		if err := w.admit(w.pod); err != nil {
+			w.fail("UnsupportedPod", "Pod was rejected: "+err.Error())
+			return
+		}
+	}
+	w.preparing, w.stale = true, false
+	pod := w.addressed()
+	w.elsewhere(func() func() {
+		ip, err := w.makeShared(pod)
+		var renew time.Time
+		if err == nil {
+			pod.Status.PodIP = ip
+			renew, err = w.makeVolumes(ctx, pod)
+		}
+		return func() { w.prepared(ip, renew, err) }
+	})
+}
+
+func (w *worker) makeVolumes(ctx context.Context, pod *corev1.Pod) (time.Time, error) {
+	w.volumesMutex.Lock()
+	defer w.volumesMutex.Unlock()
+	return w.volumes.Update(ctx, pod)
+}
+
+func (w *worker) prepared(ip string, renew time.Time, err error) {
+	w.preparing = false
+	if ip != "" {
+		w.ip = ip
+	}
+	if err != nil {
+		w.recorder.Eventf(w.pod, corev1.EventTypeWarning, "FailedMount", "MountVolume.SetUp failed: %v", err)
+		w.retryAt = w.clock.Now().Add(max(w.prepareWait.next(), w.prepareWait.base))
+		return
+	}
+	w.prepareWait.reset()
+	w.retryAt = renew
+	if w.stage == stageNew {
+		w.stage = stageReady
+	}
+}
+
+// renew brings the volumes up to date when an object has changed or a token grows old.
+func (w *worker) renew(ctx context.Context) {
+	due := !w.retryAt.IsZero() && !w.clock.Now().Before(w.retryAt)
+	if w.refreshing {
+		return
+	}
+	if !w.stale && !due {
+		if !w.retryAt.IsZero() {
+			w.wakeAt(w.retryAt)
+		}
+		return
+	}
+	w.refreshing, w.stale = true, false
+	pod := w.addressed()
+	w.elsewhere(func() func() {
+		renew, err := w.makeVolumes(ctx, pod)
+		return func() {
+			w.refreshing, w.retryAt = false, renew
+			if err != nil {
+				w.recorder.Eventf(w.pod, corev1.EventTypeWarning, "FailedMount", "MountVolume.SetUp failed: %v", err)
+				w.retryAt = w.clock.Now().Add(max(w.prepareWait.next(), w.prepareWait.base))
+			} else {
+				w.prepareWait.reset()
+			}
+		}
+	})
+}
+
+// makeShared makes the pod's folder and files. The address stays the same over restarts of this node.
+func (w *worker) makeShared(pod *corev1.Pod) (ip string, err error) {
+	if err := os.MkdirAll(w.folder, 0o700); err != nil {
+		return "", fmt.Errorf("make the pod's folder: %w", err)
+	}
+	ip = w.config.Address.String()
+	if !pod.Spec.HostNetwork {
+		if earlier, err := netip.ParseAddr(w.ip); err == nil {
+			if _, err := w.addresses.Claim(string(pod.UID), earlier); err != nil {
+				return "", err
+			}
+		}
+		address, err := w.addresses.Of(string(pod.UID))
+		if err != nil {
+			return "", err
+		}
+		ip = address.String()
+	}
+	return ip, writeNameFiles(w.folder, pod, ip)
+}
+
+// cleanUp removes what the pod has left on this node.
+func (w *worker) cleanUp() {
+	err := errors.Join(os.RemoveAll(w.folder), w.addresses.Release(string(w.pod.UID)))
+	if err != nil {
+		w.log.Error(err, "Could not clean up after a pod", "pod", w.pod.Name, "folder", filepath.Base(w.folder))
+	}
+}

@@ -1,0 +1,73 @@
+package processnode
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// lostExitCode is the exit code of a container that this node has lost: nobody knows how it ended.
+const lostExitCode = 255
+
+// restore takes up a pod that an earlier life of this node has run: its containers have ended with that life, and are
+// started anew where the pod's policy says so, as after a reboot. Its address, empty folders and claims stay.
+func (w *worker) restore() {
+	status := &w.pod.Status
+	w.ip, w.conditions = status.PodIP, append([]corev1.PodCondition(nil), status.Conditions...)
+	if status.StartTime != nil {
+		w.started = status.StartTime.Time
+	}
+	if status.Phase == corev1.PodFailed && status.Reason != "" {
+		w.failure = failure{status.Reason, status.Message}
+	}
+	for _, i := range w.all() {
+		for _, statuses := range [][]corev1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
+			for k := range statuses {
+				if statuses[k].Name == i.spec.Name {
+					i.restore(&statuses[k], metav1.NewTime(w.clock.Now()).Rfc3339Copy())
+				}
+			}
+		}
+	}
+	switch {
+	case status.Phase == corev1.PodSucceeded || status.Phase == corev1.PodFailed:
+		w.stage, w.initialized = stageStopped, true
+	case w.pod.Spec.RestartPolicy == corev1.RestartPolicyNever && anyRan(w.main):
+		w.initialized = true // nothing is run twice
+	default:
+		w.forgetInit()
+	}
+}
+
+func (i *instance) restore(status *corev1.ContainerStatus, now metav1.Time) {
+	i.ended = status.LastTerminationState.Terminated
+	if status.State.Terminated != nil {
+		i.ended = status.State.Terminated
+	}
+	if running := status.State.Running; running != nil {
+		i.ended = &corev1.ContainerStateTerminated{
+			ExitCode: lostExitCode, Reason: "Unknown", Message: "The node was stopped.",
+			StartedAt: running.StartedAt, FinishedAt: now, ContainerID: status.ContainerID,
+		}
+	}
+	if i.ended != nil {
+		i.runs = int(status.RestartCount) + 1
+	}
+}
+
+func anyRan(instances []*instance) bool {
+	for _, i := range instances {
+		if i.ended != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// forgetInit lets the init containers run again before the main ones, as in a new sandbox.
+func (w *worker) forgetInit() {
+	for _, i := range w.init {
+		if i.done() {
+			i.ended = nil
+		}
+	}
+}

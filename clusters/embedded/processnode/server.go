@@ -1,0 +1,120 @@
+package processnode
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// mastersGroup may use the kubelet's API. The API server's client certificate is of this group; it asks itself what
+// its own clients may do.
+const mastersGroup = "system:masters"
+
+// server is the part of the kubelet's API that the API server uses: logs, exec, port-forward, pods, health.
+type server struct {
+	pods     *pods
+	listener net.Listener
+}
+
+// listen takes the node's port, so that a second process node on it is noticed before it does any harm.
+func (s *server) listen() error {
+	config := s.pods.config
+	certificate, err := tls.LoadX509KeyPair(config.ServingCert, config.ServingKey)
+	if err != nil {
+		return fmt.Errorf("read the serving certificate: %w", err)
+	}
+	authority, err := os.ReadFile(config.ClientCA)
+	if err != nil {
+		return fmt.Errorf("read the authority of clients: %w", err)
+	}
+	clients := x509.NewCertPool()
+	if !clients.AppendCertsFromPEM(authority) {
+		return fmt.Errorf("read the authority of clients: %q holds no certificate", config.ClientCA)
+	}
+	address := netip.AddrPortFrom(config.Address, config.Port)
+	listener, err := net.Listen("tcp4", address.String())
+	if err != nil {
+		return fmt.Errorf("listen for the API server: %w", err)
+	}
+	s.listener = tls.NewListener(listener, &tls.Config{
+		Certificates: []tls.Certificate{certificate}, ClientCAs: clients, ClientAuth: tls.RequireAndVerifyClientCert,
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, // exec and port-forward take the connection over
+	})
+	return nil
+}
+
+// serve serves until ctx is done.
+func (s *server) serve(ctx context.Context) error {
+	web := &http.Server{Handler: onlyMasters(s.routes()), ReadHeaderTimeout: 30 * time.Second}
+	stop := context.AfterFunc(ctx, func() { _ = web.Close() })
+	defer stop()
+	if err := web.Serve(s.listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve the kubelet's API: %w", err)
+	}
+	return nil
+}
+
+func onlyMasters(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		subject := r.TLS.PeerCertificates[0].Subject
+		if !slices.Contains(subject.Organization, mastersGroup) {
+			http.Error(w, fmt.Sprintf("user %q is not of group %s", subject.CommonName, mastersGroup), http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (s *server) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) })
+	mux.HandleFunc("GET /pods", s.list)
+	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", s.logs)
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		mux.HandleFunc(method+" /exec/{namespace}/{pod}/{container}", s.exec)
+		mux.HandleFunc(method+" /exec/{namespace}/{pod}/{uid}/{container}", s.exec)
+		mux.HandleFunc(method+" /attach/{rest...}", notHere("attach"))
+		mux.HandleFunc(method+" /portForward/{namespace}/{pod}", s.portForward)
+		mux.HandleFunc(method+" /portForward/{namespace}/{pod}/{uid}", s.portForward)
+	}
+	return mux
+}
+
+func notHere(what string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, what+" is not available on a process node", http.StatusNotImplemented)
+	}
+}
+
+// list shows the pods of the node as it sees them.
+func (s *server) list(w http.ResponseWriter, r *http.Request) {
+	list := corev1.PodList{}
+	list.APIVersion, list.Kind = "v1", "PodList"
+	for _, worker := range s.pods.all() {
+		worker.ask(r.Context(), func() { list.Items = append(list.Items, *worker.pod) })
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(list); err != nil {
+		s.pods.log.V(1).Info("Pods are not shown", "reason", err.Error())
+	}
+}
+
+// ofRequest finds the pod that a request is about.
+func (s *server) ofRequest(w http.ResponseWriter, r *http.Request) (*worker, bool) {
+	worker, known := s.pods.find(r.PathValue("namespace"), r.PathValue("pod"))
+	if !known {
+		http.Error(w, fmt.Sprintf("pod %q not found", r.PathValue("pod")), http.StatusNotFound)
+	}
+	return worker, known
+}

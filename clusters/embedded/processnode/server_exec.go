@@ -1,0 +1,164 @@
+package processnode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"k8s.io/cri-streaming/pkg/streaming/portforward"
+	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
+	utilexec "k8s.io/utils/exec"
+
+	"github.com/transplant-sim/transplant/clusters/embedded/processnode/container"
+)
+
+// streamIdle is when a session in which nothing is said is cut, as a kubelet does it.
+const streamIdle = 4 * time.Hour
+
+// exec runs a command in a container for a user.
+func (s *server) exec(w http.ResponseWriter, r *http.Request) {
+	worker, known := s.ofRequest(w, r)
+	if !known {
+		return
+	}
+	options, err := remotecommand.NewOptions(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	name := r.PathValue("container")
+	remotecommand.ServeExec(w, r, executor{worker}, worker.first.Name, string(worker.first.UID), name, r.URL.Query()["command"],
+		options, streamIdle, remotecommand.DefaultStreamCreationTimeout, remotecommand.SupportedStreamingProtocols)
+}
+
+// executor runs commands in the containers of one pod.
+type executor struct{ *worker }
+
+var _ remotecommand.Executor = executor{}
+
+// ExecInContainer runs a command with the container's environment.
+func (e executor) ExecInContainer(ctx context.Context, _, _, name string, command []string, in io.Reader, out, errout io.WriteCloser,
+	tty bool, resize <-chan remotecommand.TerminalSize, _ time.Duration,
+) error {
+	process, c, err := e.surroundings(ctx, name)
+	if err != nil {
+		return err
+	}
+	c.Args, c.TTY, c.Resize = command, tty, sizes(ctx, resize)
+	if in != nil {
+		c.Stdin = in
+	}
+	if out != nil {
+		c.Stdout = out
+	}
+	if errout != nil {
+		c.Stderr = errout
+	}
+	exit, err := process.Exec(ctx, c)
+	var start *container.StartError
+	if errors.As(err, &start) {
+		return utilexec.CodeExitError{Err: err, Code: 127}
+	}
+	if err == nil && exit.Code != 0 {
+		return utilexec.CodeExitError{Err: fmt.Errorf("exit status %d", exit.Code), Code: exit.Code}
+	}
+	return err
+}
+
+// surroundings finds a container's process, and the command that shares its surroundings.
+func (e executor) surroundings(ctx context.Context, name string) (process *container.Process, c container.Command, err error) {
+	err = fmt.Errorf("pod %q is gone", e.first.Name)
+	e.ask(ctx, func() {
+		i := e.find(name)
+		switch {
+		case i == nil:
+			err = fmt.Errorf("container %q is not valid for pod %q", name, e.first.Name)
+		case i.process == nil:
+			err = fmt.Errorf("container not found (%q)", name)
+		default:
+			process, err = i.process, nil
+			c.Env, c.Dir = i.environment.Strings(), i.spec.WorkingDir
+		}
+	})
+	return process, c, err
+}
+
+func sizes(ctx context.Context, from <-chan remotecommand.TerminalSize) <-chan container.Size {
+	to := make(chan container.Size)
+	go func() {
+		defer close(to)
+		for {
+			select {
+			case size, ok := <-from:
+				if !ok {
+					return
+				}
+				select {
+				case to <- container.Size{Width: size.Width, Height: size.Height}:
+				case <-ctx.Done():
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return to
+}
+
+// portForward joins a user's connections with ports of a pod.
+func (s *server) portForward(w http.ResponseWriter, r *http.Request) {
+	worker, known := s.ofRequest(w, r)
+	if !known {
+		return
+	}
+	options, err := portforward.NewV4Options(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	portforward.ServePortForward(w, r, forwarder{worker}, worker.first.Name, string(worker.first.UID), options,
+		streamIdle, remotecommand.DefaultStreamCreationTimeout, portforward.SupportedProtocols)
+}
+
+// forwarder connects to ports of one pod.
+type forwarder struct{ *worker }
+
+var _ portforward.PortForwarder = forwarder{}
+
+// PortForward copies both ways until one side ends.
+func (f forwarder) PortForward(ctx context.Context, _, _ string, port int32, stream io.ReadWriteCloser) error {
+	var ip string
+	f.ask(ctx, func() { ip = f.ip })
+	connection, err := new(net.Dialer).DialContext(ctx, "tcp4", net.JoinHostPort(ip, strconv.Itoa(int(port))))
+	if err != nil {
+		return fmt.Errorf("connect to port %d of the pod: %w", port, err)
+	}
+	defer connection.Close()
+	ended := make(chan error, 3)
+	go func() {
+		_, err := io.Copy(connection, stream)
+		if tcp, ok := connection.(*net.TCPConn); ok && err == nil {
+			err = tcp.CloseWrite()
+		}
+		ended <- err
+	}()
+	go func() {
+		_, err := io.Copy(stream, connection)
+		ended <- err
+		ended <- nil // what the pod has closed is over, whatever the user still sends
+	}()
+	for range 2 {
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}

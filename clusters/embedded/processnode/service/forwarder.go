@@ -1,0 +1,253 @@
+// Package service forwards the addresses of a cluster's services to its ready pods, as kube-proxy and a cloud's load
+// balancers do elsewhere.
+//
+// It speaks TCP only and looks into nothing: bytes, half-closed connections and resets pass. It writes no
+// EndpointSlices, which cannot hold the loopback addresses of this node's pods.
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes"
+	listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+
+	"github.com/transplant-sim/transplant/clusters/embedded/processnode/address"
+)
+
+// Forwarder listens on services' addresses. Its fields are set before Run.
+type Forwarder struct {
+	Client        kubernetes.Interface
+	Services      listers.ServiceLister
+	Pods          listers.PodLister // those of this node
+	LoadBalancers *address.Pool
+	// ServiceAddresses are the range of the cluster's services; addresses beyond it and the load balancers' are not ours.
+	ServiceAddresses netip.Prefix
+	Node             netip.Addr // for node ports
+	APIServer        string     // host:port, behind service default/kubernetes
+	Recorder         record.EventRecorder
+	Log              logr.Logger
+	Clock            clock.Clock
+
+	queue     workqueue.TypedRateLimitingInterface[cache.ObjectName]
+	listeners map[cache.ObjectName]map[netip.AddrPort]*listener // used by Run's goroutine only
+}
+
+// Watch makes the forwarder follow services and pods. It is called before the informers start.
+func (f *Forwarder) Watch(services, pods cache.SharedIndexInformer) error {
+	f.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[cache.ObjectName]())
+	f.listeners = map[cache.ObjectName]map[netip.AddrPort]*listener{}
+	_, err := services.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    f.enqueue,
+		UpdateFunc: func(_, service any) { f.enqueue(service) },
+		DeleteFunc: f.enqueue,
+	})
+	if err != nil {
+		return fmt.Errorf("watch the services: %w", err)
+	}
+	_, err = pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: f.enqueueServicesOf,
+		UpdateFunc: func(old, pod any) {
+			if changed(old.(*corev1.Pod), pod.(*corev1.Pod)) {
+				f.enqueueServicesOf(pod)
+			}
+		},
+		DeleteFunc: f.enqueueServicesOf,
+	})
+	if err != nil {
+		return fmt.Errorf("watch the pods behind services: %w", err)
+	}
+	return nil
+}
+
+func (f *Forwarder) enqueue(object any) {
+	if name, err := cache.DeletionHandlingObjectToName(object); err == nil {
+		f.queue.Add(name)
+	}
+}
+
+func (f *Forwarder) enqueueServicesOf(pod any) {
+	name, err := cache.DeletionHandlingObjectToName(pod)
+	if err != nil {
+		return
+	}
+	services, err := f.Services.Services(name.Namespace).List(labels.Everything())
+	if err != nil {
+		return // a lister does not fail
+	}
+	for _, service := range services {
+		f.enqueue(service)
+	}
+}
+
+// Run forwards until ctx is done. It is called when the informers have synced.
+func (f *Forwarder) Run(ctx context.Context) {
+	for _, owner := range f.LoadBalancers.Owners() { // some may have gone while nobody looked
+		if name, err := cache.ParseObjectName(owner); err == nil {
+			f.queue.Add(name)
+		}
+	}
+	stop := context.AfterFunc(ctx, f.queue.ShutDown)
+	defer stop()
+	for {
+		name, ended := f.queue.Get()
+		if ended {
+			break
+		}
+		if err := f.sync(ctx, name); err != nil {
+			f.Log.V(1).Info("Service is not forwarded", "service", name.String(), "reason", err.Error())
+			f.queue.AddRateLimited(name)
+		} else {
+			f.queue.Forget(name)
+		}
+		f.queue.Done(name)
+	}
+	for _, listeners := range f.listeners {
+		for _, l := range listeners {
+			l.close()
+		}
+	}
+}
+
+// sync makes the listeners of one service what they should be.
+func (f *Forwarder) sync(ctx context.Context, name cache.ObjectName) error {
+	service, err := f.Services.Services(name.Namespace).Get(name.Name)
+	if apierrors.IsNotFound(err) || err == nil && service.DeletionTimestamp != nil {
+		f.listen(name, nil)
+		return f.LoadBalancers.Release(name.String())
+	}
+	if err != nil {
+		return err
+	}
+	if err := f.balance(ctx, service); err != nil {
+		return err
+	}
+	wanted, err := f.wanted(service)
+	if err != nil {
+		return err
+	}
+	if err := f.listen(name, wanted); err != nil {
+		if !isAPIServer(service) {
+			f.Recorder.Eventf(service, corev1.EventTypeWarning, "FailedListen", "%v", err)
+			return err
+		}
+		// Its port 443 is not for ordinary users; pods are told the real address by KUBERNETES_SERVICE_HOST.
+	}
+	return nil
+}
+
+func isAPIServer(service *corev1.Service) bool {
+	return service.Namespace == metav1.NamespaceDefault && service.Name == "kubernetes"
+}
+
+// wanted maps the addresses to listen on to what is behind them. Where nothing is ready, nobody listens, so that
+// connections are refused.
+func (f *Forwarder) wanted(service *corev1.Service) (map[netip.AddrPort][]string, error) {
+	wanted := map[netip.AddrPort][]string{}
+	if len(service.Spec.Selector) == 0 && !isAPIServer(service) {
+		return wanted, nil
+	}
+	pods, err := f.Pods.Pods(service.Namespace).List(labels.SelectorFromSet(service.Spec.Selector))
+	if err != nil {
+		return nil, fmt.Errorf("list the pods of the service: %w", err)
+	}
+	ready := candidates(pods, service.Spec.PublishNotReadyAddresses)
+	for i := range service.Spec.Ports {
+		port := &service.Spec.Ports[i]
+		if port.Protocol != corev1.ProtocolTCP {
+			continue
+		}
+		backends := backendsOf(ready, port)
+		if isAPIServer(service) {
+			backends = []string{f.APIServer}
+		}
+		if len(backends) == 0 {
+			continue
+		}
+		for _, front := range f.fronts(service, port) {
+			wanted[front] = backends
+		}
+	}
+	return wanted, nil
+}
+
+// fronts are the addresses of one port of a service.
+func (f *Forwarder) fronts(service *corev1.Service, port *corev1.ServicePort) []netip.AddrPort {
+	var fronts []netip.AddrPort
+	add := func(text string, ours func(netip.Addr) bool) {
+		if ip, err := netip.ParseAddr(text); err == nil && ours(ip) {
+			fronts = append(fronts, netip.AddrPortFrom(ip, uint16(port.Port)))
+		}
+	}
+	for _, ip := range service.Spec.ClusterIPs {
+		add(ip, f.ServiceAddresses.Contains) // "None" is no address
+	}
+	if service.Spec.Type == corev1.ServiceTypeLoadBalancer {
+		for _, ingress := range service.Status.LoadBalancer.Ingress {
+			add(ingress.IP, f.LoadBalancers.Contains)
+		}
+	}
+	if port.NodePort != 0 {
+		fronts = append(fronts, netip.AddrPortFrom(f.Node, uint16(port.NodePort)))
+	}
+	return fronts
+}
+
+// listen opens, changes and closes listeners. What can be opened is opened, whatever else fails.
+func (f *Forwarder) listen(name cache.ObjectName, wanted map[netip.AddrPort][]string) error {
+	current := f.listeners[name]
+	for front, l := range current {
+		if _, still := wanted[front]; !still {
+			l.close()
+			delete(current, front)
+		}
+	}
+	var errs []error
+	for front, backends := range wanted {
+		if l, open := current[front]; open {
+			l.set(backends)
+			continue
+		}
+		l, err := open(front, backends, f.Log, f.Clock)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if current == nil {
+			current = map[netip.AddrPort]*listener{}
+		}
+		current[front] = l
+	}
+	if len(current) == 0 {
+		delete(f.listeners, name)
+	} else {
+		f.listeners[name] = current
+	}
+	return errors.Join(errs...)
+}
+
+// backendsOf are the addresses of the pods for one port of the service, in a steady order.
+func backendsOf(pods []*corev1.Pod, port *corev1.ServicePort) []string {
+	var backends []string
+	for _, pod := range pods {
+		if number := targetPort(pod, port); number != 0 {
+			backends = append(backends, net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(int(number))))
+		}
+	}
+	slices.Sort(backends)
+	return backends
+}

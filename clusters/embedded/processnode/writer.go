@@ -1,0 +1,141 @@
+package processnode
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
+)
+
+// writeTimeout bounds one write to the API server.
+const writeTimeout = 10 * time.Second
+
+// statusWriter writes the status of one pod, the latest one only, so that a slow API server does not hold up the pod.
+type statusWriter struct {
+	client  kubernetes.Interface
+	clock   clock.Clock
+	log     logr.Logger
+	pod     *corev1.Pod
+	written func() // called after each write that has brought the API server up to date
+
+	mutex  sync.Mutex
+	wanted *corev1.PodStatus
+	signal chan struct{}
+	// shown is what the API server is known to have, as far as this writer has made it.
+	shown *corev1.PodStatus
+	lost  bool // the pod is not there any more
+}
+
+func newStatusWriter(client kubernetes.Interface, clock clock.Clock, log logr.Logger, pod *corev1.Pod, written func()) *statusWriter {
+	return &statusWriter{
+		client: client, clock: clock, log: log.WithValues("pod", pod.Namespace+"/"+pod.Name), pod: pod, written: written,
+		signal: make(chan struct{}, 1), shown: pod.Status.DeepCopy(),
+	}
+}
+
+// want says what the status should be.
+func (s *statusWriter) want(status *corev1.PodStatus) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.wanted != nil && equality.Semantic.DeepEqual(s.wanted, status) {
+		return
+	}
+	s.wanted = status
+	select {
+	case s.signal <- struct{}{}:
+	default:
+	}
+}
+
+// upToDate says whether the API server has the status that is wanted, or has lost the pod.
+func (s *statusWriter) upToDate() bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.lost || s.wanted != nil && s.shown == s.wanted
+}
+
+// run writes until ctx is done or the pod is gone.
+func (s *statusWriter) run(ctx context.Context) {
+	wait := backoff{base: 100 * time.Millisecond, max: 5 * time.Second}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.signal:
+		}
+		for !s.upToDate() {
+			err := s.write(ctx)
+			if err == nil {
+				wait.reset()
+				continue
+			}
+			s.log.V(1).Info("Status is not written", "reason", err.Error())
+			timer := s.clock.NewTimer(max(wait.next(), wait.base))
+			select {
+			case <-ctx.Done():
+				timer.Stop()
+				return
+			case <-timer.C():
+			}
+		}
+		s.written()
+	}
+}
+
+func (s *statusWriter) write(ctx context.Context) error {
+	s.mutex.Lock()
+	from, to := s.shown, s.wanted
+	s.mutex.Unlock()
+	patch, err := statusPatch(s.pod.UID, from, to)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	_, err = s.client.CoreV1().Pods(s.pod.Namespace).Patch(ctx, s.pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	switch {
+	case err == nil:
+		s.shown = to
+	case apierrors.IsNotFound(err) || apierrors.IsConflict(err): // another pod may have taken the name
+		s.lost = true
+	default:
+		return fmt.Errorf("write the status of the pod: %w", err)
+	}
+	return nil
+}
+
+// statusPatch changes only what has changed, and only on the very same pod.
+func statusPatch(uid types.UID, from, to *corev1.PodStatus) ([]byte, error) {
+	encode := func(status *corev1.PodStatus) ([]byte, error) { return json.Marshal(corev1.Pod{Status: *status}) }
+	old, err := encode(from)
+	if err != nil {
+		return nil, fmt.Errorf("encode the status: %w", err)
+	}
+	updated, err := encode(to)
+	if err != nil {
+		return nil, fmt.Errorf("encode the status: %w", err)
+	}
+	patch, err := strategicpatch.CreateTwoWayMergePatch(old, updated, corev1.Pod{})
+	if err != nil {
+		return nil, fmt.Errorf("compare the status with the last one: %w", err)
+	}
+	var content map[string]any
+	if err := json.Unmarshal(patch, &content); err != nil {
+		return nil, fmt.Errorf("parse the patch of the status: %w", err)
+	}
+	content["metadata"] = map[string]any{"uid": uid}
+	return json.Marshal(content)
+}
