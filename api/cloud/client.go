@@ -32,8 +32,11 @@ type Options struct {
 // New makes a client for the server, trust and bearer token of the config.
 func New(config *rest.Config, options Options) (*Client, error) {
 	base, err := url.Parse(config.Host)
-	if err != nil || base.Host == "" {
-		return nil, fmt.Errorf("parse the cloud's address %q: it must be a URL: %w", config.Host, err)
+	if err != nil {
+		return nil, fmt.Errorf("parse the cloud's address: %w", err)
+	}
+	if base.Host == "" {
+		return nil, fmt.Errorf("parse the cloud's address: %q is not a URL with a host", config.Host)
 	}
 	base.Path = strings.TrimSuffix(base.Path, "/")
 	client, err := rest.HTTPClientFor(config)

@@ -35,17 +35,18 @@ const leaseSeconds = 8
 
 // world is a cloud, a proxy and one shoot with a real API server.
 type world struct {
-	t      *testing.T
-	cloud  *cloud.Client // of an extension
-	nodes  *cloud.Client // of the nodes
-	proxy  *link.Proxy
-	links  *pki.Authority
-	server *apiservertest.Server
-	admin  kubernetes.Interface
-	runner *process.Runner
-	api    *process.Process
-	roots  *x509.CertPool
-	absent atomic.Bool // the name cannot be resolved
+	t           *testing.T
+	cloudConfig *rest.Config  // without a token
+	cloud       *cloud.Client // of an extension
+	nodes       *cloud.Client // of the nodes
+	proxy       *link.Proxy
+	links       *pki.Authority
+	server      *apiservertest.Server
+	admin       kubernetes.Interface
+	runner      *process.Runner
+	api         *process.Process
+	roots       *x509.CertPool
+	absent      atomic.Bool // the name cannot be resolved
 }
 
 func newWorld(t *testing.T) *world {
@@ -77,11 +78,14 @@ func (w *world) startCloud() {
 	web.Listener, web.EnableHTTP2 = listener, true
 	web.StartTLS()
 	w.t.Cleanup(func() { web.CloseClientConnections(); web.Close(); server.Close() })
+	w.cloudConfig = &rest.Config{Host: web.URL, TLSClientConfig: rest.TLSClientConfig{
+		CAData:     pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw}),
+		ServerName: "example.com",
+	}}
 	client := func(token string) *cloud.Client {
-		c, err := cloud.New(&rest.Config{Host: web.URL, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{
-			CAData:     pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw}),
-			ServerName: "example.com",
-		}}, cloud.Options{})
+		config := rest.CopyConfig(w.cloudConfig)
+		config.BearerToken = token
+		c, err := cloud.New(config, cloud.Options{})
 		w.check(err)
 		return c
 	}

@@ -1,0 +1,137 @@
+package nodes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// runAsNodes makes the test binary the command itself, so that a test can kill it.
+const runAsNodes = "TRANSPLANT_TEST_RUN_AS_NODES"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(runAsNodes) != "" {
+		if err := NewCommand().ExecuteContext(context.Background()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// command is the process with these flags and the ones that a test of the whole needs.
+func command(flags ...string) *exec.Cmd {
+	c := exec.Command(os.Args[0], flags...)
+	c.Env = append(os.Environ(), runAsNodes+"=1")
+	return c
+}
+
+func (w *world) cloudKubeconfig(folder string) string {
+	w.t.Helper()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: w.cloudConfig.Host, CertificateAuthorityData: w.cloudConfig.CAData, TLSServerName: w.cloudConfig.ServerName}
+	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: "t-nodes"}
+	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
+	config.CurrentContext = "x"
+	path := filepath.Join(folder, "cloud.kubeconfig")
+	w.check(clientcmd.WriteToFile(*config, path))
+	return path
+}
+
+// The command as the supervisor runs it: killed, it leaves no kwok behind; ended, it ends well.
+func TestCommand(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	folder := t.TempDir()
+	ca := filepath.Join(folder, "links.crt")
+	w.check(os.WriteFile(ca, w.links.PEM(), 0o600))
+	listener, err := net.Listen("tcp", "127.230.2.4:0")
+	w.check(err)
+	status := listener.Addr().String()
+	listener.Close()
+	flags := []string{
+		"--cloud-kubeconfig=" + w.cloudKubeconfig(folder), "--proxy-url=" + w.proxy.URL(), "--proxy-ca=" + ca, "--kwok=" + w.server.Cluster.Binary,
+		"--root-dir=" + filepath.Join(folder, "root"), "--status-listen=" + status, "--node-lease-duration-seconds=8", "--sync-period=200ms",
+	}
+	w.machine("node-1", nil)
+	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+		process := command(flags...)
+		var output strings.Builder
+		process.Stdout, process.Stderr = &output, &output
+		w.check(process.Start())
+		uids := w.uids("node-1")
+		w.renewed("node-1")
+		var kwok int
+		w.eventually("the status shows the node", func() string {
+			seen, err := readStatus(status)
+			if err != nil {
+				return err.Error()
+			}
+			if len(seen.Shoots) != 1 || len(seen.Shoots[0].Nodes) != 1 || seen.Shoots[0].Nodes[0].UID != uids["node-1"] || seen.Shoots[0].KwokPID == 0 {
+				return fmt.Sprintf("%+v", seen)
+			}
+			kwok = seen.Shoots[0].KwokPID
+			return ""
+		})
+		w.check(process.Process.Signal(signal))
+		err := process.Wait()
+		if signal == syscall.SIGTERM && err != nil {
+			t.Errorf("ended with %v: %s", err, output.String())
+		}
+		w.eventually("kwok has ended", func() string {
+			if err := syscall.Kill(kwok, 0); !errors.Is(err, syscall.ESRCH) {
+				return fmt.Sprintf("process %d is there: %v", kwok, err)
+			}
+			return ""
+		})
+	}
+}
+
+func readStatus(address string) (*Status, error) {
+	answer, err := http.Get("http://" + address + "/status")
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	status := &Status{}
+	return status, json.NewDecoder(answer.Body).Decode(status)
+}
+
+func TestCommandRefusesToStart(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	kubeconfig := filepath.Join(folder, "kubeconfig")
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: "https://127.230.2.9:1"}
+	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c"}
+	config.CurrentContext = "x"
+	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	good := []string{"--cloud-kubeconfig=" + kubeconfig, "--kwok=" + os.Args[0], "--root-dir=" + folder}
+	for name, test := range map[string]struct{ flag, want string }{
+		"no kubeconfig":     {"--cloud-kubeconfig=/nonexistent", `read the cloud's kubeconfig "/nonexistent"`},
+		"no kwok":           {"--kwok=/nonexistent", "find --kwok: stat /nonexistent"},
+		"no proxy's CA":     {"--proxy-ca=/nonexistent", "read --proxy-ca"},
+		"not a URL":         {"--proxy-url=:", "parse --proxy-url"},
+		"address not to be": {"--status-listen=192.0.2.1:80", "take the address of --status-listen"},
+	} {
+		output, err := command(append(good, test.flag)...).CombinedOutput()
+		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 || !strings.Contains(string(output), test.want) {
+			t.Errorf("%s: ended with %v: %s; want exit 1 and %q", name, err, output, test.want)
+		}
+	}
+}
