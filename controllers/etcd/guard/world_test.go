@@ -1,0 +1,164 @@
+package guard_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+	"github.com/prometheus/client_golang/prometheus"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/utils/clock"
+
+	"github.com/transplant-sim/transplant/controllers/etcd/backup"
+	"github.com/transplant-sim/transplant/controllers/etcd/datadir"
+	"github.com/transplant-sim/transplant/controllers/etcd/etcdtest"
+	"github.com/transplant-sim/transplant/controllers/etcd/guard"
+	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
+)
+
+var (
+	owner  = ownership.Record{Owner: "uid-a", Epoch: 3, Seed: "a"}
+	newer  = ownership.Record{Owner: "uid-b", Epoch: 4, Seed: "b"}
+	timing = ownership.Timing{Interval: 100 * time.Millisecond, Timeout: time.Second}
+)
+
+// world is an etcd behind its guard, with a sidecar beside it and both authorities in hand.
+type world struct {
+	testing.TB
+	etcd            *etcdtest.Etcd
+	claim, decision *ownershiptest.Authority
+	clock           ownership.BootClock
+	dir             datadir.Dir
+	guard           *ownership.Guard
+	bucket          *etcdtest.Bucket
+	// endpoint is the guard's for clients, url that of its HTTP server.
+	endpoint, url string
+	client        *clientv3.Client
+	stop          func() // ends the guard's process, so to say
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	clock, err := ownership.NewBootClock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{
+		TB: t, clock: clock, etcd: etcdtest.Start(t, t.TempDir()), bucket: &etcdtest.Bucket{},
+		claim: &ownershiptest.Authority{}, decision: &ownershiptest.Authority{},
+	}
+	w.dir = datadir.Dir(w.etcd.DataDir)
+	w.claim.Set(owner)
+	w.decision.Set(owner)
+	w.start()
+	t.Cleanup(func() { w.stop() })
+	return w
+}
+
+// start the guard, its proxy and the sidecar, as their processes do.
+func (w *world) start() {
+	w.Helper()
+	memory, err := w.dir.ReadMemory()
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.guard, err = ownership.NewGuard(ownership.GuardOptions{Self: owner, Timing: timing, Clock: w.clock, Memory: memory, Remember: w.dir.WriteMemory})
+	if err != nil {
+		w.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	log := testr.NewWithInterface(w.TB, testr.Options{})
+	go w.guard.Follow(ctx, ownership.Claim, w.claim, log)
+	go w.guard.Follow(ctx, ownership.Decision, w.decision, log)
+
+	proxy := guard.NewProxy(w.guard, w.etcd.Socket, nil)
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.220.%d.%d:2379", 50+rand.IntN(50), 1+rand.IntN(250)))
+	if err != nil {
+		w.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- proxy.Serve(listener) }()
+	w.endpoint = "http://" + listener.Addr().String()
+	registry := prometheus.NewRegistry()
+	if err := proxy.Register(registry); err != nil {
+		w.Fatal(err)
+	}
+	server := httptest.NewServer((&guard.Server{Guard: w.guard, Clock: w.clock, Gatherer: registry}).Handler())
+	w.url = server.URL
+	sidecar := httptest.NewServer(w.sidecar(ctx).Handler())
+	end := &guard.End{Guard: w.guard, Clock: w.clock, Backup: sidecar.URL, Client: &http.Client{}, Log: log}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		end.Run(ctx)
+	}()
+	if w.client, err = etcdtest.Dial(w.endpoint); err != nil {
+		w.Fatal(err)
+	}
+	w.stop = func() {
+		w.client.Close()
+		cancel()
+		<-ended
+		proxy.Stop()
+		if err := <-served; err != nil {
+			w.Errorf("the proxy ended with %v", err)
+		}
+		server.CloseClientConnections()
+		server.Close()
+		sidecar.Close()
+	}
+}
+
+func (w *world) sidecar(ctx context.Context) *backup.Sidecar {
+	s := backup.NewSidecar(backup.Options{
+		Client: w.etcd.Client, Bucket: w.bucket, Epoch: owner.Epoch, TempDir: w.TempDir(),
+		MayEnd: func() error {
+			memory, err := w.dir.ReadMemory()
+			if err == nil && (memory.Fence == nil || !memory.Fence.Revoked) {
+				err = backup.ErrNotFenced
+			}
+			return err
+		},
+		MayDelete: func() bool { return false }, DeltaInterval: time.Hour, FullInterval: time.Hour,
+		DeltaBytes: 1 << 20, PendingBytes: 16 << 20, KeepFull: 2, Clock: clock.RealClock{},
+	})
+	go func() { _ = s.Run(ctx) }()
+	return s
+}
+
+func (w *world) eventually(what string, ok func() bool) {
+	w.Helper()
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if ok() {
+			return
+		}
+	}
+	w.Fatalf("still waiting for %s", what)
+}
+
+func (w *world) is(state ownership.State) {
+	w.Helper()
+	w.eventually("the guard to be "+string(state), func() bool { return w.guard.State() == state })
+}
+
+// put through the guard, bounded.
+func (w *world) put(key, value string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	_, err := w.client.Put(ctx, key, value)
+	return err
+}
+
+func (w *world) mustPut(key, value string) {
+	w.Helper()
+	if err := w.put(key, value); err != nil {
+		w.Fatal(err)
+	}
+}
