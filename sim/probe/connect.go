@@ -1,0 +1,114 @@
+package probe
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// Connector gives an actor's access to a shoot.
+type Connector func(ctx context.Context) (*rest.Config, error)
+
+const dialTimeout = 5 * time.Second
+
+// freshTransport opens a new connection for each request and closes it after it. client-go would share connections
+// among all clients with the same configuration.
+func freshTransport(config *rest.Config) (http.RoundTripper, error) {
+	trust, err := rest.TLSConfigFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("build the TLS configuration: %w", err)
+	}
+	return rest.HTTPWrappersForConfig(config, &http.Transport{
+		TLSClientConfig:     trust,
+		TLSNextProto:        map[string]func(string, *tls.Conn) http.RoundTripper{}, // one request each: HTTP/1.1 will do
+		Proxy:               config.Proxy,
+		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		TLSHandshakeTimeout: dialTimeout,
+		DisableKeepAlives:   true,
+	})
+}
+
+// freshClient is a clientset of which each request uses a connection of its own.
+func freshClient(config *rest.Config) (kubernetes.Interface, error) {
+	transport, err := freshTransport(config)
+	if err != nil {
+		return nil, err
+	}
+	return clientFor(config, &http.Client{Transport: transport})
+}
+
+// steadyClient is a clientset that keeps its connection.
+func steadyClient(config *rest.Config) (kubernetes.Interface, error) {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("make the HTTP client: %w", err)
+	}
+	return clientFor(config, client)
+}
+
+func clientFor(config *rest.Config, client *http.Client) (kubernetes.Interface, error) {
+	free := rest.CopyConfig(config)
+	free.QPS = -1
+	set, err := kubernetes.NewForConfigAndClient(free, client)
+	if err != nil {
+		return nil, fmt.Errorf("make the client for %q: %w", config.Host, err)
+	}
+	return set, nil
+}
+
+// sending tells whether a request has left: one that has not cannot have had an effect.
+type sending struct{ left bool }
+
+func (s *sending) watch(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { s.left = true }})
+}
+
+// outcomeOf a request that may have an effect, and the HTTP status if there was an answer.
+func (s *sending) outcomeOf(err error) (timeline.Outcome, int) {
+	if err == nil {
+		return timeline.Acknowledged, http.StatusOK
+	}
+	status := statusOf(err)
+	switch {
+	case !s.left:
+		return timeline.Failed, status
+	case status >= http.StatusBadRequest && status < http.StatusInternalServerError && status != http.StatusRequestTimeout:
+		return timeline.Failed, status
+	}
+	return timeline.Unknown, status
+}
+
+func statusOf(err error) int {
+	var status interface{ Status() metav1.Status }
+	if errors.As(err, &status) {
+		return int(status.Status().Code)
+	}
+	return 0
+}
+
+func versionOf(text string) int64 {
+	version, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0 // opaque by contract; then it proves nothing
+	}
+	return version
+}
+
+// drain reads an answer to its end, so that its connection ends cleanly.
+func drain(body io.ReadCloser) error {
+	_, err := io.Copy(io.Discard, io.LimitReader(body, 1<<20))
+	return errors.Join(err, body.Close())
+}

@@ -1,0 +1,101 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// Epochs asks every control plane of a shoot, wherever there is one, whether it is valid, and at which revision its
+// store is. It asks past every link and is no holder: what it hears gives nobody validity.
+type Epochs struct {
+	Shoot string
+	World world.Shoots
+
+	mu      sync.Mutex
+	clients map[string]kubernetes.Interface // by address
+}
+
+var _ Probe = &Epochs{}
+
+// Name of the probe.
+func (e *Epochs) Name() string { return "epochs of " + e.Shoot }
+
+// Pace is twice a second.
+func (e *Epochs) Pace() Pace {
+	return Pace{Every: 500 * time.Millisecond, Timeout: 3 * time.Second, Overlap: 3}
+}
+
+// Sample asks all of them at once.
+func (e *Epochs) Sample(ctx context.Context, to timeline.Recorder) error {
+	planes, err := e.World.ControlPlanes(ctx, e.Shoot)
+	errs := []error{err}
+	var mu sync.Mutex
+	var questions sync.WaitGroup
+	for _, plane := range planes {
+		questions.Go(func() {
+			if err := e.ask(ctx, to, plane); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, fmt.Errorf("ask the control plane on seed %q: %w", plane.Seed, err))
+			}
+		})
+	}
+	questions.Wait()
+	return errors.Join(errs...)
+}
+
+func (e *Epochs) ask(ctx context.Context, to timeline.Recorder, plane world.ControlPlane) error {
+	seen := timeline.EpochSeen{Seed: plane.Seed, Sent: timeline.Moment(to.Now())}
+	validity, err := plane.Validity(ctx)
+	if err != nil {
+		return err
+	}
+	// Validity was true at some instant before its answer, so that a slow look at the revision must not stretch it.
+	seen.Answered = timeline.Moment(to.Now())
+	seen.Epoch, seen.State, seen.Remaining = validity.Epoch, validity.State, validity.Remaining
+	if plane.API != nil {
+		seen.Revision, err = e.revision(ctx, plane.API)
+	}
+	to.Record(timeline.Event{Actor: world.Observer, Subject: e.Shoot, Payload: seen})
+	return err
+}
+
+// revision of the store, as a list through the API server tells it.
+func (e *Epochs) revision(ctx context.Context, config *rest.Config) (int64, error) {
+	client, err := e.client(config)
+	if err != nil {
+		return 0, err
+	}
+	list, err := client.CoreV1().ConfigMaps(Namespace).List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return 0, fmt.Errorf("read the revision: %w", err)
+	}
+	return versionOf(list.ResourceVersion), nil
+}
+
+func (e *Epochs) client(config *rest.Config) (kubernetes.Interface, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if client, kept := e.clients[config.Host]; kept {
+		return client, nil
+	}
+	client, err := steadyClient(config)
+	if err != nil {
+		return nil, err
+	}
+	if e.clients == nil {
+		e.clients = map[string]kubernetes.Interface{}
+	}
+	e.clients[config.Host] = client
+	return client, nil
+}

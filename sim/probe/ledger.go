@@ -1,0 +1,48 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// LedgerReader reads the cloud's ledger.
+type LedgerReader interface {
+	Ledger(ctx context.Context, query cloud.LedgerQuery) ([]cloud.LedgerEntry, error)
+}
+
+// Ledger follows the cloud's ledger.
+type Ledger struct {
+	Cloud LedgerReader
+	// After is the number of the last entry that is not of interest, or has been recorded.
+	After int64
+}
+
+var _ Probe = &Ledger{}
+
+// Name of the probe.
+func (l *Ledger) Name() string { return "cloud ledger" }
+
+// Pace is twice a second.
+func (l *Ledger) Pace() Pace {
+	return Pace{Every: 500 * time.Millisecond, Timeout: 3 * time.Second, Overlap: 1}
+}
+
+// Sample reads what is new.
+func (l *Ledger) Sample(ctx context.Context, to timeline.Recorder) error {
+	entries, err := l.Cloud.Ledger(ctx, cloud.LedgerQuery{After: l.After})
+	for _, entry := range entries {
+		l.After = entry.Seq
+		to.Record(timeline.Event{Actor: entry.Identity, Subject: entry.Shoot, Payload: timeline.CloudCalled{
+			Number: entry.Seq, Epoch: entry.Epoch, Verb: entry.Verb, What: entry.Kind, ID: entry.ID, Name: entry.Name,
+			Outcome: entry.Outcome, Took: entry.Took(), Fault: entry.Fault,
+		}})
+	}
+	if err != nil {
+		return fmt.Errorf("read the ledger behind entry %d: %w", l.After, err)
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+// Package probe looks at the world while a story is told, one file per thing that is looked at. A probe records and
+// never judges; what it cannot see it reports as an error, which the engine records as unknown.
+//
+// The engine owns a probe's life: when it samples, how many samples may be under way, and when it ends.
+package probe
+
+import (
+	"context"
+	"time"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// Probe looks at one thing again and again.
+type Probe interface {
+	Name() string
+	// Pace says how often to sample.
+	Pace() Pace
+	// Sample looks once. An error says that it could not see.
+	Sample(ctx context.Context, to timeline.Recorder) error
+}
+
+// Pace of a probe.
+type Pace struct {
+	// Every is the time between the beginnings of two samples.
+	Every time.Duration
+	// Timeout bounds one sample.
+	Timeout time.Duration
+	// Overlap is how many samples may be under way at once. What measures outages must not be slowed down by them.
+	Overlap int
+}
+
+// Follower looks at one thing for as long as it can be looked at; when it returns, the engine starts it again.
+type Follower interface {
+	Name() string
+	Follow(ctx context.Context, to timeline.Recorder) error
+}
+
+// Namespace of everything that probes write into a shoot.
+const Namespace = "transplant-load"
+
+// fieldNumber of a ConfigMap of the load is the number of the write that made it what it is.
+const fieldNumber = "number"

@@ -1,0 +1,101 @@
+package probe
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// Writer writes numbered ConfigMaps to a shoot: a new one, or one of a few that are written again and again. The number
+// is the value, so that the data at the end can be compared with what was acknowledged.
+type Writer struct {
+	Shoot     string
+	Actor     string
+	Connect   Connector
+	Keys      *Keys
+	PerSecond int
+	// Keep one connection instead of opening a new one for each write.
+	Keep bool
+
+	kept keptClient
+}
+
+var _ Probe = &Writer{}
+
+// Name of the probe.
+func (w *Writer) Name() string { return "writer to " + w.Shoot }
+
+// Pace is the rate of the load.
+func (w *Writer) Pace() Pace {
+	return Pace{Every: time.Second / time.Duration(w.PerSecond), Timeout: 3 * time.Second, Overlap: max(10, 4*w.PerSecond)}
+}
+
+// Sample writes once and records what became of it.
+func (w *Writer) Sample(ctx context.Context, to timeline.Recorder) error {
+	config, err := w.Connect(ctx)
+	if err != nil {
+		return fmt.Errorf("find out how to reach the shoot: %w", err)
+	}
+	client, err := w.client(config)
+	if err != nil {
+		return err
+	}
+	number, again, rotated := w.Keys.next()
+	write := timeline.Write{Number: number, Verb: "create", Key: fmt.Sprintf("w-%d", number)}
+	if rotated {
+		write.Key = again.name()
+	}
+	if rotated && again.created {
+		write.Verb = "patch"
+	}
+	carryOut(ctx, to, client, &write)
+	if rotated {
+		w.Keys.done(again, write.Outcome == timeline.Acknowledged, write.Outcome != timeline.Unknown)
+	}
+	to.Record(timeline.Event{Actor: w.Actor, Subject: w.Shoot, Payload: write})
+	return nil
+}
+
+func (w *Writer) client(config *rest.Config) (kubernetes.Interface, error) {
+	if w.Keep {
+		return w.kept.get(config)
+	}
+	return freshClient(config)
+}
+
+// carryOut a write, and fill in what became of it.
+func carryOut(ctx context.Context, to timeline.Recorder, client kubernetes.Interface, write *timeline.Write) {
+	var sent sending
+	write.Sent = timeline.Moment(to.Now())
+	written, err := put(sent.watch(ctx), client, write)
+	write.Answered = timeline.Moment(to.Now())
+	write.Outcome, write.Status = sent.outcomeOf(err)
+	if err != nil {
+		write.Error = err.Error()
+		return
+	}
+	write.Status = 0
+	write.ResourceVersion, write.UID = versionOf(written.ResourceVersion), string(written.UID)
+}
+
+func put(ctx context.Context, client kubernetes.Interface, write *timeline.Write) (*corev1.ConfigMap, error) {
+	maps := client.CoreV1().ConfigMaps(Namespace)
+	data := map[string]string{fieldNumber: fmt.Sprint(write.Number)}
+	if write.Verb == "create" {
+		return maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: write.Key}, Data: data}, metav1.CreateOptions{})
+	}
+	patch, err := json.Marshal(map[string]any{"data": data})
+	if err != nil {
+		return nil, fmt.Errorf("marshal the patch: %w", err)
+	}
+	return maps.Patch(ctx, write.Key, types.MergePatchType, patch, metav1.PatchOptions{})
+}
