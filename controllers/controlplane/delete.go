@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/flow"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // DeleteGraph is the graph that deletes a control plane and what it stands for in the cloud. Whatever extensions
@@ -143,19 +146,20 @@ func (o *Operation) DeleteCluster(ctx context.Context) error {
 	return remove(ctx, o.Seed, cluster)
 }
 
-// RemoveFinalizer lets the shoot go.
+// RemoveFinalizer lets the shoot go. The shoot is read anew: its status has been written since the flow began.
 func (o *Operation) RemoveFinalizer(ctx context.Context) error {
-	before := o.Shoot.DeepCopy()
-	finalizers := make([]string, 0, len(o.Shoot.Finalizers))
-	for _, finalizer := range o.Shoot.Finalizers {
-		if finalizer != constants.GardenerFinalizer {
-			finalizers = append(finalizers, finalizer)
+	key := client.ObjectKeyFromObject(o.Shoot)
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		shoot := &gardencorev1beta1.Shoot{}
+		if err := o.Garden.Get(ctx, key, shoot); err != nil {
+			return client.IgnoreNotFound(err)
 		}
-	}
-	o.Shoot.Finalizers = finalizers
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := o.Garden.Patch(ctx, o.Shoot, patch); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("remove the finalizer of shoot %q: %w", client.ObjectKeyFromObject(o.Shoot), err)
+		before := shoot.DeepCopy()
+		controllerutil.RemoveFinalizer(shoot, constants.GardenerFinalizer)
+		return client.IgnoreNotFound(o.Garden.Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+	})
+	if err != nil {
+		return fmt.Errorf("remove the finalizer of shoot %q: %w", key, err)
 	}
 	return nil
 }
