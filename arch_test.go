@@ -18,11 +18,12 @@ const module = "github.com/transplant-sim/transplant/"
 // longest matching folder decides.
 var allowed = map[string][]string{
 	"api":              {},
-	"controllers":      {"api", "controllers/flow", "controllers/controlplane", "controllers/ownership", "controllers/etcd"},
+	"controllers":      {"api", "controllers/flow", "controllers/controlplane", "controllers/ownership", "controllers/etcd", "controllers/placement"},
 	"controllers/flow": {},
 	"controllers/etcd": {"api", "controllers/ownership"},
 	// The shared ground lies below the duties, and may not look up to them.
 	"controllers/ownership":    {"api"},
+	"controllers/placement":    {"api"},
 	"controllers/controlplane": {"api", "controllers/flow", "controllers/ownership", "controllers/etcd"},
 	"clusters":                 {},
 	"sim":                      {"clusters", "api"},
