@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -27,14 +28,6 @@ const (
 	keyBucketName = "bucketName"
 	keyPrefix     = "prefix"
 )
-
-// BackupEntryStatus is the provider status of a BackupEntry. The epoch is the one it was last worked on in: the entry
-// outlives the namespace that tells.
-type BackupEntryStatus struct {
-	metav1.TypeMeta `json:",inline"`
-
-	Epoch int64 `json:"epoch,omitempty"`
-}
 
 func backupEntryKind() contract.Kind[*extensionsv1alpha1.BackupEntry] {
 	kind := contract.KindOf[*extensionsv1alpha1.BackupEntry](extensionsv1alpha1.BackupEntryResource)
@@ -76,11 +69,20 @@ func (p *Provider) reconcileBackupEntry(ctx context.Context, log logr.Logger, ob
 	if err := p.deployBackupSecret(ctx, obj); err != nil {
 		return err
 	}
-	return contract.PatchStatus(ctx, p.Seed, obj, func() {
-		status := BackupEntryStatus{TypeMeta: metav1.TypeMeta{APIVersion: configVersion, Kind: "BackupEntryStatus"}}
-		_, _ = fmt.Sscan(namespace.Annotations[constants.OwnershipEpoch], &status.Epoch)
-		obj.Status.ProviderStatus = encode(status)
-	})
+	return p.rememberEpoch(ctx, obj, namespace.Annotations[constants.OwnershipEpoch])
+}
+
+// rememberEpoch keeps on the entry in which epoch it was last worked on: it outlives the namespace that tells.
+func (p *Provider) rememberEpoch(ctx context.Context, obj *extensionsv1alpha1.BackupEntry, epoch string) error {
+	if epoch == "" || obj.Annotations[constants.OwnershipEpoch] == epoch {
+		return nil
+	}
+	before := obj.DeepCopy()
+	obj.Annotations = with(obj.Annotations, constants.OwnershipEpoch, epoch)
+	if err := p.Seed.Patch(ctx, obj, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("remember the epoch of %q: %w", obj.Name, err)
+	}
+	return nil
 }
 
 func (p *Provider) deployBackupSecret(ctx context.Context, obj *extensionsv1alpha1.BackupEntry) error {
@@ -135,11 +137,11 @@ func (p *Provider) deleteBackupEntry(ctx context.Context, log logr.Logger, obj *
 // deleteOutlived deletes the backups of a shoot whose namespace is gone, in the epoch the entry remembers. If the shoot
 // has another owner since, the cloud refuses.
 func (p *Provider) deleteOutlived(ctx context.Context, obj *extensionsv1alpha1.BackupEntry) error {
-	var status BackupEntryStatus
-	if err := decode(obj.Status.ProviderStatus, &status); err != nil {
-		return err
+	epoch, err := strconv.ParseInt(obj.Annotations[constants.OwnershipEpoch], 10, 64)
+	if err != nil {
+		epoch = 0 // it was never worked on in any: the cloud records the calls, and refuses none
 	}
-	ctx = withGrant(ctx, shootOfEntry(obj), status.Epoch, &grant{})
+	ctx = withGrant(ctx, shootOfEntry(obj), epoch, &grant{})
 	return Classify(p.deleteObjects(ctx, obj.Spec.BucketName, prefixOf(obj)+"/"))
 }
 
