@@ -284,6 +284,14 @@ func (b *bench) reconciler(o extensionsv1alpha1.Object) reconcile.Reconciler {
 		return reconcilerOf(b, networkKind(), p.network())
 	case *extensionsv1alpha1.OperatingSystemConfig:
 		return reconcilerOf(b, operatingSystemConfigKind(), p.operatingSystemConfig())
+	case *extensionsv1alpha1.ContainerRuntime:
+		return reconcilerOf(b, containerRuntimeKind(), p.containerRuntime())
+	case *extensionsv1alpha1.Extension:
+		return reconcilerOf(b, extensionKind(), p.extension())
+	case *extensionsv1alpha1.Bastion:
+		return reconcilerOf(b, bastionKind(), p.bastion())
+	case *extensionsv1alpha1.SelfHostedShootExposure:
+		return reconcilerOf(b, exposureKind(), p.exposure())
 	case *extensionsv1alpha1.Worker:
 		return reconcilerOf(b, workerKind(), p.worker())
 	}

@@ -181,6 +181,10 @@ func defaultSpec(o extensionsv1alpha1.Object) *extensionsv1alpha1.DefaultSpec {
 		return &o.Spec.DefaultSpec
 	case *extensionsv1alpha1.Worker:
 		return &o.Spec.DefaultSpec
+	case *extensionsv1alpha1.ContainerRuntime:
+		return &o.Spec.DefaultSpec
+	case *extensionsv1alpha1.Extension:
+		return &o.Spec.DefaultSpec
 	}
 	panic("no spec of " + typeName(o))
 }

@@ -25,6 +25,8 @@ func fixtures() []func() extensionsv1alpha1.Object {
 		func() extensionsv1alpha1.Object { return networkObject() },
 		func() extensionsv1alpha1.Object { return oscObject() },
 		func() extensionsv1alpha1.Object { return workerObject() },
+		func() extensionsv1alpha1.Object { return containerRuntimeObject() },
+		func() extensionsv1alpha1.Object { return extensionObject() },
 	}
 }
 
@@ -108,4 +110,14 @@ func workerObject() *extensionsv1alpha1.Worker {
 			UserDataSecretRef: corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "user-data"}, Key: "cloud_config"},
 		}},
 	}}
+}
+
+func containerRuntimeObject() *extensionsv1alpha1.ContainerRuntime {
+	return &extensionsv1alpha1.ContainerRuntime{ObjectMeta: named("transplant-pool"), Spec: extensionsv1alpha1.ContainerRuntimeSpec{
+		DefaultSpec: spec(), BinaryPath: "/bin", WorkerPool: extensionsv1alpha1.ContainerRuntimeWorkerPool{Name: "pool"},
+	}}
+}
+
+func extensionObject() *extensionsv1alpha1.Extension {
+	return &extensionsv1alpha1.Extension{ObjectMeta: named("transplant"), Spec: extensionsv1alpha1.ExtensionSpec{DefaultSpec: spec()}}
 }
