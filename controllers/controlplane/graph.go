@@ -12,7 +12,7 @@ import (
 // must hold an ownership epoch, see Claim.
 func (o *Operation) ReconcileGraph() *flow.Graph {
 	g := &flow.Graph{}
-	awake, workers, restoring := !o.Hibernated(), !o.Workerless(), o.Restoring()
+	awake, workers, restoring := o.Awake(), !o.Workerless(), o.Restoring()
 
 	namespace := g.Add(flow.Task{Name: "Deploying control plane namespace", Run: o.DeployNamespace})
 	credentials := g.Add(flow.Task{Name: "Deploying cloud provider account secret", Run: o.DeployCredentials, After: after(namespace)})
@@ -24,7 +24,7 @@ func (o *Operation) ReconcileGraph() *flow.Graph {
 	backup := o.addBackup(g, restoring, after(credentials, secrets))
 	etcd := g.Add(flow.Task{Name: "Deploying main etcd", Run: o.deployEtcd, After: after(backup, secrets, credentials)})
 	etcdReady := g.Add(flow.Task{Name: "Waiting until main etcd reports readiness", Run: o.WaitEtcd, After: after(etcd), Skip: !awake})
-	g.Add(flow.Task{Name: "Destroying source backup entry", Run: o.DestroySourceBackupEntry, After: after(etcdReady), Skip: !restoring || !awake})
+	g.Add(flow.Task{Name: "Destroying source backup entry", Run: o.DestroySourceBackupEntry, After: after(etcdReady), Skip: !restoring})
 
 	api := g.Add(flow.Task{Name: "Deploying Kubernetes API server", Run: o.deployAPIServer, After: after(etcdReady, infrastructure)})
 	apiReady := g.Add(flow.Task{Name: "Waiting until Kubernetes API server rolled out", Run: o.waitFor(DeploymentKubeAPIServer), After: after(api), Skip: !awake})
@@ -58,7 +58,7 @@ func (o *Operation) addExtensions(g *flow.Graph, workers, awake bool, before []f
 	controlPlaneReady := g.Add(flow.Task{Name: "Waiting until shoot control plane has been reconciled",
 		Run: func(ctx context.Context) error { return o.WaitExtension(ctx, o.ControlPlaneExtension()) }, After: after(controlPlane), Skip: !workers})
 	extensions := g.Add(flow.Task{Name: "Deploying extension resources", Run: o.deployExtensions, After: before})
-	g.Add(flow.Task{Name: "Waiting until extension resources are ready", Run: o.waitExtensions, After: after(extensions)})
+	extensionsReady := g.Add(flow.Task{Name: "Waiting until extension resources are ready", Run: o.waitExtensions, After: after(extensions)})
 	osc := g.Add(flow.Task{Name: "Deploying OperatingSystemConfig resources", Run: o.DeployOperatingSystemConfigs, After: before, Skip: !workers})
 	oscReady := g.Add(flow.Task{Name: "Waiting until OperatingSystemConfig resources are ready", Run: o.WaitOperatingSystemConfigs, After: after(osc), Skip: !workers})
 	network := g.Add(flow.Task{Name: "Deploying shoot network plugin", Run: o.DeployNetwork, After: before, Skip: !workers})
@@ -69,7 +69,7 @@ func (o *Operation) addExtensions(g *flow.Graph, workers, awake bool, before []f
 	workerReady := g.Add(flow.Task{Name: "Waiting until worker pools have been reconciled", Run: o.WaitWorker, After: after(worker), Skip: !workers})
 	runtimes := g.Add(flow.Task{Name: "Deploying container runtime resources", Run: o.deployContainerRuntimes, After: before, Skip: !workers})
 	runtimesReady := g.Add(flow.Task{Name: "Waiting until container runtime resources are ready", Run: o.waitContainerRuntimes, After: after(runtimes), Skip: !workers})
-	g.Add(flow.Task{Name: "Hibernating control plane", Run: o.Hibernate, After: after(workerReady, controlPlaneReady, runtimesReady), Skip: awake})
+	g.Add(flow.Task{Name: "Hibernating control plane", Run: o.Hibernate, After: after(workerReady, controlPlaneReady, runtimesReady, extensionsReady), Skip: !o.Hibernated()})
 }
 
 func after(tasks ...flow.TaskID) []flow.TaskID { return tasks }
@@ -87,7 +87,7 @@ func (o *Operation) deployAndWaitDNSRecord(ctx context.Context) error {
 
 // replicas is one for whatever runs while the shoot is awake.
 func (o *Operation) replicas() int32 {
-	if o.Hibernated() {
+	if !o.Awake() {
 		return 0
 	}
 	return 1

@@ -104,6 +104,12 @@ func (o *Operation) Hibernated() bool {
 	return o.Shoot.Spec.Hibernation != nil && o.Shoot.Spec.Hibernation.Enabled != nil && *o.Shoot.Spec.Hibernation.Enabled
 }
 
+// Awake tells whether the control plane runs during the flow. A shoot that is to be hibernated and is not asleep yet
+// is put to sleep at the end; one that sleeps is not woken, not even on another seed.
+func (o *Operation) Awake() bool {
+	return !o.Hibernated() || (!o.Shoot.Status.IsHibernated && !o.Restoring())
+}
+
 // Restoring tells whether the run is a restore.
 func (o *Operation) Restoring() bool {
 	return o.Shoot.Status.LastOperation != nil && o.Shoot.Status.LastOperation.Type == gardencorev1beta1.LastOperationTypeRestore
