@@ -41,10 +41,10 @@ func (o CloudUntouched) Judge(events []timeline.Event) []Violation {
 }
 
 func (CloudUntouched) judgeShoot(f *findings, events []timeline.Event, id, shoot string) {
-	peace := calm{shoot: shoot}
+	// By the cloud's own time: the ledger is read after the fact.
+	upset := disturbancesOf(events, shoot)
 	var owner int64
 	for _, e := range events {
-		quiet := peace.take(e)
 		call, is := e.Payload.(timeline.CloudCalled)
 		if !is || e.Subject != id {
 			continue
@@ -56,7 +56,7 @@ func (CloudUntouched) judgeShoot(f *findings, events []timeline.Event, id, shoot
 		if call.Took {
 			owner = max(owner, call.Epoch)
 		}
-		if quiet && call.Took && !fluid[call.What] && (call.Verb == "delete" || call.Verb == "create" || call.Verb == "reboot") {
+		if !upset.at(call.Made) && call.Took && !fluid[call.What] && (call.Verb == "delete" || call.Verb == "create" || call.Verb == "reboot") {
 			f.add(e.At, "%s: %s has made the cloud %s %s %s (ledger entry %d)", shoot, e.Actor, call.Verb, call.What, nameOf(call), call.Number)
 		}
 	}

@@ -2,7 +2,9 @@ package oracle
 
 import (
 	"maps"
+	"math"
 	"slices"
+	"time"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
@@ -43,6 +45,35 @@ func (c *calm) take(e timeline.Event) bool {
 		}
 	}
 	return c.steady && !c.asked
+}
+
+// disturbed are the stretches of time in which the shoot was not calm.
+type disturbed []struct{ from, to time.Duration }
+
+func disturbancesOf(events []timeline.Event, shoot string) disturbed {
+	peace := calm{shoot: shoot}
+	all := disturbed{{to: math.MaxInt64}}
+	quiet := false
+	for _, e := range events {
+		was := quiet
+		quiet = peace.take(e)
+		switch {
+		case quiet && !was:
+			all[len(all)-1].to = e.At
+		case was && !quiet:
+			all = append(all, struct{ from, to time.Duration }{e.At, math.MaxInt64})
+		}
+	}
+	return all
+}
+
+func (d disturbed) at(moment timeline.Moment) bool {
+	for _, stretch := range d {
+		if time.Duration(moment) >= stretch.from && time.Duration(moment) <= stretch.to {
+			return true
+		}
+	}
+	return false
 }
 
 // steadyNodes is how many nodes the shoot had when it was steady.

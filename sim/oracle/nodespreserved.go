@@ -53,8 +53,14 @@ func (o NodesPreserved) Judge(events []timeline.Event) []Violation {
 		nodes := map[string]timeline.NodeSeen{}
 		pods := map[string]timeline.PodSeen{}
 		expected := steadyNodes(events, shoot)
+		quiet := false
 		for _, e := range events {
-			quiet := peace.take(e)
+			was := quiet
+			quiet = peace.take(e)
+			if was && !quiet { // what comes after is another set of nodes
+				clear(nodes)
+				clear(pods)
+			}
 			if e.Subject != shoot {
 				continue
 			}

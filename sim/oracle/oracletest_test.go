@@ -13,6 +13,10 @@ import (
 func history(events ...timeline.Event) []timeline.Event {
 	for i := range events {
 		events[i].Seq, events[i].At, events[i].Kind = i+1, time.Duration(i+1)*time.Second, events[i].Payload.Kind()
+		if call, is := events[i].Payload.(timeline.CloudCalled); is && call.Made == 0 {
+			call.Made = timeline.Moment(events[i].At)
+			events[i].Payload = call
+		}
 	}
 	return events
 }

@@ -17,6 +17,8 @@ type LedgerReader interface {
 // Ledger follows the cloud's ledger.
 type Ledger struct {
 	Cloud LedgerReader
+	// Started is when the run was started, by the same clock as the ledger's.
+	Started time.Time
 	// After is the number of the last entry that is not of interest, or has been recorded.
 	After int64
 }
@@ -39,6 +41,7 @@ func (l *Ledger) Sample(ctx context.Context, to timeline.Recorder) error {
 		to.Record(timeline.Event{Actor: entry.Identity, Subject: entry.Shoot, Payload: timeline.CloudCalled{
 			Number: entry.Seq, Epoch: entry.Epoch, Verb: entry.Verb, What: entry.Kind, ID: entry.ID, Name: entry.Name,
 			Outcome: entry.Outcome, Took: entry.Took(), Fault: entry.Fault,
+			Made: timeline.Moment(entry.Time.Sub(l.Started)),
 		}})
 	}
 	if err != nil {

@@ -40,8 +40,8 @@ func (p *Plot) condition(path *field.Path, text string) field.ErrorList {
 	return errs
 }
 
-// await polls the world until the condition is true.
-func (s *Stage) await(ctx context.Context, text string, within time.Duration) error {
+// Await polls the world until the condition is true. The error is Unmet when it did not become so in time.
+func (s *Stage) Await(ctx context.Context, text string, within time.Duration) error {
 	e, err := expression.Compile(text)
 	if err != nil {
 		return fmt.Errorf("compile %q: %w", text, err)

@@ -40,5 +40,5 @@ func (e *Expect) Check(path *field.Path, plot *Plot) field.ErrorList {
 
 // Run waits until the condition is true. The error is Unmet when it did not become so in time.
 func (e *Expect) Run(ctx context.Context, stage *Stage) error {
-	return stage.await(ctx, e.That, e.Within.Duration)
+	return stage.Await(ctx, e.That, e.Within.Duration)
 }

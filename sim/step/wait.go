@@ -59,7 +59,7 @@ func (w *Wait) Check(path *field.Path, plot *Plot) field.ErrorList {
 // Run waits.
 func (w *Wait) Run(ctx context.Context, stage *Stage) error {
 	if w.Until != "" {
-		err := stage.await(ctx, w.Until, w.Within.Duration)
+		err := stage.Await(ctx, w.Until, w.Within.Duration)
 		if unmet := (Unmet{}); errors.As(err, &unmet) {
 			return errors.New(unmet.Why)
 		}

@@ -92,6 +92,8 @@ type CloudCalled struct {
 	Outcome string `json:"outcome"` // OK, Replayed, or the code of the refusal
 	Took    bool   `json:"took,omitempty"`
 	Fault   string `json:"fault,omitempty"`
+	// Made is when the cloud took it down, which is before it was read.
+	Made Moment `json:"made"`
 }
 
 // Kind of CloudCalled.

@@ -1,0 +1,164 @@
+package story
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/transplant-sim/transplant/sim/probe"
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// followPause is how long a follower rests before it is started again.
+const followPause = 250 * time.Millisecond
+
+// crew runs probes beside the story, in groups that can be ended one by one.
+type crew struct {
+	clock  clock.WithTicker
+	record timeline.Recorder
+
+	mu     sync.Mutex
+	groups map[string]*group
+}
+
+type group struct {
+	members []*member
+}
+
+type member struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+func newCrew(c clock.WithTicker, record timeline.Recorder) *crew {
+	return &crew{clock: c, record: record, groups: map[string]*group{}}
+}
+
+// sample lets a probe sample until its group is ended.
+func (c *crew) sample(ctx context.Context, name string, p probe.Probe) {
+	c.start(ctx, name, func(ctx context.Context) { c.sampleAll(ctx, p) })
+}
+
+// follow lets a follower follow until its group is ended.
+func (c *crew) follow(ctx context.Context, name string, f probe.Follower) {
+	c.start(ctx, name, func(ctx context.Context) { c.followAll(ctx, f) })
+}
+
+func (c *crew) start(ctx context.Context, name string, work func(context.Context)) {
+	// A probe outlives the step that started it, not the story: stop ends it.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	m := &member{cancel: cancel, done: make(chan struct{})}
+	c.mu.Lock()
+	if c.groups[name] == nil {
+		c.groups[name] = &group{}
+	}
+	c.groups[name].members = append(c.groups[name].members, m)
+	c.mu.Unlock()
+	go func() {
+		defer close(m.done)
+		work(ctx)
+	}()
+}
+
+// end ends the probes of a group; it returns when all samples that were under way have been recorded.
+func (c *crew) end(name string) {
+	c.mu.Lock()
+	g := c.groups[name]
+	delete(c.groups, name)
+	c.mu.Unlock()
+	if g == nil {
+		return
+	}
+	for _, m := range g.members {
+		m.cancel()
+	}
+	for _, m := range g.members {
+		<-m.done
+	}
+}
+
+// stop ends all groups.
+func (c *crew) stop() {
+	c.mu.Lock()
+	var names []string
+	for name := range c.groups {
+		names = append(names, name)
+	}
+	c.mu.Unlock()
+	for _, name := range names {
+		c.end(name)
+	}
+}
+
+// sampleAll begins a sample at every tick, as long as not too many are under way. Those under way when ctx ends are
+// finished: their requests have been sent, and what became of them must be known.
+func (c *crew) sampleAll(ctx context.Context, p probe.Probe) {
+	pace := p.Pace()
+	report := &complaints{record: c.record, probe: p.Name()}
+	tickets := make(chan struct{}, pace.Overlap)
+	var under sync.WaitGroup
+	defer under.Wait()
+	ticker := c.clock.NewTicker(pace.Every)
+	defer ticker.Stop()
+	for {
+		select {
+		case tickets <- struct{}{}:
+			under.Go(func() {
+				defer func() { <-tickets }()
+				sampleOnce(ctx, p, c.record, report)
+			})
+		default: // a tick is left out
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+	}
+}
+
+func sampleOnce(ctx context.Context, p probe.Probe, to timeline.Recorder, report *complaints) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.Pace().Timeout)
+	defer cancel()
+	report.note(p.Sample(ctx, to))
+}
+
+func (c *crew) followAll(ctx context.Context, f probe.Follower) {
+	report := &complaints{record: c.record, probe: f.Name()}
+	for ctx.Err() == nil {
+		err := f.Follow(ctx, c.record)
+		if ctx.Err() == nil {
+			report.note(err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-c.clock.After(followPause):
+		}
+	}
+}
+
+// complaints records what a probe could not see, once for as long as it stays the same.
+type complaints struct {
+	record timeline.Recorder
+	probe  string
+
+	mu   sync.Mutex
+	last string
+}
+
+func (c *complaints) note(err error) {
+	text := ""
+	if err != nil {
+		text = fmt.Sprint(err)
+	}
+	c.mu.Lock()
+	fresh := text != c.last
+	c.last = text
+	c.mu.Unlock()
+	if fresh && text != "" {
+		c.record.Record(timeline.Event{Payload: timeline.Unseen{Probe: c.probe, Error: text}})
+	}
+}

@@ -1,0 +1,136 @@
+package story
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/sim/probe"
+	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+var cloudQuery = cloud.LedgerQuery{}
+
+// lastRound is longer than the pace of the slowest probe.
+const lastRound = 1200 * time.Millisecond
+
+// finale ends the loads, lets every probe look once more, and reads what is there in the end. What cannot be read is
+// recorded as unseen: the oracles say whether they need it.
+func (t *teller) finale(ctx context.Context) error {
+	t.mu.Lock()
+	on := maps.Clone(t.on)
+	t.mu.Unlock()
+	shoots := slices.Sorted(maps.Keys(on))
+	for _, shoot := range shoots {
+		t.crew.end(loadGroup(shoot))
+	}
+	t.lastLooks(ctx)
+	for _, shoot := range shoots {
+		if on[shoot] {
+			t.unseen("data of "+shoot, t.readData(ctx, shoot))
+		}
+	}
+	t.unseen("inventory", t.lastInventories(ctx))
+	return nil
+}
+
+func (t *teller) unseen(what string, err error) {
+	if err != nil {
+		t.Journal.Record(timeline.Event{Payload: timeline.Unseen{Probe: what, Error: err.Error()}})
+	}
+}
+
+// lastLooks waits for one more round of samples, so that what happened before the end of the loads has been seen.
+func (t *teller) lastLooks(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-t.Clock.After(lastRound):
+	}
+}
+
+func (t *teller) readData(ctx context.Context, shoot string) error {
+	seen := world.Observe(ctx, t.World, t.clients, world.Query{Shoots: []string{shoot}}).Shoots[shoot]
+	if seen.Hibernated {
+		return fmt.Errorf("read the data of the shoot %q: it sleeps", shoot)
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.Patience.Finale)
+	defer cancel()
+	return probe.Data(ctx, shoot, t.connector(shoot, world.Observer), t.Journal)
+}
+
+// lastInventories takes inventories until what mentions a shoot does not change any more, and records the last.
+func (t *teller) lastInventories(ctx context.Context) error {
+	deadline := t.Clock.Now().Add(t.Patience.Still)
+	var before []string
+	for {
+		memory := timeline.NewJournal(clock.RealClock{}, nil)
+		err := t.takeInventories(ctx, timeline.After, memory)
+		now := mentioning(memory.Events())
+		if err != nil || ctx.Err() != nil || !t.Clock.Now().Before(deadline) || before != nil && reflect.DeepEqual(before, now) {
+			for _, e := range memory.Events() {
+				t.Journal.Record(e)
+			}
+			return err
+		}
+		before = now
+		select {
+		case <-ctx.Done():
+		case <-t.Clock.After(lastRound):
+		}
+	}
+}
+
+// mentioning lists what mentions a shoot, and where.
+func mentioning(events []timeline.Event) []string {
+	found := []string{}
+	for e, p := range timeline.Of[timeline.InventorySeen](events) {
+		for _, item := range p.Items {
+			if len(item.Mentions) > 0 {
+				found = append(found, strings.Join([]string{e.Subject, item.Class, item.Namespace, item.Name}, "/"))
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+func (t *teller) inventories(ctx context.Context, when string) error {
+	return t.takeInventories(ctx, when, t.Journal)
+}
+
+// takeInventories of every seed, and of every other place that the world knows of.
+func (t *teller) takeInventories(ctx context.Context, when string, to timeline.Recorder) error {
+	ctx, cancel := context.WithTimeout(ctx, t.Patience.Finale)
+	defer cancel()
+	t.mu.Lock()
+	ids := slices.Sorted(maps.Values(t.ids))
+	t.mu.Unlock()
+	belongings := map[string][]timeline.Item{}
+	var errs []error
+	if keeper, knows := t.World.(world.Inventory); knows {
+		var err error
+		belongings, err = keeper.Belongings(ctx)
+		errs = append(errs, err)
+	}
+	for _, seed := range t.World.Seeds() {
+		config, err := t.World.Connect(seed)
+		if err == nil {
+			err = probe.Inventory(ctx, seed, config, when, ids, belongings[seed], to)
+		}
+		errs = append(errs, err)
+		delete(belongings, seed)
+	}
+	for _, place := range slices.Sorted(maps.Keys(belongings)) {
+		probe.Belongings(place, when, ids, belongings[place], to)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,178 @@
+package story
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/probe"
+	"github.com/transplant-sim/transplant/sim/step"
+	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// cloudGroup of probes; the others are named after their shoot.
+const cloudGroup = "cloud"
+
+// loadGroup of a shoot: what writes to it.
+func loadGroup(shoot string) string { return "load of " + shoot }
+
+// pollInterval between two looks at something that will be there soon.
+const pollInterval = 200 * time.Millisecond
+
+var _ step.Cast = &teller{}
+
+// Raise creates and populates a shoot, and watches it from then on.
+func (t *teller) Raise(ctx context.Context, name string) error {
+	shoot, err := t.shoot(name)
+	if err != nil {
+		return err
+	}
+	if err := t.create(ctx, shoot); err != nil {
+		return err
+	}
+	if err := t.stage.Await(ctx, fmt.Sprintf("shoot('%s').healthy", name), t.Patience.Raise); err != nil {
+		return fmt.Errorf("wait for the shoot %q: %w", name, err)
+	}
+	population, err := t.populate(ctx, shoot)
+	if err != nil {
+		return fmt.Errorf("populate the shoot %q: %w", name, err)
+	}
+	if err := t.watch(ctx, shoot); err != nil {
+		return err
+	}
+	if shoot.Hibernated {
+		if err := t.putToSleep(ctx, name); err != nil {
+			return err
+		}
+	}
+	t.record(name, population)
+	return nil
+}
+
+// create the Shoot, and follow its state from the first moment.
+func (t *teller) create(ctx context.Context, shoot landscape.Shoot) error {
+	garden, err := t.clients.Cluster(landscape.Garden)
+	if err != nil {
+		return err
+	}
+	manifest, err := t.World.ShootManifest(shoot)
+	if err != nil {
+		return fmt.Errorf("describe the shoot %q: %w", shoot.Name, err)
+	}
+	if err := garden.Create(ctx, manifest); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create the shoot %q: %w", shoot.Name, err)
+	} else if err != nil {
+		return fmt.Errorf("create the shoot %q: there is one of this name already; delete it, or use a landscape of its own: %w", shoot.Name, err)
+	}
+	t.mu.Lock()
+	t.on[shoot.Name] = true
+	t.keys[shoot.Name] = probe.NewKeys(dice(t.RandomSeed, "keys of "+shoot.Name))
+	t.mu.Unlock()
+	t.crew.follow(ctx, shoot.Name, &probe.Shoots{Shoot: shoot.Name, Key: t.World.ShootKey(shoot.Name), Garden: garden})
+	return nil
+}
+
+// populate fills the shoot, past every link, and says what is in it.
+func (t *teller) populate(ctx context.Context, shoot landscape.Shoot) (timeline.ShootSteady, error) {
+	id, err := t.technicalID(ctx, shoot.Name)
+	if err != nil {
+		return timeline.ShootSteady{}, err
+	}
+	steady := timeline.ShootSteady{TechnicalID: id, Nodes: shoot.Workers, Objects: shoot.Objects}
+	config, err := t.connector(shoot.Name, world.Observer)(ctx)
+	if err != nil {
+		return steady, fmt.Errorf("connect: %w", err)
+	}
+	client, err := kubernetes.NewForConfig(world.Unlimited(config))
+	if err != nil {
+		return steady, fmt.Errorf("make the client: %w", err)
+	}
+	if err := t.prepare(ctx, client, shoot); err != nil {
+		return steady, err
+	}
+	return steady, probe.Preload(ctx, shoot.Name, client, t.keysOf(shoot.Name), shoot.Objects, t.Journal)
+}
+
+func (t *teller) technicalID(ctx context.Context, shoot string) (string, error) {
+	seen := world.Observe(ctx, t.World, t.clients, world.Query{Shoots: []string{shoot}}).Shoots[shoot]
+	if seen.TechnicalID == "" {
+		return "", fmt.Errorf("read the technical id of the shoot %q: it has none", shoot)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ids[shoot] = seen.TechnicalID
+	return seen.TechnicalID, nil
+}
+
+// watch starts the probes of the shoot. The first look at nodes and workload is taken here, so that it is there before
+// anything happens.
+func (t *teller) watch(ctx context.Context, shoot landscape.Shoot) error {
+	observer, user := t.connector(shoot.Name, world.Observer), t.connector(shoot.Name, world.User)
+	if shoot.Workers > 0 {
+		nodes := &probe.Nodes{Shoot: shoot.Name, Actor: world.Observer, Connect: observer}
+		pods := &probe.Workload{Shoot: shoot.Name, Actor: world.Observer, Connect: observer}
+		for _, p := range []probe.Probe{nodes, pods} {
+			if err := p.Sample(ctx, t.Journal); err != nil {
+				return fmt.Errorf("look at the %s: %w", p.Name(), err)
+			}
+			t.crew.sample(ctx, shoot.Name, p)
+		}
+	}
+	t.crew.sample(ctx, shoot.Name, &probe.Epochs{Shoot: shoot.Name, World: t.World})
+	t.crew.sample(ctx, shoot.Name, &probe.Reachability{Shoot: shoot.Name, Actor: world.User, Connect: user})
+	t.crew.follow(ctx, shoot.Name, &probe.Revisions{Shoot: shoot.Name, Actor: world.User, Connect: user})
+	return nil
+}
+
+func (t *teller) putToSleep(ctx context.Context, shoot string) error {
+	hibernate := step.Hibernate{Shoot: shoot}
+	if err := hibernate.Run(ctx, t.stage); err != nil {
+		return err
+	}
+	asleep := fmt.Sprintf("shoot('%s').hibernated && shoot('%s').healthy", shoot, shoot)
+	if err := t.stage.Await(ctx, asleep, t.Patience.Raise); err != nil {
+		return fmt.Errorf("put the shoot %q to sleep: %w", shoot, err)
+	}
+	return nil
+}
+
+// Load starts numbered writes, and reads beside them.
+func (t *teller) Load(ctx context.Context, l step.Load) error {
+	user, keys := t.connector(l.Shoot, world.User), t.keysOf(l.Shoot)
+	if keys == nil {
+		return fmt.Errorf("load the shoot %q: it is not there", l.Shoot)
+	}
+	t.crew.sample(ctx, loadGroup(l.Shoot), &probe.Writer{
+		Shoot: l.Shoot, Actor: world.User, Connect: user, Keys: keys, PerSecond: l.WritesPerSecond, Keep: l.KeepConnection,
+	})
+	t.crew.sample(ctx, loadGroup(l.Shoot), &probe.Reader{Shoot: l.Shoot, Actor: world.User, Connect: user, Keys: keys})
+	return nil
+}
+
+// Dismiss ends writes to and probes of a shoot. Its state in the garden is followed on.
+func (t *teller) Dismiss(ctx context.Context, shoot string) {
+	t.crew.end(loadGroup(shoot))
+	t.crew.end(shoot)
+	t.mu.Lock()
+	t.on[shoot] = false
+	t.mu.Unlock()
+	if garden, err := t.clients.Cluster(landscape.Garden); err == nil {
+		t.crew.follow(ctx, shoot, &probe.Shoots{Shoot: shoot, Key: t.World.ShootKey(shoot), Garden: garden})
+	}
+}
+
+func (t *teller) keysOf(shoot string) *probe.Keys {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.keys[shoot]
+}
+
+func (t *teller) connector(shoot, actor string) probe.Connector {
+	return func(ctx context.Context) (*rest.Config, error) { return t.World.ConnectShoot(ctx, shoot, actor) }
+}

@@ -1,0 +1,198 @@
+// Package story tells a scenario on a landscape: it creates and populates the shoots, runs the steps in order with
+// probes beside them, heals every fault exactly once, lets everything come to rest, and takes the last look. All that
+// it leaves is the timeline.
+//
+// It judges nothing and knows no oracle. It owns lifecycle, time and chance, so that steps, faults and probes do not
+// have to.
+package story
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/transplant-sim/transplant/sim/fault"
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/probe"
+	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/step"
+	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// Options of Tell.
+type Options struct {
+	Scenario *scenario.Scenario // checked, with its defaults
+	World    world.World
+	Journal  *timeline.Journal
+	Clock    clock.WithTicker
+	// RandomSeed of the story's dice.
+	RandomSeed uint64
+	// Patience bounds what the engine waits for by itself; the zero value takes the defaults.
+	Patience Patience
+}
+
+// Patience says how long the engine waits for what is no step of the story.
+type Patience struct {
+	// Raise bounds the creation and population of the shoots before the first step.
+	Raise time.Duration
+	// Finale bounds the last looks, each.
+	Finale time.Duration
+	// Still is how long inventories may go on changing.
+	Still time.Duration
+}
+
+func (p *Patience) fill() {
+	for field, value := range map[*time.Duration]time.Duration{&p.Raise: 3 * time.Minute, &p.Finale: 30 * time.Second, &p.Still: 15 * time.Second} {
+		if *field == 0 {
+			*field = value
+		}
+	}
+}
+
+// teller is one story being told.
+type teller struct {
+	Options
+	clients *world.Clients
+	ward    *fault.Ward
+	crew    *crew
+	stage   *step.Stage
+
+	mu   sync.Mutex
+	keys map[string]*probe.Keys // of the loads, by shoot
+	ids  map[string]string      // technical ids, by shoot
+	on   map[string]bool        // shoots on the stage; false once dismissed
+}
+
+// Tell a story. It ends with a RunEnded event, however it ends; an error says why it could not be told to its end, and
+// stands in that event too. An expectation that was not met is no error.
+func Tell(ctx context.Context, o Options) error {
+	o.Patience.fill()
+	t := &teller{Options: o, keys: map[string]*probe.Keys{}, ids: map[string]string{}, on: map[string]bool{}}
+	err := t.tell(ctx)
+	ended := timeline.RunEnded{}
+	if err != nil {
+		ended.Broken = err.Error()
+	}
+	o.Journal.Record(timeline.Event{Payload: ended})
+	return err
+}
+
+func (t *teller) tell(ctx context.Context) error {
+	var err error
+	if t.clients, err = world.NewClients(t.World); err != nil {
+		return err
+	}
+	t.ward = fault.NewWard(t.World, t.Journal)
+	t.crew = newCrew(t.Clock, t.Journal)
+	t.stage = &step.Stage{World: t.World, Clients: t.clients, Record: t.Journal, Clock: t.Clock, Ward: t.ward, Cast: t}
+	defer t.crew.stop()
+	if err := t.inventories(ctx, timeline.Before); err != nil {
+		return fmt.Errorf("look around before the story: %w", err)
+	}
+	if err := t.followCloud(ctx); err != nil {
+		return err
+	}
+	raised := t.raiseAll(ctx)
+	var told error
+	if raised == nil {
+		told = t.steps(ctx)
+	}
+	// From here on nothing is left out because the story has failed.
+	healed := t.ward.HealAll(ctx)
+	if ctx.Err() != nil {
+		return errors.Join(fmt.Errorf("the story was interrupted: %w", context.Cause(ctx)), raised, told, healed)
+	}
+	if raised != nil {
+		return errors.Join(fmt.Errorf("set the stage: %w", raised), healed)
+	}
+	t.settle(ctx)
+	return errors.Join(told, healed, t.finale(ctx))
+}
+
+// steps runs the steps in order. Expectations that are not met end the story without an error.
+func (t *teller) steps(ctx context.Context) error {
+	for i := range t.Scenario.Spec.Steps {
+		verb, one := t.Scenario.Spec.Steps[i].Step()
+		t.record(one.Subject(), timeline.StepStarted{Index: i, Verb: verb, Text: one.String()})
+		err := one.Run(ctx, t.stage)
+		ended := timeline.StepEnded{Index: i, Verb: verb, Text: one.String(), Outcome: timeline.StepDone}
+		unmet := step.Unmet{}
+		switch {
+		case errors.As(err, &unmet):
+			ended.Outcome, ended.Message = timeline.StepUnmet, unmet.Why
+		case err != nil:
+			ended.Outcome, ended.Message = timeline.StepFailed, err.Error()
+		}
+		t.record(one.Subject(), ended)
+		switch ended.Outcome {
+		case timeline.StepUnmet:
+			return nil
+		case timeline.StepFailed:
+			return fmt.Errorf("step %d, %s: %w", i+1, one, err)
+		}
+	}
+	return nil
+}
+
+func (t *teller) record(subject string, p timeline.Payload) {
+	t.Journal.Record(timeline.Event{Actor: world.Operator, Subject: subject, Payload: p})
+}
+
+func (t *teller) note(format string, arguments ...any) {
+	t.Journal.Record(timeline.Event{Payload: timeline.Note{Text: fmt.Sprintf(format, arguments...)}})
+}
+
+// followCloud starts with what happens from now on: earlier entries are of earlier stories.
+func (t *teller) followCloud(ctx context.Context) error {
+	c := t.World.Cloud()
+	if c == nil {
+		return nil
+	}
+	ledger := &probe.Ledger{Cloud: c, Started: t.Journal.Started()}
+	entries, err := c.Ledger(ctx, cloudQuery)
+	if err != nil {
+		return fmt.Errorf("read the cloud's ledger: %w", err)
+	}
+	if len(entries) > 0 {
+		ledger.After = entries[len(entries)-1].Seq
+	}
+	t.crew.sample(ctx, cloudGroup, ledger)
+	return nil
+}
+
+// raiseAll brings the shoots onto the stage that are there before the first step.
+func (t *teller) raiseAll(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, t.Patience.Raise, fmt.Errorf("the shoots were not ready within %s", t.Patience.Raise))
+	defer cancel()
+	later := step.Later(t.Scenario.Spec.Steps)
+	var mu sync.Mutex
+	var errs []error
+	var all sync.WaitGroup
+	for _, shoot := range t.Scenario.Spec.Landscape.Shoots {
+		if later[shoot.Name] {
+			continue
+		}
+		all.Go(func() {
+			if err := t.Raise(ctx, shoot.Name); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+func (t *teller) shoot(name string) (landscape.Shoot, error) {
+	shoot, known := t.Scenario.Spec.Landscape.Shoot(name)
+	if !known {
+		return shoot, fmt.Errorf("find the shoot %q: the landscape has none of this name", name)
+	}
+	return shoot, nil
+}
