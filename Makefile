@@ -30,7 +30,7 @@ build: ## Build bin/transplant
 
 .PHONY: controlplane
 controlplane: build ## Build the Kubernetes programs into the cache (minutes, once)
-	bin/transplant build-controlplane
+	bin/transplant controlplane
 
 .PHONY: generate
 generate: ## Generate deep copies, CRDs and schemas anew; leaves no diff
@@ -39,9 +39,9 @@ generate: ## Generate deep copies, CRDs and schemas anew; leaves no diff
 ##@ Checking
 
 .PHONY: lint
-lint: ## Vet, formatting, linters
+lint: ## Formatting and linters
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
-	go vet ./...
+	go tool -modfile=.ci/lint/go.mod golangci-lint run --timeout 15m ./...
 	cd clusters/controlplane && go vet .
 
 .PHONY: race
