@@ -84,7 +84,7 @@ func (f *guardFlags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	proxy, listener, err := f.newProxy(ctx, g)
+	proxy, listener, err := f.newProxy(ctx, g, clock)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (f *guardFlags) newGuard(clock ownership.Clock) (*ownership.Guard, error) {
 	})
 }
 
-func (f *guardFlags) newProxy(ctx context.Context, g *ownership.Guard) (*guard.Proxy, net.Listener, error) {
+func (f *guardFlags) newProxy(ctx context.Context, g *ownership.Guard, clock ownership.Clock) (*guard.Proxy, net.Listener, error) {
 	socket, err := socketOf(f.endpoint)
 	if err != nil {
 		return nil, nil, err
@@ -140,7 +140,7 @@ func (f *guardFlags) newProxy(ctx context.Context, g *ownership.Guard) (*guard.P
 	if err != nil {
 		return nil, nil, fmt.Errorf("listen for etcd's clients: %w", err)
 	}
-	return guard.NewProxy(g, socket, tlsConfig), listener, nil
+	return guard.NewProxy(g, clock, socket, tlsConfig), listener, nil
 }
 
 // authorities are the Lease in the garden and the record in DNS, through uncached clients.

@@ -13,6 +13,10 @@ import (
 func (g *Guard) Follow(ctx context.Context, source Source, authority Authority, log logr.Logger) {
 	log = log.WithValues("authority", source)
 	for ctx.Err() == nil {
+		changed := g.Changed()
+		if g.State() != Starting {
+			changed = nil
+		}
 		started := g.clock.Now()
 		g.read(ctx, source, authority, log)
 		pause := g.timing.Interval - g.clock.Now().Sub(started)
@@ -22,6 +26,7 @@ func (g *Guard) Follow(ctx context.Context, source Source, authority Authority, 
 		select {
 		case <-ctx.Done():
 		case <-g.clock.After(pause):
+		case <-changed: // the claim has been seen: DNS can give the start now
 		}
 	}
 }
@@ -37,7 +42,7 @@ func (g *Guard) read(ctx context.Context, source Source, authority Authority, lo
 		log.Error(err, "An observation of an ownership record gave nothing")
 	}
 	if !known || (o.Err == nil) != (before.Err == nil) || o.Record != before.Record {
-		log.Info("Ownership record seen", "record", o.Record.String(), "readError", errorText(o.Err), "state", g.State())
+		log.Info("Ownership record seen", "record", recordText(o), "state", g.State())
 	}
 	record, heal := g.Heal(source)
 	if !heal {
@@ -51,9 +56,9 @@ func (g *Guard) read(ctx context.Context, source Source, authority Authority, lo
 	log.Info("Ownership claim was behind and has been healed", "record", record.String(), "lostTheRace", err != nil)
 }
 
-func errorText(err error) string {
-	if err == nil {
-		return ""
+func recordText(o Observation) string {
+	if o.Err != nil {
+		return "unreadable: " + o.Err.Error()
 	}
-	return err.Error()
+	return o.Record.String()
 }

@@ -29,6 +29,9 @@ func (g *Guard) Observe(source Source, o Observation) error {
 func (g *Guard) startLocked(source Source, o Observation) error {
 	now := g.clock.Now()
 	if source == Claim {
+		if !g.claimIsSeen {
+			g.notifyLocked()
+		}
 		g.claimed, g.claimIsSeen = now, true
 		return nil
 	}

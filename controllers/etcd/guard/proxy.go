@@ -29,6 +29,7 @@ const etcdMinPing = 5 * time.Second
 // Proxy passes gRPC between clients and etcd's socket, while its guard is valid.
 type Proxy struct {
 	guard  *ownership.Guard
+	clock  ownership.Clock
 	socket string
 	server *grpc.Server
 	conns  connections
@@ -45,8 +46,8 @@ type backend struct {
 }
 
 // NewProxy returns a proxy to etcd's unix socket. tlsConfig is that of the server; nil serves plain text.
-func NewProxy(guard *ownership.Guard, socket string, tlsConfig *tls.Config) *Proxy {
-	p := &Proxy{guard: guard, socket: socket}
+func NewProxy(guard *ownership.Guard, clock ownership.Clock, socket string, tlsConfig *tls.Config) *Proxy {
+	p := &Proxy{guard: guard, clock: clock, socket: socket}
 	options := []grpc.ServerOption{
 		grpc.ForceServerCodecV2(codec{}),
 		grpc.UnknownServiceHandler(p.handle),
@@ -64,7 +65,7 @@ func NewProxy(guard *ownership.Guard, socket string, tlsConfig *tls.Config) *Pro
 
 // Serve passes what comes to the listener until Stop.
 func (p *Proxy) Serve(listener net.Listener) error {
-	err := p.server.Serve(&termListener{Listener: listener, guard: p.guard, conns: &p.conns})
+	err := p.server.Serve(newTermListener(listener, p.guard, p.clock, &p.conns))
 	if errors.Is(err, grpc.ErrServerStopped) {
 		return nil
 	}

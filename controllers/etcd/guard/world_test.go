@@ -78,7 +78,7 @@ func (w *world) start() {
 	go w.guard.Follow(ctx, ownership.Claim, w.claim, log)
 	go w.guard.Follow(ctx, ownership.Decision, w.decision, log)
 
-	proxy := guard.NewProxy(w.guard, w.etcd.Socket, nil)
+	proxy := guard.NewProxy(w.guard, w.clock, w.etcd.Socket, nil)
 	listener, err := net.Listen("tcp", fmt.Sprintf("127.220.%d.%d:2379", 50+rand.IntN(50), 1+rand.IntN(250)))
 	if err != nil {
 		w.Fatal(err)
@@ -148,9 +148,9 @@ func (w *world) is(state ownership.State) {
 	w.eventually("the guard to be "+string(state), func() bool { return w.guard.State() == state })
 }
 
-// put through the guard, bounded.
+// put through the guard, bounded: a client waits for a guard that is not valid.
 func (w *world) put(key, value string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_, err := w.client.Put(ctx, key, value)
 	return err
@@ -158,7 +158,9 @@ func (w *world) put(key, value string) error {
 
 func (w *world) mustPut(key, value string) {
 	w.Helper()
-	if err := w.put(key, value); err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if _, err := w.client.Put(ctx, key, value); err != nil {
 		w.Fatal(err)
 	}
 }

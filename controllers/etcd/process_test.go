@@ -1,0 +1,383 @@
+package etcd_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/transplant-sim/transplant/controllers/etcd"
+	"github.com/transplant-sim/transplant/controllers/etcd/datadir"
+	"github.com/transplant-sim/transplant/controllers/etcd/etcdtest"
+	"github.com/transplant-sim/transplant/controllers/ownership"
+)
+
+// asGuard makes the test binary run the command etcd-guard, so that it can be frozen as a process.
+const asGuard = "TRANSPLANT_TEST_AS_GUARD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asGuard) != "" {
+		command := etcd.NewGuardCommand()
+		command.SetArgs(os.Args[1:])
+		if err := command.ExecuteContext(context.Background()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+const (
+	lease  = "owner.alpha"
+	record = "owner.alpha.p.shoots.transplant.test"
+)
+
+// authorities answers as the garden and the cloud do, with one record each.
+type authorities struct {
+	mu              sync.Mutex
+	claim, decision ownership.Record
+	down            bool
+}
+
+func (a *authorities) set(claim, decision ownership.Record) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.claim, a.decision = claim, decision
+}
+
+func (a *authorities) setDown(down bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.down = down
+}
+
+// ServeHTTP implements http.Handler for both.
+func (a *authorities) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.down {
+		http.Error(w, "down", http.StatusBadGateway)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	switch r.URL.Path {
+	case "/apis/coordination.k8s.io/v1/namespaces/garden-p/leases/" + lease:
+		_ = json.NewEncoder(w).Encode(map[string]any{
+			"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+			"metadata": map[string]any{"name": lease, "namespace": "garden-p", "uid": "u", "resourceVersion": "1", "annotations": map[string]string{
+				"transplant.dev/epoch": fmt.Sprint(a.claim.Epoch), "transplant.dev/seed": a.claim.Seed,
+			}},
+			"spec": map[string]any{"holderIdentity": a.claim.Owner},
+		})
+	case "/zones":
+		_ = json.NewEncoder(w).Encode(map[string]any{"items": []map[string]any{{"id": "z1", "name": "test"}, {"id": "z2", "name": "shoots.transplant.test"}}})
+	case "/zones/z2/records/TXT/" + record:
+		_ = json.NewEncoder(w).Encode(map[string]any{"version": 1, "name": record, "type": "TXT", "values": []string{a.decision.String()}})
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// pair is a key and certificate that serves and shows itself, and is its own CA.
+type pair struct {
+	cert, key string
+	config    *tls.Config
+}
+
+func newPair(t *testing.T, ip string) pair {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "etcd"}, IPAddresses: []net.IP{net.ParseIP(ip)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	p := pair{cert: filepath.Join(dir, "tls.crt"), key: filepath.Join(dir, "tls.key")}
+	write(t, p.cert, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+	write(t, p.key, string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret})))
+	pool := x509.NewCertPool()
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool.AddCert(certificate)
+	p.config = &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+	return p
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// guardProcess is the command etcd-guard as a process of its own.
+type guardProcess struct {
+	command     *exec.Cmd
+	endpoint    string
+	http        string
+	tls         *tls.Config
+	authorities *authorities
+	etcd        *etcdtest.Etcd
+}
+
+var guardAddress atomic.Int32
+
+func startGuard(t *testing.T) *guardProcess {
+	t.Helper()
+	ip := fmt.Sprintf("127.220.20.%d", guardAddress.Add(1))
+	owner := ownership.Record{Owner: "uid-a", Epoch: 3, Seed: "a"}
+	g := &guardProcess{endpoint: ip + ":2379", http: "http://" + ip + ":2381", authorities: &authorities{}, etcd: etcdtest.Start(t, t.TempDir())}
+	g.authorities.set(owner, owner)
+	if err := datadir.Dir(g.etcd.DataDir).WriteEpoch(datadir.Epoch{Epoch: 3}); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(g.authorities)
+	t.Cleanup(server.Close)
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	write(t, kubeconfig, fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: x,
+  contexts: [{name: x, context: {cluster: x, user: x}}], users: [{name: x, user: {token: t}}],
+  clusters: [{name: x, cluster: {server: %q}}]}`, server.URL))
+	files := newPair(t, ip)
+	g.tls = files.config
+	g.command = exec.Command(os.Args[0], "--listen="+g.endpoint, "--http-listen="+ip+":2381", "--endpoint="+g.etcd.Endpoint,
+		"--ca-file="+files.cert, "--cert-file="+files.cert, "--key-file="+files.key, "--data-dir="+g.etcd.DataDir,
+		"--garden-kubeconfig="+kubeconfig, "--cloud-kubeconfig="+kubeconfig, "--lease=garden-p/"+lease, "--owner-record="+record,
+		"--owner=uid-a", "--epoch=3", "--owner-check-interval=200ms", "--owner-check-timeout=1s", "--backup-url=http://127.220.20.250:8080")
+	g.command.Env = append(os.Environ(), asGuard+"=1")
+	g.command.Stderr = &testLog{t: t}
+	g.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := g.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = g.command.Process.Kill()
+		_ = g.command.Wait() // it was killed
+	})
+	g.is(t, http.StatusOK)
+	return g
+}
+
+// testLog shows a process's log with the test's.
+type testLog struct{ t *testing.T }
+
+// Write implements io.Writer.
+func (l *testLog) Write(p []byte) (int, error) {
+	l.t.Log(strings.TrimSpace(string(p)))
+	return len(p), nil
+}
+
+// is waits until the guard's readiness has the code.
+func (g *guardProcess) is(t *testing.T, code int) {
+	t.Helper()
+	client := &http.Client{Timeout: time.Second}
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		response, err := client.Get(g.http + "/readyz")
+		if err != nil {
+			continue
+		}
+		response.Body.Close()
+		if response.StatusCode == code {
+			return
+		}
+	}
+	t.Fatalf("the guard's readiness does not become %d", code)
+}
+
+func (g *guardProcess) client(t *testing.T) *clientv3.Client {
+	t.Helper()
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"https://" + g.endpoint}, TLS: g.tls, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+func (g *guardProcess) signal(t *testing.T, s syscall.Signal) {
+	t.Helper()
+	if err := g.command.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// writers put 1,000 keys and note when each was acknowledged.
+type writers struct {
+	mu       sync.Mutex
+	acks     map[string]time.Time
+	finished sync.WaitGroup
+}
+
+func (w *writers) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.acks)
+}
+
+func startWriters(ctx context.Context, client *clientv3.Client) *writers {
+	w := &writers{acks: map[string]time.Time{}}
+	var next atomic.Int32
+	for range 8 {
+		w.finished.Go(func() {
+			for {
+				n := next.Add(1)
+				if n > 1000 {
+					return
+				}
+				key := fmt.Sprintf("key/%04d", n)
+				if _, err := client.Put(ctx, key, "x"); err == nil {
+					w.mu.Lock()
+					w.acks[key] = time.Now()
+					w.mu.Unlock()
+				}
+			}
+		})
+	}
+	return w
+}
+
+func TestGuardFrozenInTheMiddleOfWritesAnswersNothingLate(t *testing.T) {
+	t.Parallel()
+	for name, after := range map[string]func(*authorities){
+		"another owner meanwhile": func(a *authorities) {
+			newer := ownership.Record{Owner: "uid-b", Epoch: 4, Seed: "b"}
+			a.set(newer, newer)
+		},
+		"nobody to ask": func(a *authorities) { a.setDown(true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := startGuard(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			w := startWriters(ctx, g.client(t))
+			for w.count() < 300 {
+				time.Sleep(time.Millisecond)
+			}
+			g.signal(t, syscall.SIGSTOP)
+			frozen := time.Now()
+			after(g.authorities)
+			<-time.After(1500 * time.Millisecond) // the validity of 1 s is over
+			before := w.count()
+			thawed := time.Now()
+			g.signal(t, syscall.SIGCONT)
+			g.is(t, http.StatusServiceUnavailable)
+			<-time.After(time.Second) // what is still on its way would come now
+			cancel()
+			w.finished.Wait()
+			if late := w.count() - before; late > 0 {
+				t.Errorf("%d writes were acknowledged after the guard was thawed", late)
+			}
+			if before >= 1000 {
+				t.Errorf("all writes were acknowledged before the freeze: nothing was shown")
+			}
+			for key, at := range w.acks {
+				if at.After(thawed) {
+					t.Errorf("%s was acknowledged %v after the freeze", key, at.Sub(frozen))
+				}
+			}
+			g.holds(t, w)
+		})
+	}
+}
+
+// holds looks for every acknowledged write in etcd itself.
+func (g *guardProcess) holds(t *testing.T, w *writers) {
+	t.Helper()
+	answer, err := g.etcd.Client.Get(t.Context(), "key/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := map[string]bool{}
+	for _, kv := range answer.Kvs {
+		there[string(kv.Key)] = true
+	}
+	for key := range w.acks {
+		if !there[key] {
+			t.Errorf("etcd lacks the acknowledged write %s", key)
+		}
+	}
+}
+
+func TestGuardFrozenForAMomentGoesOn(t *testing.T) {
+	t.Parallel()
+	g := startGuard(t)
+	w := startWriters(t.Context(), g.client(t))
+	for w.count() < 300 {
+		time.Sleep(time.Millisecond)
+	}
+	g.signal(t, syscall.SIGSTOP)
+	<-time.After(100 * time.Millisecond)
+	g.signal(t, syscall.SIGCONT)
+	w.finished.Wait()
+	if n := w.count(); n != 1000 {
+		t.Errorf("%d of 1000 writes were acknowledged", n)
+	}
+}
+
+func TestGuardAsksForACertificate(t *testing.T) {
+	t.Parallel()
+	g := startGuard(t)
+	g.tls = &tls.Config{RootCAs: g.tls.RootCAs}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	if _, err := g.client(t).Get(ctx, "a"); err == nil {
+		t.Error("a client without a certificate was served")
+	}
+}
+
+func TestGuardRefusesTheDataOfAnotherEpoch(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := datadir.Dir(dir).WriteEpoch(datadir.Epoch{Epoch: 2}); err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig := filepath.Join(dir, "kubeconfig")
+	write(t, kubeconfig, `{apiVersion: v1, kind: Config, current-context: x, contexts: [{name: x, context: {cluster: x}}], clusters: [{name: x, cluster: {server: "http://127.220.20.251"}}]}`)
+	command := etcd.NewGuardCommand()
+	command.SetArgs([]string{
+		"--endpoint=unix:///x", "--ca-file=x", "--cert-file=x", "--key-file=x", "--data-dir=" + dir, "--backup-url=x",
+		"--garden-kubeconfig=" + kubeconfig, "--cloud-kubeconfig=" + kubeconfig, "--lease=a/b", "--owner-record=c", "--owner=uid-a", "--epoch=3",
+	})
+	command.SetErr(&testLog{t: t})
+	if err := command.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "belongs to epoch 2") {
+		t.Errorf("error is %v", err)
+	}
+}

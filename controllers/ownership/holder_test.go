@@ -1,0 +1,170 @@
+package ownership_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
+)
+
+// answering is a guard's HTTP server that says what the test says.
+type answering struct {
+	mu      sync.Mutex
+	answer  ownership.ValidityAnswer
+	before  func() // runs before the answer is sent
+	fence   chan ownership.FenceAnswer
+	revoked chan string
+}
+
+func (a *answering) set(answer ownership.ValidityAnswer, before func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.answer, a.before = answer, before
+}
+
+func (a *answering) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case ownership.PathValidity:
+		a.mu.Lock()
+		answer, before := a.answer, a.before
+		a.mu.Unlock()
+		if before != nil {
+			before()
+		}
+		_ = json.NewEncoder(w).Encode(answer)
+	case ownership.PathRevocation:
+		select {
+		case fence := <-a.fence:
+			_ = json.NewEncoder(w).Encode(fence)
+		case <-r.Context().Done():
+		}
+	case ownership.PathRevoked:
+		a.revoked <- r.URL.Query().Get("holder")
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+func serves(epoch int64, remaining time.Duration) ownership.ValidityAnswer {
+	return ownership.ValidityAnswer{State: ownership.Serving, Epoch: epoch, Remaining: metav1.Duration{Duration: remaining}}
+}
+
+func newHolder(t *testing.T) (*ownership.Holder, *answering, *ownershiptest.Clock) {
+	t.Helper()
+	a := &answering{fence: make(chan ownership.FenceAnswer), revoked: make(chan string, 10)}
+	server := httptest.NewServer(a)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	clock := &ownershiptest.Clock{}
+	clock.Step(time.Hour)
+	holder, err := ownership.NewHolder(server.URL, "gateway-1", clock, http.DefaultTransport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return holder, a, clock
+}
+
+func TestHolderCountsFromBeforeItAsked(t *testing.T) {
+	t.Parallel()
+	holder, a, clock := newHolder(t)
+	a.set(serves(3, 5*time.Second), func() { clock.Step(2 * time.Second) })
+	if err := holder.Ask(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := holder.Term().Remaining(); got != 3*time.Second {
+		t.Errorf("an answer of 5 s that took 2 s gives %v", got)
+	}
+	clock.Step(time.Second)
+	a.set(serves(3, time.Second), nil)
+	if err := holder.Ask(t.Context()); err != nil || holder.Term().Remaining() != 2*time.Second {
+		t.Errorf("a shorter answer gives %v: %v", holder.Term().Remaining(), err)
+	}
+	a.set(serves(3, time.Second), func() { clock.Step(time.Minute) })
+	if err := holder.Ask(t.Context()); err != nil || holder.Term().Valid() {
+		t.Errorf("an answer that is older than what it gives: valid %v, %v", holder.Term().Valid(), err)
+	}
+}
+
+func TestHolderOfANewEpochHasANewTerm(t *testing.T) {
+	t.Parallel()
+	holder, a, _ := newHolder(t)
+	a.set(serves(3, time.Minute), nil)
+	if err := holder.Ask(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	old, changed := holder.Term(), holder.Changed()
+	a.set(serves(4, time.Minute), nil)
+	if err := holder.Ask(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if old.Valid() || !holder.Term().Valid() || holder.Term().Epoch() != 4 {
+		t.Errorf("old valid %v; new of epoch %d valid %v", old.Valid(), holder.Term().Epoch(), holder.Term().Valid())
+	}
+	select {
+	case <-changed:
+	default:
+		t.Error("the change of term was not told")
+	}
+}
+
+func TestHolderOfALapsedGuardSaysSo(t *testing.T) {
+	t.Parallel()
+	holder, a, _ := newHolder(t)
+	a.set(ownership.ValidityAnswer{State: ownership.Suspended, Epoch: 3}, nil)
+	if err := holder.Ask(t.Context()); !errors.Is(err, ownership.ErrLapsed) || holder.Term().Valid() {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestHolderThatConfirmedARevocationIgnoresALateAnswer(t *testing.T) {
+	t.Parallel()
+	holder, a, clock := newHolder(t)
+	a.set(serves(3, time.Hour), nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	told := make(chan struct{}, 1)
+	go holder.Run(ctx, time.Second, func() { told <- struct{}{} })
+	eventually(t, "validity", func() bool { return holder.Term().Valid() })
+
+	// The next question is on its way when the guard is fenced.
+	release := make(chan struct{})
+	asked := make(chan struct{}, 1)
+	a.set(serves(3, time.Hour), func() {
+		asked <- struct{}{}
+		<-release
+	})
+	eventually(t, "the pause before the next question", func() bool { return clock.Waiting() > 0 })
+	clock.Step(time.Second)
+	<-asked
+	a.fence <- ownership.FenceAnswer{Epoch: 3, Fenced: true}
+	if holder := <-a.revoked; holder != "gateway-1" {
+		t.Errorf("%q confirmed", holder)
+	}
+	select {
+	case <-told:
+	default:
+		t.Error("the revocation was confirmed before the holder's user was told")
+	}
+	a.set(serves(3, time.Hour), nil)
+	close(release)
+	if err := holder.Ask(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if holder.Term().Valid() {
+		t.Error("a late answer of the fenced epoch revived the holder")
+	}
+	a.set(serves(4, time.Hour), nil)
+	if err := holder.Ask(t.Context()); err != nil || !holder.Term().Valid() {
+		t.Errorf("a later epoch is refused: %v", err)
+	}
+}
