@@ -158,6 +158,11 @@ func (d *dns) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(cloud.CodeNotFound)
 		return
 	}
+	if r.Method == http.MethodDelete {
+		d.version, d.values = 0, nil
+		_, _ = w.Write([]byte("{}"))
+		return
+	}
 	_ = json.NewEncoder(w).Encode(&cloud.RecordSet{Meta: cloud.Meta{Version: d.version}, Name: "owner.alpha.p.shoots.transplant.test", Type: "TXT", Values: d.values})
 }
 
@@ -168,13 +173,18 @@ func jsonNumber(n int64) string {
 
 func newTXT(t *testing.T, d *dns, name string) *ownership.TXTAuthority {
 	t.Helper()
+	return &ownership.TXTAuthority{Records: newCloudTXT(t, d), Name: name}
+}
+
+func newCloudTXT(t *testing.T, d *dns) *ownership.CloudTXT {
+	t.Helper()
 	server := httptest.NewServer(d)
 	t.Cleanup(server.Close)
 	client, err := cloud.New(&rest.Config{Host: server.URL}, cloud.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &ownership.TXTAuthority{Records: &ownership.CloudTXT{Client: client}, Name: name}
+	return &ownership.CloudTXT{Client: client}
 }
 
 func TestTXTAuthorityThroughTheCloud(t *testing.T) {
@@ -183,6 +193,19 @@ func TestTXTAuthorityThroughTheCloud(t *testing.T) {
 	authorityContract(t, newTXT(t, d, "owner.alpha.p.shoots.transplant.test"))
 	if diff := cmp.Diff([]string{"owner=uid-c epoch=2 seed=c"}, d.values); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestRecordOfAShootThatIsGoneIsRemovedOnce(t *testing.T) {
+	t.Parallel()
+	records := newCloudTXT(t, &dns{version: 1, values: []string{"owner=uid-a epoch=1 seed=a"}})
+	for range 2 {
+		if err := records.DeleteTXT(t.Context(), "owner.alpha.p.shoots.transplant.test"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if values, version, err := records.GetTXT(t.Context(), "owner.alpha.p.shoots.transplant.test"); err != nil || values != nil || version != "" {
+		t.Errorf("there is still %q, version %q: %v", values, version, err)
 	}
 }
 
