@@ -15,6 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -67,7 +69,10 @@ func newBench(t *testing.T, name string, c *cloudtest.Cloud, epoch int64) *bench
 	for _, kind := range extensionsv1alpha1.Kinds() {
 		statuses = append(statuses, kind.New().(client.Object))
 	}
-	b.base = fake.NewClientBuilder().WithScheme(Scheme()).WithStatusSubresource(statuses...).Build()
+	scheme := Scheme()
+	// The default tracker makes a REST mapper of the whole scheme for every write.
+	tracker := clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder())
+	b.base = fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(tracker).WithStatusSubresource(statuses...).Build()
 	b.restart()
 	for _, object := range b.surroundings() {
 		if err := b.base.Create(t.Context(), object); err != nil {

@@ -78,7 +78,7 @@ func (i *infra) ensureSubnet(ctx context.Context, zone string, existing []cloud.
 			}
 		}
 	}
-	cidr, err := freeSubnet(i.state.CIDR, existing)
+	cidr, err := freeSubnet(i.state.CIDR, i.state.Subnets)
 	if err != nil {
 		return contract.WithCodes(err, gardencorev1beta1.ErrorConfigurationProblem)
 	}
@@ -252,7 +252,7 @@ func adopt[T any](ctx context.Context, in cloud.Collection[T], filter cloud.Filt
 }
 
 // freeSubnet is the first of the sixteen equal parts of a network that overlaps no subnet.
-func freeSubnet(network string, existing []cloud.Subnet) (string, error) {
+func freeSubnet(network string, existing []SubnetStatus) (string, error) {
 	whole, err := netip.ParsePrefix(network)
 	if err != nil {
 		return "", fmt.Errorf("parse the network of the nodes: %w", err)
