@@ -1,0 +1,107 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+var _ world.Inventory = &World{}
+
+// Belongings implements world.Inventory: per seed the processes in its pods and the folders of its volumes; in the
+// cloud the objects in buckets and the DNS records.
+func (w *World) Belongings(ctx context.Context) (map[string][]timeline.Item, error) {
+	all := map[string][]timeline.Item{}
+	var errs []error
+	for _, seed := range w.Seeds() {
+		items, err := w.belongingsOf(seed)
+		all[seed] = items
+		errs = append(errs, err)
+	}
+	items, err := w.cloudBelongings(ctx)
+	all[embedded.CloudTarget] = items
+	return all, errors.Join(append(errs, err)...)
+}
+
+func (w *World) belongingsOf(seed string) ([]timeline.Item, error) {
+	containers, err := w.containers(seed, func(embedded.Container) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	var items []timeline.Item
+	for _, c := range containers {
+		items = append(items, timeline.Item{
+			Class: "process", Name: strings.Join(c.Args[:min(2, len(c.Args))], " "), UID: fmt.Sprintf("%d/%d", c.PID, c.Birth),
+			Mentions: mentions(strings.Join(c.Args, " ")),
+		})
+	}
+	cluster, err := w.landscape.Cluster(seed)
+	if err != nil {
+		return nil, err
+	}
+	folders, err := filepath.Glob(filepath.Join(cluster.(*embedded.Cluster).Files().Dir, "volumes", "*", "*"))
+	if err != nil {
+		return nil, err
+	}
+	for _, folder := range folders {
+		if info, err := os.Stat(folder); err == nil && info.IsDir() {
+			name := filepath.Join(filepath.Base(filepath.Dir(folder)), filepath.Base(folder))
+			items = append(items, timeline.Item{Class: "folder", Name: name, Mentions: mentions(name)})
+		}
+	}
+	return items, nil
+}
+
+func (w *World) cloudBelongings(ctx context.Context) ([]timeline.Item, error) {
+	var items []timeline.Item
+	buckets, err := w.cloud.Buckets().List(ctx, cloud.Filter{})
+	if err != nil {
+		return nil, fmt.Errorf("list the buckets: %w", err)
+	}
+	for _, bucket := range buckets {
+		for object, err := range w.cloud.Bucket(bucket.Name).All(ctx, "") {
+			if err != nil {
+				return nil, fmt.Errorf("list the objects of bucket %q: %w", bucket.Name, err)
+			}
+			items = append(items, timeline.Item{
+				Class: "object", Namespace: bucket.Name, Name: object.Key, Mentions: mentions(object.Key),
+			})
+		}
+	}
+	zones, err := w.cloud.Zones().List(ctx, cloud.Filter{})
+	if err != nil {
+		return nil, fmt.Errorf("list the DNS zones: %w", err)
+	}
+	for _, zone := range zones {
+		records, err := w.cloud.Records(zone.ID).List(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("list the records of zone %q: %w", zone.Name, err)
+		}
+		for _, record := range records {
+			items = append(items, timeline.Item{Class: "record", Namespace: record.Type, Name: record.Name})
+		}
+	}
+	return items, nil
+}
+
+// mentions finds technical ids of shoots of our project in a text: shoot--p--<name>.
+func mentions(text string) []string {
+	prefix := constants.TechnicalIDPrefix + Project + "--"
+	var found []string
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" /=,:\"", r) }) {
+		if i := strings.Index(word, prefix); i >= 0 {
+			name, _, _ := strings.Cut(word[i+len(prefix):], "--")
+			found = append(found, prefix+name)
+		}
+	}
+	return found
+}

@@ -1,0 +1,165 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+var _ world.ProcessBreaker = &World{}
+
+// revivalTimeout bounds how long a heal waits for a killed process to be started again.
+const revivalTimeout = 60 * time.Second
+
+// BreakProcess implements world.ProcessBreaker.
+func (w *World) BreakProcess(ctx context.Context, wanted world.Process, harm world.Harm) (world.Injection, error) {
+	if wanted.Cluster != "" {
+		return w.breakProgram(ctx, wanted, harm)
+	}
+	find := func() ([]embedded.Container, error) { return w.find(ctx, wanted) }
+	victims, err := find()
+	if err != nil {
+		return world.Injection{}, err
+	}
+	if len(victims) == 0 {
+		return world.Injection{}, fmt.Errorf("%s %+v: no such process runs", harm, wanted)
+	}
+	signal := syscall.SIGKILL
+	if harm == world.Freeze {
+		signal = syscall.SIGSTOP
+	}
+	for _, victim := range victims {
+		if err := victim.Signal(signal); err != nil {
+			return world.Injection{}, err
+		}
+	}
+	heal := func(context.Context) error { return signalAll(victims, syscall.SIGCONT) }
+	if harm == world.Kill {
+		heal = func(ctx context.Context) error { return awaitOthers(ctx, victims, wanted, find) }
+	}
+	return world.Injection{Heal: heal, Touched: func() int { return len(victims) }}, nil
+}
+
+func signalAll(victims []embedded.Container, signal syscall.Signal) error {
+	var errs []error
+	for _, victim := range victims {
+		errs = append(errs, victim.Signal(signal))
+	}
+	return errors.Join(errs...)
+}
+
+// awaitOthers waits until as many processes of the kind run again. A control plane that has moved meanwhile runs
+// elsewhere, or nowhere: then there is nobody to wait for.
+func awaitOthers(ctx context.Context, victims []embedded.Container, wanted world.Process, find func() ([]embedded.Container, error)) error {
+	if wanted.Shoot != "" {
+		return nil
+	}
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, revivalTimeout, true, func(context.Context) (bool, error) {
+		found, err := find()
+		return len(found) >= len(victims), err
+	})
+	if err != nil {
+		return fmt.Errorf("wait until %+v runs again: %w", wanted, err)
+	}
+	return nil
+}
+
+// breakProgram kills or freezes a program of a cluster itself.
+func (w *World) breakProgram(ctx context.Context, wanted world.Process, harm world.Harm) (world.Injection, error) {
+	found, err := w.landscape.Cluster(wanted.Cluster)
+	if err != nil {
+		return world.Injection{}, err
+	}
+	cluster := found.(*embedded.Cluster)
+	one := func() int { return 1 }
+	if harm == world.Kill {
+		heal := func(ctx context.Context) error { return cluster.Revive(ctx, wanted.Program) }
+		return world.Injection{Heal: heal, Touched: one}, cluster.Kill(ctx, wanted.Program)
+	}
+	id, err := cluster.Program(wanted.Program)
+	if err != nil {
+		return world.Injection{}, err
+	}
+	heal := func(context.Context) error { return id.Signal(syscall.SIGCONT) }
+	return world.Injection{Heal: heal, Touched: one}, id.Signal(syscall.SIGSTOP)
+}
+
+// find lists the containers of an actor, or of a program of a shoot's control plane on every seed.
+func (w *World) find(ctx context.Context, wanted world.Process) ([]embedded.Container, error) {
+	if wanted.Actor != "" {
+		cluster, program := actorProgram(wanted.Actor)
+		return w.containers(cluster, func(c embedded.Container) bool { return runs(c, program) })
+	}
+	program := wanted.Program
+	role, known := programRoles[program]
+	if !known {
+		return nil, fmt.Errorf("find the program %q: a control plane has none of this name", program)
+	}
+	var found []embedded.Container
+	for _, seed := range w.Seeds() {
+		pod, err := w.pod(ctx, seed, wanted.Shoot, role)
+		if err != nil {
+			return nil, err
+		}
+		if pod == nil {
+			continue
+		}
+		here, err := w.containers(seed, func(c embedded.Container) bool {
+			return c.Env["POD_IP"] == pod.Status.PodIP && runs(c, subcommands[program])
+		})
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, here...)
+	}
+	return found, nil
+}
+
+func (w *World) containers(cluster string, match func(embedded.Container) bool) ([]embedded.Container, error) {
+	c, err := w.landscape.Cluster(cluster)
+	if err != nil {
+		return nil, err
+	}
+	all, err := c.(*embedded.Cluster).Containers()
+	return slices.DeleteFunc(all, func(c embedded.Container) bool { return !match(c) }), err
+}
+
+// runs tells whether the container runs a program, by its own name or as a subcommand of transplant.
+func runs(c embedded.Container, program string) bool {
+	name := c.Args[0][strings.LastIndex(c.Args[0], "/")+1:]
+	return name == program || (name == "transplant" && len(c.Args) > 1 && c.Args[1] == program)
+}
+
+// actorProgram says where an actor runs, and by what subcommand: gardenlet-a is "gardenlet" on seed a.
+func actorProgram(actor string) (cluster, program string) {
+	if actor == gcm {
+		return embedded.GardenName, gcm
+	}
+	program, cluster, _ = strings.Cut(actor, "-")
+	return cluster, program
+}
+
+// subcommands are the programs of a control plane as its containers are called with; programRoles are the pods that
+// hold them.
+var (
+	subcommands = map[string]string{
+		"backup": "etcd-backup", "guard": "etcd-guard", "etcd": "etcd", "kube-apiserver": "kube-apiserver",
+		"kube-controller-manager": "kube-controller-manager", "machine-controller": "machine-controller",
+	}
+	programRoles = map[string]string{
+		"backup": controlplane.EtcdName, "guard": controlplane.EtcdName, "etcd": controlplane.EtcdName,
+		"kube-apiserver":          controlplane.DeploymentKubeAPIServer,
+		"kube-controller-manager": controlplane.DeploymentControllerManager,
+		"machine-controller":      controlplane.DeploymentMachineController,
+	}
+)
