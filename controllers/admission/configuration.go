@@ -1,0 +1,104 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	applyadmissionregistrationv1 "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+)
+
+const (
+	// ConfigurationName is the name of both webhook configurations.
+	ConfigurationName = "transplant-admission"
+
+	fieldOwner = client.FieldOwner("garden-controller-manager")
+
+	pathValidate = "/validate-core-gardener-cloud-v1beta1-shoot"
+	pathDefault  = "/default-core-gardener-cloud-v1beta1-shoot"
+
+	// timeoutSeconds is what a refused look at the garden may take; the server itself answers in milliseconds.
+	timeoutSeconds = 5
+)
+
+// Conditions under which the API server calls. What changes no specification is not called for, so that gardenlets can
+// write statuses, annotations and finalizers while this server is away. What is called for fails then (failurePolicy).
+const (
+	whenSpecChanges     = `request.operation != "UPDATE" || object.?spec != oldObject.?spec`
+	whenSeedNameChanges = `request.operation != "UPDATE" || object.?spec.?seedName != oldObject.?spec.?seedName`
+)
+
+// configuration registers the server with the garden.
+type configuration struct {
+	client   client.Client
+	host     string
+	port     int
+	service  *types.NamespacedName
+	caBundle []byte
+}
+
+// apply writes both configurations. They are this process's alone: what others changed in them is changed back.
+func (c *configuration) apply(ctx context.Context) error {
+	for _, object := range []runtime.ApplyConfiguration{c.mutating(), c.validating()} {
+		if err := c.client.Apply(ctx, object, fieldOwner, client.ForceOwnership); err != nil {
+			return fmt.Errorf("apply %T %q: %w", object, ConfigurationName, err)
+		}
+	}
+	return nil
+}
+
+func (c *configuration) validating() *applyadmissionregistrationv1.ValidatingWebhookConfigurationApplyConfiguration {
+	return applyadmissionregistrationv1.ValidatingWebhookConfiguration(ConfigurationName).WithWebhooks(
+		applyadmissionregistrationv1.ValidatingWebhook().
+			WithName("shoots.admission.transplant.dev").
+			WithAdmissionReviewVersions("v1").
+			WithClientConfig(c.endpoint(pathValidate)).
+			WithRules(shoots(admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete)).
+			WithMatchConditions(applyadmissionregistrationv1.MatchCondition().WithName("spec-changes").WithExpression(whenSpecChanges)).
+			WithFailurePolicy(admissionregistrationv1.Fail).
+			WithSideEffects(admissionregistrationv1.SideEffectClassNone).
+			WithTimeoutSeconds(timeoutSeconds),
+	)
+}
+
+func (c *configuration) mutating() *applyadmissionregistrationv1.MutatingWebhookConfigurationApplyConfiguration {
+	return applyadmissionregistrationv1.MutatingWebhookConfiguration(ConfigurationName).WithWebhooks(
+		applyadmissionregistrationv1.MutatingWebhook().
+			WithName("defaults.shoots.admission.transplant.dev").
+			WithAdmissionReviewVersions("v1").
+			WithClientConfig(c.endpoint(pathDefault)).
+			WithRules(shoots(admissionregistrationv1.Create, admissionregistrationv1.Update)).
+			WithMatchConditions(applyadmissionregistrationv1.MatchCondition().WithName("seed-name-changes").WithExpression(whenSeedNameChanges)).
+			WithFailurePolicy(admissionregistrationv1.Fail).
+			WithSideEffects(admissionregistrationv1.SideEffectClassNone).
+			WithReinvocationPolicy(admissionregistrationv1.IfNeededReinvocationPolicy).
+			WithTimeoutSeconds(timeoutSeconds),
+	)
+}
+
+// shoots matches the resource itself and no subresource.
+func shoots(operations ...admissionregistrationv1.OperationType) *applyadmissionregistrationv1.RuleWithOperationsApplyConfiguration {
+	return applyadmissionregistrationv1.RuleWithOperations().
+		WithOperations(operations...).
+		WithAPIGroups(gardencorev1beta1.SchemeGroupVersion.Group).
+		WithAPIVersions(gardencorev1beta1.SchemeGroupVersion.Version).
+		WithResources("shoots").
+		WithScope(admissionregistrationv1.NamespacedScope)
+}
+
+// endpoint is where the API server calls: the Service if there is one, else the pod's own address.
+func (c *configuration) endpoint(path string) *applyadmissionregistrationv1.WebhookClientConfigApplyConfiguration {
+	endpoint := applyadmissionregistrationv1.WebhookClientConfig().WithCABundle(c.caBundle...)
+	if c.service != nil {
+		return endpoint.WithService(applyadmissionregistrationv1.ServiceReference().
+			WithNamespace(c.service.Namespace).WithName(c.service.Name).WithPort(int32(c.port)).WithPath(path)) //nolint:gosec // a port fits
+	}
+	return endpoint.WithURL("https://" + net.JoinHostPort(c.host, strconv.Itoa(c.port)) + path)
+}

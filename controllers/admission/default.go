@@ -1,0 +1,73 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+)
+
+// defaulter fills in what Gardener's API server would: the labels by which gardenlets select shoots, and the tolerations
+// that new shoots get (SPEC 1.4, 7.2). It changes the object as it is on the wire, so that fields which our types do not
+// have survive.
+type defaulter struct {
+	client      client.Client
+	tolerations Tolerations
+}
+
+var _ admission.Handler = &defaulter{}
+
+// Handle answers one request.
+func (d *defaulter) Handle(ctx context.Context, raw admission.Request) admission.Response {
+	r, err := newRequest(&raw.AdmissionRequest)
+	if err != nil {
+		return admission.Errored(http.StatusBadRequest, err)
+	}
+	wire := map[string]any{}
+	if err := json.Unmarshal(raw.Object.Raw, &wire); err != nil {
+		return admission.Errored(http.StatusBadRequest, fmt.Errorf("decode the shoot: %w", err))
+	}
+	object := &unstructured.Unstructured{Object: wire}
+	if labels, wrong := seedLabels(r.shoot); wrong {
+		object.SetLabels(labels)
+	}
+	if raw.Operation == admissionv1.Create {
+		project, err := projectOf(ctx, d.client, raw.Namespace)
+		if err != nil {
+			return admission.Errored(http.StatusInternalServerError, err)
+		}
+		if err := addTolerations(object, d.tolerations.With(project).Missing(r.shoot.Spec.Tolerations)); err != nil {
+			return admission.Errored(http.StatusBadRequest, err)
+		}
+	}
+	changed, err := json.Marshal(object.Object)
+	if err != nil {
+		return admission.Errored(http.StatusInternalServerError, fmt.Errorf("encode the shoot: %w", err))
+	}
+	return admission.PatchResponseFromRaw(raw.Object.Raw, changed)
+}
+
+func addTolerations(object *unstructured.Unstructured, missing []gardencorev1beta1.Toleration) error {
+	if len(missing) == 0 {
+		return nil
+	}
+	tolerations, _, err := unstructured.NestedSlice(object.Object, "spec", "tolerations")
+	if err != nil {
+		return fmt.Errorf("read the tolerations of the shoot: %w", err)
+	}
+	for _, toleration := range missing {
+		entry := map[string]any{"key": toleration.Key}
+		if toleration.Value != nil {
+			entry["value"] = *toleration.Value
+		}
+		tolerations = append(tolerations, entry)
+	}
+	return unstructured.SetNestedSlice(object.Object, tolerations, "spec", "tolerations")
+}

@@ -1,0 +1,90 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/placement"
+)
+
+// garden is what rules look at beside the request. Only what the request needs is filled in.
+type garden struct {
+	seeds   []gardencorev1beta1.Seed
+	usage   placement.Usage
+	profile *gardencorev1beta1.CloudProfile
+	// tolerations are those of the shoot's project and of the landscape.
+	tolerations Tolerations
+}
+
+// look reads what the rules need for the request, from the API server, not from a cache: what was bound a moment ago
+// counts. The ErrorList tells of what the shoot refers to and does not exist.
+func (v *validator) look(ctx context.Context, r *request) (*garden, field.ErrorList, error) {
+	g := &garden{}
+	if r.changesTolerations() {
+		project, err := projectOf(ctx, v.client, r.shoot.Namespace)
+		if err != nil {
+			return nil, nil, err
+		}
+		g.tolerations = v.tolerations.With(project)
+	}
+	if !r.binds() {
+		return g, nil, nil
+	}
+	seeds, shoots := &gardencorev1beta1.SeedList{}, &gardencorev1beta1.ShootList{}
+	if err := v.client.List(ctx, seeds); err != nil {
+		return nil, nil, fmt.Errorf("list the seeds: %w", err)
+	}
+	if err := v.client.List(ctx, shoots); err != nil {
+		return nil, nil, fmt.Errorf("list the shoots: %w", err)
+	}
+	g.seeds, g.usage = seeds.Items, placement.UsageOf(shoots.Items, r.shoot)
+	profile, errs, err := profileOf(ctx, v.client, r.shoot)
+	g.profile = profile
+	return g, errs, err
+}
+
+// cloudProfileKind is the kind of profile that this garden has.
+const cloudProfileKind = "CloudProfile"
+
+// profileOf reads the shoot's CloudProfile; nil if it names none.
+func profileOf(ctx context.Context, c client.Client, shoot *gardencorev1beta1.Shoot) (*gardencorev1beta1.CloudProfile, field.ErrorList, error) {
+	path, name := field.NewPath("spec", "cloudProfileName"), ptr.Deref(shoot.Spec.CloudProfileName, "")
+	if reference := shoot.Spec.CloudProfile; reference != nil {
+		path, name = field.NewPath("spec", "cloudProfile", "name"), reference.Name
+		if reference.Kind != "" && reference.Kind != cloudProfileKind {
+			return nil, field.ErrorList{field.NotSupported(field.NewPath("spec", "cloudProfile", "kind"), reference.Kind, []string{cloudProfileKind})}, nil
+		}
+	}
+	if name == "" {
+		return nil, nil, nil
+	}
+	profile := &gardencorev1beta1.CloudProfile{}
+	err := c.Get(ctx, client.ObjectKey{Name: name}, profile)
+	if apierrors.IsNotFound(err) {
+		return nil, field.ErrorList{field.NotFound(path, name)}, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read CloudProfile %q: %w", name, err)
+	}
+	return profile, nil, nil
+}
+
+// projectOf finds the project of a namespace; nil if it belongs to none.
+func projectOf(ctx context.Context, c client.Client, namespace string) (*gardencorev1beta1.Project, error) {
+	projects := &gardencorev1beta1.ProjectList{}
+	if err := c.List(ctx, projects); err != nil {
+		return nil, fmt.Errorf("list the projects: %w", err)
+	}
+	for i := range projects.Items {
+		if ptr.Deref(projects.Items[i].Spec.Namespace, "") == namespace {
+			return &projects.Items[i], nil
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,29 @@
+package admission
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+)
+
+// hibernationPossible refuses to put a shoot to sleep that might not wake up: the constraint HibernationPossible is
+// there and not True (SPEC 5.5).
+func hibernationPossible(r *request, _ *garden) field.ErrorList {
+	if r.old == nil || r.shoot == nil || hibernated(r.old) || !hibernated(r.shoot) {
+		return nil
+	}
+	for _, constraint := range r.old.Status.Constraints {
+		if constraint.Type == gardencorev1beta1.ShootHibernationPossible && constraint.Status != gardencorev1beta1.ConditionTrue {
+			why := fmt.Sprintf("must not become true while constraint %s is %s: %s", constraint.Type, constraint.Status, constraint.Message)
+			return field.ErrorList{field.Forbidden(field.NewPath("spec", "hibernation", "enabled"), why)}
+		}
+	}
+	return nil
+}
+
+func hibernated(shoot *gardencorev1beta1.Shoot) bool {
+	return shoot.Spec.Hibernation != nil && ptr.Deref(shoot.Spec.Hibernation.Enabled, false)
+}

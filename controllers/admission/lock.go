@@ -1,0 +1,46 @@
+package admission
+
+import (
+	"fmt"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+)
+
+// toldDifferences is how many fields a refusal names at most.
+const toldDifferences = 10
+
+// specLocked refuses changes of anything but spec.seedName, when that is changed too or the control plane is being
+// moved: source and destination must work on one specification.
+func specLocked(r *request, _ *garden) field.ErrorList {
+	if r.old == nil || r.shoot == nil {
+		return nil
+	}
+	why := ""
+	switch {
+	case r.moves():
+		why = "must not be changed together with spec.seedName"
+	case bound(r.old) || inHandOver(r.old):
+		why = fmt.Sprintf("must not be changed while the control plane is being moved: spec.seedName is %q, status.seedName is %q, %s",
+			r.oldSeedName(), ptr.Deref(r.old.Status.SeedName, ""), operationOf(r.old))
+	default:
+		return nil
+	}
+	var errs field.ErrorList
+	changed := differences(field.NewPath("spec"), withoutSeedName(r.oldSpec), withoutSeedName(r.spec))
+	for i, path := range changed {
+		if i == toldDifferences {
+			errs[i-1].Detail += fmt.Sprintf("; and %d more fields", len(changed)-i)
+			break
+		}
+		errs = append(errs, field.Forbidden(path, why))
+	}
+	return errs
+}
+
+func withoutSeedName(spec map[string]any) map[string]any {
+	spec = maps.Clone(spec)
+	delete(spec, "seedName")
+	return spec
+}

@@ -1,0 +1,118 @@
+package admission
+
+import (
+	"fmt"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+)
+
+// request is what somebody wants to do to a Shoot.
+type request struct {
+	operation admissionv1.Operation
+	// old is nil on CREATE, shoot on DELETE.
+	old, shoot *gardencorev1beta1.Shoot
+	// oldSpec and spec are as on the wire, with fields that the types do not have.
+	oldSpec, spec map[string]any
+}
+
+// rule judges a request. It may look at those parts of the garden that request.needs asks for.
+type rule func(r *request, g *garden) field.ErrorList
+
+// shootRules are all rules for Shoots, in the order in which their refusals are told.
+func shootRules() []rule {
+	return []rule{
+		seedNameStays, changeOfSeedNameFits, destinationFits, specLocked,
+		hibernationPossible, tolerationsAllowed,
+		deletionConfirmed, deletionNotWhileMoving,
+	}
+}
+
+func newRequest(raw *admissionv1.AdmissionRequest) (*request, error) {
+	r := &request{operation: raw.Operation}
+	var err error
+	if r.old, r.oldSpec, err = decode(raw.OldObject); err != nil {
+		return nil, fmt.Errorf("decode the old shoot: %w", err)
+	}
+	if r.shoot, r.spec, err = decode(raw.Object); err != nil {
+		return nil, fmt.Errorf("decode the shoot: %w", err)
+	}
+	return r, nil
+}
+
+func decode(object runtime.RawExtension) (*gardencorev1beta1.Shoot, map[string]any, error) {
+	if len(object.Raw) == 0 {
+		return nil, nil, nil
+	}
+	shoot, wire := &gardencorev1beta1.Shoot{}, map[string]any{}
+	if err := json.Unmarshal(object.Raw, shoot); err != nil {
+		return nil, nil, err
+	}
+	if err := json.Unmarshal(object.Raw, &wire); err != nil {
+		return nil, nil, err
+	}
+	spec, _ := wire["spec"].(map[string]any)
+	return shoot, spec, nil
+}
+
+// seedName and oldSeedName are spec.seedName; empty for none.
+func (r *request) seedName() string {
+	if r.shoot == nil {
+		return ""
+	}
+	return ptr.Deref(r.shoot.Spec.SeedName, "")
+}
+
+func (r *request) oldSeedName() string {
+	if r.old == nil {
+		return ""
+	}
+	return ptr.Deref(r.old.Spec.SeedName, "")
+}
+
+// binds tells that the shoot gets a seed, its first or another.
+func (r *request) binds() bool { return r.seedName() != "" && r.seedName() != r.oldSeedName() }
+
+// moves tells that the shoot gets another seed.
+func (r *request) moves() bool { return r.binds() && r.oldSeedName() != "" }
+
+// source is the seed that holds the control plane of a shoot that moves; empty for none.
+func (r *request) source() string {
+	if !r.moves() {
+		return ""
+	}
+	return ptr.Deref(r.old.Status.SeedName, r.oldSeedName())
+}
+
+// forced tells that the shoot may be taken from a seed that does not answer (SPEC 9.3).
+func (r *request) forced() bool {
+	return r.shoot != nil && r.shoot.Annotations[constants.ShootForceRestore] == constants.LabelTrue
+}
+
+// inHandOver tells that the last operation has taken the shoot apart and not put it together again.
+func inHandOver(shoot *gardencorev1beta1.Shoot) bool {
+	last := shoot.Status.LastOperation
+	return last != nil && (last.Type == gardencorev1beta1.LastOperationTypeMigrate ||
+		(last.Type == gardencorev1beta1.LastOperationTypeRestore && last.State != gardencorev1beta1.LastOperationStateSucceeded))
+}
+
+// bound tells that the shoot is bound to another seed than the one that holds it.
+func bound(shoot *gardencorev1beta1.Shoot) bool {
+	spec, status := shoot.Spec.SeedName, shoot.Status.SeedName
+	return spec != nil && status != nil && *spec != *status
+}
+
+// operationOf is the last operation in words, for messages.
+func operationOf(shoot *gardencorev1beta1.Shoot) string {
+	last := shoot.Status.LastOperation
+	if last == nil {
+		return "there is no status.lastOperation"
+	}
+	return fmt.Sprintf("status.lastOperation is %s %s", last.Type, last.State)
+}

@@ -1,0 +1,55 @@
+package admission
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+)
+
+func seedNamePath() *field.Path { return field.NewPath("spec", "seedName") }
+
+// seedNameStays refuses to take a shoot off its seed without giving it another.
+func seedNameStays(r *request, _ *garden) field.ErrorList {
+	if r.shoot == nil || r.oldSeedName() == "" || r.seedName() != "" {
+		return nil
+	}
+	return field.ErrorList{field.Required(seedNamePath(), "must not be unset: name another seed to move the control plane")}
+}
+
+// changeOfSeedNameFits asks whether this is the time to move the shoot; where to is destinationFits' matter.
+func changeOfSeedNameFits(r *request, _ *garden) field.ErrorList {
+	if !r.binds() || r.old == nil {
+		return nil
+	}
+	if why := r.whyNotNow(); why != "" {
+		return field.ErrorList{field.Forbidden(seedNamePath(), why)}
+	}
+	return nil
+}
+
+func (r *request) whyNotNow() string {
+	forced := r.moves() && r.forced()
+	switch {
+	case r.old.DeletionTimestamp != nil && !forced:
+		return "must not be changed while the shoot is being deleted"
+	case !r.moves():
+		return ""
+	case !created(r.old):
+		return "must not be changed before the shoot has been created successfully: " + operationOf(r.old)
+	case inHandOver(r.old) && !(forced && givenUp(r.old)):
+		return "must not be changed while the control plane is being moved: " + operationOf(r.old)
+	}
+	return ""
+}
+
+func created(shoot *gardencorev1beta1.Shoot) bool {
+	last := shoot.Status.LastOperation
+	return last != nil && (last.Type != gardencorev1beta1.LastOperationTypeCreate || last.State == gardencorev1beta1.LastOperationStateSucceeded)
+}
+
+// givenUp tells that a hand-over has got so far that a forced restore may send the shoot elsewhere (SPEC 9.3): its
+// migration was aborted, or its destination has not finished.
+func givenUp(shoot *gardencorev1beta1.Shoot) bool {
+	last := shoot.Status.LastOperation
+	return last.Type == gardencorev1beta1.LastOperationTypeRestore || last.State == gardencorev1beta1.LastOperationStateAborted
+}
