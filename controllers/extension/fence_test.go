@@ -1,0 +1,197 @@
+package extension
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/extension/contract"
+	"github.com/transplant-sim/transplant/controllers/ownership"
+)
+
+// fakeGuard answers for validity as it is told.
+type fakeGuard struct {
+	mu      sync.Mutex
+	answer  ownership.ValidityAnswer
+	fenced  chan struct{} // closed when the guard is fenced
+	revoked chan struct{} // closed when a holder has confirmed
+}
+
+func newGuard(t *testing.T, epoch int64) (*fakeGuard, string) {
+	t.Helper()
+	g := &fakeGuard{fenced: make(chan struct{}), revoked: make(chan struct{})}
+	g.set(ownership.ValidityAnswer{State: ownership.Serving, Epoch: epoch, Remaining: metav1.Duration{Duration: time.Minute}})
+	server := httptest.NewServer(g)
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	return g, server.URL
+}
+
+func (g *fakeGuard) set(answer ownership.ValidityAnswer) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.answer = answer
+}
+
+func (g *fakeGuard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g.mu.Lock()
+	answer := g.answer
+	g.mu.Unlock()
+	switch r.URL.Path {
+	case ownership.PathValidity:
+		_ = json.NewEncoder(w).Encode(answer)
+	case ownership.PathRevocation:
+		select {
+		case <-g.fenced:
+			_ = json.NewEncoder(w).Encode(ownership.FenceAnswer{Epoch: answer.Epoch, Fenced: true})
+		case <-r.Context().Done():
+		}
+	case ownership.PathRevoked:
+		close(g.revoked)
+	}
+}
+
+func guardedSeed(t *testing.T, replicas int32) client.Client {
+	t.Helper()
+	return fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: technicalID, Annotations: map[string]string{"transplant.dev/epoch": "3"}}},
+		&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: technicalID, Name: "etcd-main"}, Spec: appsv1.StatefulSetSpec{Replicas: ptr.To(replicas)}},
+		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: technicalID, Name: "etcd-main-client"}, Spec: corev1.ServiceSpec{ClusterIP: "127.0.0.9"}},
+	).Build()
+}
+
+func newFence(t *testing.T, replicas int32, address string) *GuardFence {
+	t.Helper()
+	clock, err := ownership.NewBootClock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &GuardFence{
+		Seed: guardedSeed(t, replicas), Clock: clock, Name: "extensions-a-1", Interval: 10 * time.Millisecond, Idle: time.Minute,
+		Address: func(*corev1.Service) string { return address },
+	}
+	t.Cleanup(f.Close)
+	return f
+}
+
+// TestHoldBeforeAndAfterEtcd: where no etcd runs, the epoch that the gardenlet has claimed counts; else the guard's.
+func TestHoldBeforeAndAfterEtcd(t *testing.T) {
+	t.Parallel()
+	_, address := newGuard(t, 4)
+	for _, test := range []struct {
+		replicas int32
+		epoch    int64
+	}{{0, 3}, {1, 4}} {
+		ctx, release, err := newFence(t, test.replicas, address).Hold(t.Context(), technicalID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if scope, _ := cloud.ScopeFrom(ctx); scope != (cloud.Scope{Shoot: technicalID, Epoch: test.epoch}) {
+			t.Errorf("with %d replicas of etcd the scope is %+v", test.replicas, scope)
+		}
+		release()
+	}
+	if _, _, err := newFence(t, 0, "").Hold(t.Context(), "shoot--p--other"); !errors.Is(err, ErrNoEpoch) {
+		t.Errorf("a namespace that does not exist gave %v", err)
+	}
+}
+
+// TestLapseCancels: work under way is cancelled when the guard is fenced, no call is sent any more, the revocation is
+// confirmed, and the object waits instead of failing.
+func TestLapseCancels(t *testing.T) {
+	t.Parallel()
+	guard, address := newGuard(t, 4)
+	fence := newFence(t, 1, address)
+	c := newCloud(t)
+	guarded, err := Guarded(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	network := &cloud.Network{CIDR: "10.0.0.0/16"}
+	var early, late error
+	act := owned(fence, func(*extensionsv1alpha1.Infrastructure) string { return technicalID },
+		func(ctx context.Context, _ logr.Logger, _ *extensionsv1alpha1.Infrastructure, _ *contract.Cluster) error {
+			_, early = guarded.Networks().Create(ctx, network)
+			close(guard.fenced)
+			<-ctx.Done()
+			_, late = guarded.Networks().Create(context.WithoutCancel(ctx), network)
+			return ctx.Err()
+		})
+	err = act(t.Context(), logr.Discard(), infrastructureObject(), nil)
+	if pending := (&contract.Pending{}); !errors.As(err, &pending) {
+		t.Errorf("the object does not wait: %v", err)
+	}
+	if early != nil || !errors.Is(late, ownership.ErrLapsed) {
+		t.Errorf("the call before the lapse: %v; after it: %v", early, late)
+	}
+	if networks := c.IDs(cloud.KindNetworks); len(networks) != 1 {
+		t.Errorf("networks: %v", networks)
+	}
+	select {
+	case <-guard.revoked:
+	case <-time.After(20 * time.Second):
+		t.Error("the revocation was not confirmed")
+	}
+}
+
+// TestNoValidityWaits: without validity nothing is begun, and the object waits.
+func TestNoValidityWaits(t *testing.T) {
+	t.Parallel()
+	guard, address := newGuard(t, 4)
+	guard.set(ownership.ValidityAnswer{State: "Waiting", Epoch: 4})
+	act := owned(newFence(t, 1, address), ownNamespace[*extensionsv1alpha1.Infrastructure],
+		func(context.Context, logr.Logger, *extensionsv1alpha1.Infrastructure, *contract.Cluster) error {
+			t.Error("the act was begun")
+			return nil
+		})
+	err := act(t.Context(), logr.Discard(), infrastructureObject(), nil)
+	if pending := (&contract.Pending{}); !errors.As(err, &pending) {
+		t.Errorf("the object does not wait: %v", err)
+	}
+}
+
+// TestGuardedRefusesUnheld: a mutating call for a shoot that nobody holds is not sent; one for no shoot is.
+func TestGuardedRefusesUnheld(t *testing.T) {
+	t.Parallel()
+	c := newCloud(t)
+	guarded, err := Guarded(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := cloud.WithScope(t.Context(), cloud.Scope{Shoot: technicalID, Epoch: 1})
+	if _, err := guarded.Networks().Create(ctx, &cloud.Network{}); err == nil || len(c.IDs(cloud.KindNetworks)) > 0 {
+		t.Errorf("an unheld call ended with %v, networks %v", err, c.IDs(cloud.KindNetworks))
+	}
+	if _, err := guarded.Buckets().Create(t.Context(), &cloud.Bucket{Name: "seed"}); err != nil {
+		t.Errorf("a call for no shoot: %v", err)
+	}
+}
+
+// TestStaleEpochWaits: a call that the cloud refuses as an older owner's is no failure of the object.
+func TestStaleEpochWaits(t *testing.T) {
+	t.Parallel()
+	c := newCloud(t)
+	c.Fence(technicalID, 9)
+	b, o := newBench(t, "a", c, 1), infrastructureObject()
+	b.create(o)
+	b.annotate(o, "reconcile")
+	result, err := b.once(o)
+	b.get(o)
+	if err != nil || result.RequeueAfter == 0 || last(o) != "Create/Processing/1" || len(c.IDs(cloud.KindNetworks)) > 0 {
+		t.Errorf("got %v, %v, %s, networks %v", result, err, last(o), c.IDs(cloud.KindNetworks))
+	}
+}
