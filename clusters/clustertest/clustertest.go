@@ -39,7 +39,8 @@ type testCase struct {
 func cases() []testCase {
 	var all []testCase
 	for _, theme := range [][]testCase{
-		lifecycleCases(), graceCases(), initCases(), probeCases(),
+		lifecycleCases(), graceCases(), initCases(), probeCases(), environmentCases(), volumeCases(), securityCases(),
+		networkCases(), accessCases(), controllerCases(),
 	} {
 		all = append(all, theme...)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -220,4 +221,11 @@ func (f *fixture) forceDelete(pod string) {
 	if err := f.client.CoreV1().Pods(f.namespace).Delete(f.Context(), pod, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
 		f.Fatalf("delete pod %s: %v", pod, err)
 	}
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }

@@ -27,7 +27,7 @@ var steps = map[string]step{
 	"cat": cat, "write": write, "append": appendLine, "stat": stat, "ls": list, "rm": remove, "exists": exists, "await-file": awaitFile,
 	"count": count, "fail-until": failUntil, "exit": exit, "pid": printPID, "pause": pause,
 	"sleep": sleep, "ignore-term": ignoreTerm, "term-takes": termTakes,
-	"get": get, "whoami": whoami, "serve": serve, "serve-grpc": serveGRPC,
+	"get": get, "refused": refused, "whoami": whoami, "serve": serve, "serve-grpc": serveGRPC,
 }
 
 func main() {

@@ -5,12 +5,14 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
@@ -89,6 +91,18 @@ func get(args []string) error {
 	return fmt.Errorf("the last answer of %s was %s", args[0], last)
 }
 
+// refused wants a connection to be refused: refused URL.
+func refused(args []string) error {
+	if err := expect(args, 1); err != nil {
+		return err
+	}
+	_, err := fetch(&http.Client{Timeout: 5 * time.Second}, args[0])
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("got %v, want a refused connection", err)
+	}
+	return nil
+}
+
 func fetch(client *http.Client, url string) (string, error) {
 	response, err := client.Get(url)
 	if err != nil {
@@ -134,6 +148,10 @@ func whoami(args []string) error {
 		return err
 	}
 	defer response.Body.Close()
+	if response.StatusCode != http.StatusCreated {
+		_, err = fmt.Printf("status %d\n", response.StatusCode)
+		return err
+	}
 	var review struct {
 		Status struct {
 			UserInfo struct{ Username string }

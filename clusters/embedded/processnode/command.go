@@ -34,6 +34,10 @@ func NewCommand() *cobra.Command {
 			if err := config.complete(); err != nil {
 				return err
 			}
+			// Before the next step, which may leave this process waiting for another one.
+			if err := container.EndWithParent(); err != nil {
+				return err
+			}
 			ran, code, err := container.AsRoot()
 			if err != nil {
 				return err
@@ -43,9 +47,6 @@ func NewCommand() *cobra.Command {
 			}
 			if ran {
 				return nil
-			}
-			if err := container.EndWithParent(); err != nil {
-				return err
 			}
 			ctx, stop := signal.NotifyContext(command.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()

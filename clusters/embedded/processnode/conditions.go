@@ -8,6 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// ownConditions are those that a kubelet keeps; all others are somebody else's.
+var ownConditions = []corev1.PodConditionType{
+	corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled,
+}
+
 // setConditions adds the conditions that a kubelet keeps to those of others.
 func (w *worker) setConditions(status *corev1.PodStatus) {
 	ended := status.Phase == corev1.PodSucceeded || status.Phase == corev1.PodFailed

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
+const rejectDelay = time.Second
+
 // prepare gives the pod what all its containers share: an address, its files, its volumes.
 func (w *worker) prepare(ctx context.Context) {
 	if w.preparing {
@@ -23,10 +25,10 @@ func (w *worker) prepare(ctx context.Context) {
 	}
 	if w.started.IsZero() {
 		w.started = w.clock.Now()
-		if err := w.admit(w.pod); err != nil {
-			w.fail("UnsupportedPod", "Pod was rejected: "+err.Error())
-			return
-		}
+	}
+	if err := w.admit(w.pod); err != nil {
+		w.reject(err)
+		return
 	}
 	w.preparing, w.stale = true, false
 	pod := w.addressed()
@@ -39,6 +41,16 @@ func (w *worker) prepare(ctx context.Context) {
 		}
 		return func() { w.prepared(ip, renew, err) }
 	})
+}
+
+// reject fails a pod that this node cannot run, after a moment: a controller that replaces it at once would make
+// thousands.
+func (w *worker) reject(why error) {
+	if at := w.started.Add(rejectDelay); w.clock.Now().Before(at) {
+		w.wakeAt(at)
+		return
+	}
+	w.fail("UnsupportedPod", "Pod was rejected: "+why.Error())
 }
 
 func (w *worker) makeVolumes(ctx context.Context, pod *corev1.Pod) (time.Time, error) {

@@ -1,6 +1,8 @@
 package processnode
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -39,9 +41,10 @@ func (w *worker) restore() {
 }
 
 func (i *instance) restore(status *corev1.ContainerStatus, now metav1.Time) {
+	i.id = strings.TrimPrefix(status.ContainerID, idPrefix)
 	i.ended = status.LastTerminationState.Terminated
 	if status.State.Terminated != nil {
-		i.ended = status.State.Terminated
+		i.endedBefore, i.ended = i.ended, status.State.Terminated
 	}
 	if running := status.State.Running; running != nil {
 		i.ended = &corev1.ContainerStateTerminated{

@@ -2,6 +2,7 @@ package processnode
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -16,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -35,8 +38,11 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/storage"
 )
 
-// startTimeout bounds the first writes to the API server.
-const startTimeout = time.Minute
+const (
+	// startTimeout bounds the first exchange with the API server.
+	startTimeout = time.Minute
+	startPoll    = 100 * time.Millisecond
+)
 
 // agent is a process node with everything that runs in it.
 type agent struct {
@@ -201,11 +207,9 @@ func (a *agent) start(ctx context.Context, group *sync.WaitGroup) error {
 	group.Go(func() { <-ctx.Done(); a.recording.Shutdown() })
 	limited, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	version, err := a.client.Discovery().ServerVersion()
-	if err != nil {
-		return fmt.Errorf("ask the API server for its version: %w", err)
+	if err := a.awaitAPIServer(limited); err != nil {
+		return err
 	}
-	a.version = version.GitVersion
 	if err := a.folders.CreateClass(limited); err != nil {
 		return err
 	}
@@ -234,6 +238,27 @@ func (a *agent) start(ctx context.Context, group *sync.WaitGroup) error {
 	}
 	group.Go(func() { a.keepLease(ctx, registered) })
 	group.Go(func() { a.keepStatus(ctx) })
+	return nil
+}
+
+// awaitAPIServer waits until the API server answers, and notes its version.
+func (a *agent) awaitAPIServer(ctx context.Context) error {
+	var last error
+	err := wait.PollUntilContextCancel(ctx, startPoll, true, func(ctx context.Context) (bool, error) {
+		content, err := a.client.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
+		if last = err; err != nil {
+			return false, nil
+		}
+		var info version.Info
+		if err := json.Unmarshal(content, &info); err != nil {
+			return false, fmt.Errorf("parse the API server's version: %w", err)
+		}
+		a.version = info.GitVersion
+		return true, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the API server: %w", errors.Join(err, last))
+	}
 	return nil
 }
 

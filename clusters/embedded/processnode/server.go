@@ -1,6 +1,7 @@
 package processnode
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // mastersGroup may use the kubelet's API. The API server's client certificate is of this group; it asks itself what
@@ -80,6 +82,7 @@ func (s *server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) })
 	mux.HandleFunc("GET /pods", s.list)
+	mux.HandleFunc("GET /processes", s.processes)
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", s.logs)
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		mux.HandleFunc(method+" /exec/{namespace}/{pod}/{container}", s.exec)
@@ -102,11 +105,49 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 	list := corev1.PodList{}
 	list.APIVersion, list.Kind = "v1", "PodList"
 	for _, worker := range s.pods.all() {
-		worker.ask(r.Context(), func() { list.Items = append(list.Items, *worker.pod) })
+		if pod, answered := ask(r.Context(), worker, func() *corev1.Pod { return worker.pod }); answered {
+			list.Items = append(list.Items, *pod)
+		}
 	}
+	s.show(w, list)
+}
+
+// Process is a container's first process, as GET /processes lists it. It is had from the node itself, with the API
+// server's client certificate: the API server proxies to no loopback address.
+type Process struct {
+	Namespace string    `json:"namespace"`
+	Pod       string    `json:"pod"`
+	UID       types.UID `json:"uid"`
+	Container string    `json:"container"`
+	PID       int       `json:"pid"` // on the host
+}
+
+// processes lists the processes of the containers that run, so that a fault can reach one of them.
+func (s *server) processes(w http.ResponseWriter, r *http.Request) {
+	list := []Process{}
+	for _, worker := range s.pods.all() {
+		own, _ := ask(r.Context(), worker, worker.runningProcesses)
+		list = append(list, own...)
+	}
+	slices.SortFunc(list, func(a, b Process) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.PID, b.PID))
+	})
+	s.show(w, list)
+}
+
+func (w *worker) runningProcesses() (list []Process) {
+	for _, i := range w.all() {
+		if i.process != nil {
+			list = append(list, Process{w.namespace, w.pod.Name, w.pod.UID, i.spec.Name, i.process.PID()})
+		}
+	}
+	return list
+}
+
+func (s *server) show(w http.ResponseWriter, content any) {
 	w.Header().Set("Content-Type", "application/json")
-	if err := json.NewEncoder(w).Encode(list); err != nil {
-		s.pods.log.V(1).Info("Pods are not shown", "reason", err.Error())
+	if err := json.NewEncoder(w).Encode(content); err != nil {
+		s.pods.log.V(1).Info("Answer is not sent", "reason", err.Error())
 	}
 }
 

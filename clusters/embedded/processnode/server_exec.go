@@ -45,10 +45,14 @@ var _ remotecommand.Executor = executor{}
 func (e executor) ExecInContainer(ctx context.Context, _, _, name string, command []string, in io.Reader, out, errout io.WriteCloser,
 	tty bool, resize <-chan remotecommand.TerminalSize, _ time.Duration,
 ) error {
-	process, c, err := e.surroundings(ctx, name)
-	if err != nil {
-		return err
+	at, answered := ask(ctx, e.worker, func() place { return e.placeOf(name) })
+	if !answered {
+		return errGone
 	}
+	if at.err != nil {
+		return at.err
+	}
+	c := at.command
 	c.Args, c.TTY, c.Resize = command, tty, sizes(ctx, resize)
 	if in != nil {
 		c.Stdin = in
@@ -59,7 +63,7 @@ func (e executor) ExecInContainer(ctx context.Context, _, _, name string, comman
 	if errout != nil {
 		c.Stderr = errout
 	}
-	exit, err := process.Exec(ctx, c)
+	exit, err := at.process.Exec(ctx, c)
 	var start *container.StartError
 	if errors.As(err, &start) {
 		return utilexec.CodeExitError{Err: err, Code: 127}
@@ -70,22 +74,22 @@ func (e executor) ExecInContainer(ctx context.Context, _, _, name string, comman
 	return err
 }
 
-// surroundings finds a container's process, and the command that shares its surroundings.
-func (e executor) surroundings(ctx context.Context, name string) (process *container.Process, c container.Command, err error) {
-	err = fmt.Errorf("pod %q is gone", e.first.Name)
-	e.ask(ctx, func() {
-		i := e.find(name)
-		switch {
-		case i == nil:
-			err = fmt.Errorf("container %q is not valid for pod %q", name, e.first.Name)
-		case i.process == nil:
-			err = fmt.Errorf("container not found (%q)", name)
-		default:
-			process, err = i.process, nil
-			c.Env, c.Dir = i.environment.Strings(), i.spec.WorkingDir
-		}
-	})
-	return process, c, err
+// place is where a further command runs: a container's process, and what the command shares with it.
+type place struct {
+	process *container.Process
+	command container.Command
+	err     error
+}
+
+func (w *worker) placeOf(name string) place {
+	i := w.find(name)
+	switch {
+	case i == nil:
+		return place{err: fmt.Errorf("container %q is not valid for pod %q", name, w.first.Name)}
+	case i.process == nil:
+		return place{err: fmt.Errorf("container not found (%q)", name)}
+	}
+	return place{process: i.process, command: container.Command{Env: i.environment.Strings(), Dir: i.spec.WorkingDir}}
 }
 
 func sizes(ctx context.Context, from <-chan remotecommand.TerminalSize) <-chan container.Size {
@@ -133,8 +137,10 @@ var _ portforward.PortForwarder = forwarder{}
 
 // PortForward copies both ways until one side ends.
 func (f forwarder) PortForward(ctx context.Context, _, _ string, port int32, stream io.ReadWriteCloser) error {
-	var ip string
-	f.ask(ctx, func() { ip = f.ip })
+	ip, answered := ask(ctx, f.worker, func() string { return f.ip })
+	if !answered {
+		return errGone
+	}
 	connection, err := new(net.Dialer).DialContext(ctx, "tcp4", net.JoinHostPort(ip, strconv.Itoa(int(port))))
 	if err != nil {
 		return fmt.Errorf("connect to port %d of the pod: %w", port, err)

@@ -13,6 +13,8 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/containerlog"
 )
 
+var errGone = errors.New("the pod is gone")
+
 // logs shows what a container has written.
 func (s *server) logs(w http.ResponseWriter, r *http.Request) {
 	worker, known := s.ofRequest(w, r)
@@ -86,17 +88,22 @@ func logOptions(query url.Values, now time.Time) (containerlog.Options, error) {
 
 // logOf finds a container's log, of its current run or of the one before.
 func (w *worker) logOf(ctx context.Context, name string, previous bool) (*containerlog.Log, error) {
-	var log *containerlog.Log
-	err := fmt.Errorf("pod %q is gone", w.first.Name)
-	w.ask(ctx, func() {
+	type answer struct {
+		log *containerlog.Log
+		err error
+	}
+	found, answered := ask(ctx, w, func() (a answer) {
 		i := w.find(name)
 		if i == nil {
-			err = fmt.Errorf("container %q is not valid for pod %q", name, w.first.Name)
-			return
+			return answer{err: fmt.Errorf("container %q is not valid for pod %q", name, w.first.Name)}
 		}
-		log, err = w.logOfRun(i, previous)
+		a.log, a.err = w.logOfRun(i, previous)
+		return a
 	})
-	return log, err
+	if !answered {
+		return nil, errGone
+	}
+	return found.log, found.err
 }
 
 func (w *worker) logOfRun(i *instance, previous bool) (*containerlog.Log, error) {

@@ -274,7 +274,7 @@ func (w *worker) exited(i *instance, process *container.Process) {
 
 func (w *worker) noteExit(i *instance, state *corev1.ContainerStateTerminated) {
 	now := w.clock.Now()
-	state.StartedAt, state.FinishedAt = metav1.NewTime(i.startedAt), metav1.NewTime(now)
+	state.StartedAt, state.FinishedAt = metav1.NewTime(i.startedAt).Rfc3339Copy(), metav1.NewTime(now).Rfc3339Copy()
 	state.ContainerID = i.containerID()
 	i.endedBefore = i.ended
 	i.process, i.stopping, i.started, i.ready, i.ended, i.waiting = nil, false, false, false, state, nil
@@ -300,6 +300,9 @@ func (w *worker) sayCrashLoop(i *instance) {
 		delay, i.spec.Name, w.pod.Name, w.pod.Namespace, w.pod.UID))
 }
 
+// idPrefix names the runtime in containers' IDs.
+const idPrefix = "processnode://"
+
 func newID() string {
 	var id [32]byte
 	_, _ = rand.Read(id[:]) // never fails
@@ -310,5 +313,5 @@ func (i *instance) containerID() string {
 	if i.id == "" {
 		return ""
 	}
-	return "processnode://" + i.id
+	return idPrefix + i.id
 }

@@ -155,15 +155,15 @@ func (w *worker) all() []*instance {
 	return append(append(make([]*instance, 0, len(w.init)+len(w.main)), w.init...), w.main...)
 }
 
-// ask lets another goroutine look at the worker. It returns false when the worker has ended.
-func (w *worker) ask(ctx context.Context, question func()) bool {
-	answered := make(chan struct{})
-	w.mail.post(func() { question(); close(answered) })
+// ask lets another goroutine look at a worker. It returns false when the worker has ended, or ctx is done.
+func ask[T any](ctx context.Context, w *worker, question func() T) (answer T, answered bool) {
+	answers := make(chan T, 1)
+	w.mail.post(func() { answers <- question() })
 	select {
-	case <-answered:
-		return true
+	case answer = <-answers:
+		return answer, true
 	case <-w.ended:
 	case <-ctx.Done():
 	}
-	return false
+	return answer, false
 }

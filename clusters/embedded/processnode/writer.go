@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,7 +49,11 @@ func newStatusWriter(client kubernetes.Interface, clock clock.Clock, log logr.Lo
 func (s *statusWriter) want(status *corev1.PodStatus) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.wanted != nil && equality.Semantic.DeepEqual(s.wanted, status) {
+	switch {
+	case s.wanted != nil && equality.Semantic.DeepEqual(s.wanted, status):
+		return
+	case s.wanted == nil && equality.Semantic.DeepEqual(s.shown, status): // a pod of an earlier life of this node
+		s.wanted, s.shown = status, status
 		return
 	}
 	s.wanted = status
@@ -104,12 +109,13 @@ func (s *statusWriter) write(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	_, err = s.client.CoreV1().Pods(s.pod.Namespace).Patch(ctx, s.pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	lost := apierrors.IsNotFound(err) || apierrors.IsConflict(err) && s.replaced(ctx)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	switch {
 	case err == nil:
 		s.shown = to
-	case apierrors.IsNotFound(err) || apierrors.IsConflict(err): // another pod may have taken the name
+	case lost:
 		s.lost = true
 	default:
 		return fmt.Errorf("write the status of the pod: %w", err)
@@ -117,9 +123,18 @@ func (s *statusWriter) write(ctx context.Context) error {
 	return nil
 }
 
-// statusPatch changes only what has changed, and only on the very same pod.
+// replaced says whether another pod has taken the name. A conflict may also mean that others write, too.
+func (s *statusWriter) replaced(ctx context.Context) bool {
+	pod, err := s.client.CoreV1().Pods(s.pod.Namespace).Get(ctx, s.pod.Name, metav1.GetOptions{})
+	return apierrors.IsNotFound(err) || err == nil && pod.UID != s.pod.UID
+}
+
+// statusPatch changes only what has changed, only on the very same pod, and no conditions of others, of which this node
+// may have seen an old version.
 func statusPatch(uid types.UID, from, to *corev1.PodStatus) ([]byte, error) {
-	encode := func(status *corev1.PodStatus) ([]byte, error) { return json.Marshal(corev1.Pod{Status: *status}) }
+	encode := func(status *corev1.PodStatus) ([]byte, error) {
+		return json.Marshal(corev1.Pod{Status: withoutForeign(status)})
+	}
 	old, err := encode(from)
 	if err != nil {
 		return nil, fmt.Errorf("encode the status: %w", err)
@@ -138,4 +153,12 @@ func statusPatch(uid types.UID, from, to *corev1.PodStatus) ([]byte, error) {
 	}
 	content["metadata"] = map[string]any{"uid": uid}
 	return json.Marshal(content)
+}
+
+func withoutForeign(status *corev1.PodStatus) corev1.PodStatus {
+	own := *status
+	own.Conditions = slices.DeleteFunc(slices.Clone(status.Conditions), func(c corev1.PodCondition) bool {
+		return !slices.Contains(ownConditions, c.Type)
+	})
+	return own
 }
