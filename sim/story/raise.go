@@ -3,6 +3,7 @@ package story
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -173,6 +174,24 @@ func (t *teller) keysOf(shoot string) *probe.Keys {
 	return t.keys[shoot]
 }
 
+// connector gives an actor's access. A user keeps the access that it was once given, as people do: so the probes of
+// users need nothing of the landscape but the shoot. The observer asks anew where the control plane is.
 func (t *teller) connector(shoot, actor string) probe.Connector {
-	return func(ctx context.Context) (*rest.Config, error) { return t.World.ConnectShoot(ctx, shoot, actor) }
+	if actor != world.User {
+		return func(ctx context.Context) (*rest.Config, error) { return t.World.ConnectShoot(ctx, shoot, actor) }
+	}
+	var mu sync.Mutex
+	var kept *rest.Config
+	return func(ctx context.Context) (*rest.Config, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if kept != nil {
+			return kept, nil
+		}
+		config, err := t.World.ConnectShoot(ctx, shoot, actor)
+		if err == nil {
+			kept = config
+		}
+		return config, err
+	}
 }

@@ -1,0 +1,34 @@
+// Package run is the command that tells stories and judges them: it reads scenario files, has a backend make the
+// landscape, lets package story tell each and package verdict judge each, shows what happens while it happens, and
+// keeps the evidence in a folder.
+//
+// It holds no logic of stories or verdicts, and knows no backend: the program that offers the command brings them.
+package run
+
+import (
+	"context"
+
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// Backend makes landscapes.
+type Backend interface {
+	// Can says why the backend cannot do something, or nil. It is asked before anything is started.
+	Can(ability world.Ability) error
+	// Start makes a landscape and returns when it is ready. It must not leave anything behind when it fails or ctx
+	// ends.
+	Start(ctx context.Context, request Request) (world.World, error)
+}
+
+// Request for a landscape.
+type Request struct {
+	// Name of the landscape; empty for the backend's default.
+	Name string
+	// Landscape is what the stories need: seeds and settings. It holds no shoots, they are the engine's.
+	Landscape landscape.Landscape
+	// RandomSeed of the run, for whatever the backend rolls.
+	RandomSeed uint64
+	// Progress takes a line about what is going on. Never nil.
+	Progress func(text string)
+}

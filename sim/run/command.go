@@ -1,0 +1,64 @@
+package run
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+)
+
+// NewRunCommand is the command `run FILE…`, with the backends that the program has, by name.
+func NewRunCommand(backends map[string]Backend) *cobra.Command {
+	r := &runner{clock: clock.RealClock{}, backends: backends}
+	command := &cobra.Command{
+		Use:   "run FILE…",
+		Short: "Tell scenarios on a landscape and judge them",
+		Long: `Tell scenarios on a landscape and judge them.
+
+Files with the same settings share one landscape, one after the other, each with fresh shoots. The evidence is kept in
+a folder: timeline.jsonl, verdict.json and junit.xml; with several files in one folder each.
+
+Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(command *cobra.Command, files []string) error {
+			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
+			if !command.Flags().Changed("seed") {
+				r.randomSeed = rand.Uint64() >> 11 // exact in JSON readers that use floating point
+			}
+			r.out = command.OutOrStdout()
+			worst, err := r.run(ctx, files)
+			if err != nil {
+				return untold{err}
+			}
+			return result(worst)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&r.folder, "out", "", "folder for the evidence (default out/SCENARIO, or out with several files)")
+	flags.StringVar(&r.backend, "backend", "embedded", "where the story is told: "+strings.Join(slices.Sorted(maps.Keys(backends)), ", "))
+	flags.Uint64Var(&r.randomSeed, "seed", 0, "random seed of the story (default: one is rolled and printed)")
+	flags.StringVar(&r.landscape, "landscape", "", "name of the landscape (default: the backend's)")
+	flags.BoolVar(&r.keep, "keep", false, "keep the last landscape after the verdict, until interrupted")
+	return command
+}
+
+// folderOf a scenario's evidence.
+func (r *runner) folderOf(scenario string, of int) string {
+	switch {
+	case of == 1 && r.folder != "":
+		return r.folder
+	case r.folder == "":
+		return filepath.Join("out", scenario)
+	}
+	return filepath.Join(r.folder, scenario)
+}
+
+func (r *runner) printf(format string, arguments ...any) { fmt.Fprintf(r.out, format, arguments...) }

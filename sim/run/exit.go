@@ -1,0 +1,31 @@
+package run
+
+import (
+	"fmt"
+
+	"github.com/transplant-sim/transplant/sim/verdict"
+)
+
+// ended is the error of a command that has done its work, with the exit code that the verdict asks for.
+type ended struct{ verdict verdict.Verdict }
+
+func (e ended) Error() string { return fmt.Sprintf("the verdict is %s", e.verdict) }
+
+// ExitCode of the program (DESIGN section 5).
+func (e ended) ExitCode() int { return e.verdict.ExitCode() }
+
+// untold is the error of a story that could not even begin.
+type untold struct{ error }
+
+// ExitCode of the program (DESIGN section 5).
+func (u untold) ExitCode() int { return verdict.Broken.ExitCode() }
+
+func (u untold) Unwrap() error { return u.error }
+
+// result of a command with this verdict.
+func result(v verdict.Verdict) error {
+	if v == verdict.Held {
+		return nil
+	}
+	return ended{v}
+}

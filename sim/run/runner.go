@@ -1,0 +1,263 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/story"
+	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/verdict"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// stopTimeout bounds the end of a landscape.
+const stopTimeout = 60 * time.Second
+
+// runner is one call of the command.
+type runner struct {
+	clock    clock.WithTicker
+	backends map[string]Backend
+	out      io.Writer
+	patience story.Patience
+
+	folder     string
+	backend    string
+	landscape  string
+	randomSeed uint64
+	keep       bool
+}
+
+// run tells and judges all files. An error means that nothing was started.
+func (r *runner) run(ctx context.Context, files []string) (verdict.Verdict, error) {
+	stories, err := r.read(files)
+	if err != nil {
+		return "", err
+	}
+	backend, err := r.fit(stories)
+	if err != nil {
+		return "", err
+	}
+	worst := verdict.Held
+	groups := grouped(stories)
+	for i, group := range groups {
+		worst = verdict.Worst(worst, r.tellGroup(ctx, backend, group, len(stories), i == len(groups)-1))
+	}
+	if len(stories) > 1 {
+		r.printf("\n%d scenarios: %s\n", len(stories), worst)
+	}
+	return worst, nil
+}
+
+// read all files, and report the mistakes of all.
+func (r *runner) read(files []string) ([]*scenario.Scenario, error) {
+	var stories []*scenario.Scenario
+	var errs []error
+	from := map[string]string{}
+	for _, file := range files {
+		s, err := scenario.ParseFile(file)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if other, taken := from[s.Metadata.Name]; taken {
+			errs = append(errs, fmt.Errorf("%s:1: metadata.name: %q is also the name of the scenario in %s; each needs its own", file, s.Metadata.Name, other))
+		}
+		from[s.Metadata.Name] = file
+		stories = append(stories, s)
+	}
+	return stories, errors.Join(errs...)
+}
+
+// fit finds the backend, and refuses what it cannot do before anything is started.
+func (r *runner) fit(stories []*scenario.Scenario) (Backend, error) {
+	backend, known := r.backends[r.backend]
+	if !known {
+		return nil, fmt.Errorf("find the backend %q: there are %s", r.backend, strings.Join(slices.Sorted(maps.Keys(r.backends)), ", "))
+	}
+	var errs []error
+	for _, s := range stories {
+		for i := range s.Spec.Steps {
+			inject := s.Spec.Steps[i].Fault
+			if inject == nil {
+				continue
+			}
+			_, f := inject.Fault()
+			if err := backend.Can(f.Needs()); err != nil {
+				errs = append(errs, fmt.Errorf("%s: step %d, %s: the backend %q cannot %s: %w", s.Metadata.Name, i+1, inject, r.backend, f.Needs(), err))
+			}
+		}
+	}
+	return backend, errors.Join(errs...)
+}
+
+// grouped puts together what can share a landscape, in the order of the files.
+func grouped(stories []*scenario.Scenario) [][]*scenario.Scenario {
+	var groups [][]*scenario.Scenario
+	for _, s := range stories {
+		at := slices.IndexFunc(groups, func(g []*scenario.Scenario) bool {
+			return g[0].Spec.Landscape.Settings == s.Spec.Landscape.Settings
+		})
+		if at < 0 {
+			groups = append(groups, nil)
+			at = len(groups) - 1
+		}
+		groups[at] = append(groups[at], s)
+	}
+	return groups
+}
+
+// tellGroup tells stories that share a landscape.
+func (r *runner) tellGroup(ctx context.Context, backend Backend, group []*scenario.Scenario, of int, last bool) verdict.Verdict {
+	var needs []landscape.Landscape
+	for _, s := range group {
+		needs = append(needs, s.Spec.Landscape)
+	}
+	shared := &stage{runner: r, backend: backend, needs: landscape.Merge(needs...)}
+	worst := verdict.Held
+	for i, s := range group {
+		report, err := r.tell(ctx, s, shared, r.folderOf(s.Metadata.Name, of))
+		if err != nil {
+			r.printf("%s: %v\n", s.Metadata.Name, err)
+			worst = verdict.Worst(worst, verdict.Broken)
+			continue
+		}
+		worst = verdict.Worst(worst, report.Verdict)
+		if i < len(group)-1 {
+			shared.clear(ctx)
+		}
+	}
+	if last && r.keep && shared.world != nil {
+		r.printf("\nThe landscape is kept; interrupt to end it.\n")
+		<-ctx.Done()
+	}
+	if err := shared.stop(ctx); err != nil {
+		r.printf("%v\n", err)
+		worst = verdict.Worst(worst, verdict.Broken)
+	}
+	return worst
+}
+
+// tell one story, judge it, and keep the evidence.
+func (r *runner) tell(ctx context.Context, s *scenario.Scenario, shared *stage, folder string) (*verdict.Report, error) {
+	file, err := openTimeline(folder)
+	if err != nil {
+		return nil, err
+	}
+	journal := timeline.NewJournal(r.clock, file)
+	view := showing(ctx, r.out, journal, s)
+	told := r.play(ctx, s, shared, journal)
+	err = errors.Join(journal.Close(), file.Close())
+	view.wait()
+	if err != nil {
+		return nil, fmt.Errorf("keep the evidence: %w", err)
+	}
+	events := journal.Events()
+	report, err := verdict.Judge(events)
+	if err != nil {
+		return nil, errors.Join(told, err)
+	}
+	if err := verdict.Write(folder, report, events); err != nil {
+		return nil, err
+	}
+	show(r.out, report, folder)
+	return report, nil
+}
+
+// play the story on the shared landscape, which it makes if there is none.
+func (r *runner) play(ctx context.Context, s *scenario.Scenario, shared *stage, journal *timeline.Journal) error {
+	content, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("marshal the scenario: %w", err)
+	}
+	journal.Record(timeline.Event{Payload: timeline.RunStarted{
+		Scenario: s.Metadata.Name, Backend: r.backend, RandomSeed: r.randomSeed, Story: content,
+	}})
+	if err := shared.start(ctx, journal); err != nil {
+		journal.Record(timeline.Event{Payload: timeline.RunEnded{Broken: err.Error()}})
+		return err
+	}
+	journal.Record(timeline.Event{Payload: timeline.LandscapeReady{Seeds: shared.world.Seeds()}})
+	return story.Tell(ctx, story.Options{
+		Scenario: s, World: shared.world, Journal: journal, Clock: r.clock, RandomSeed: r.randomSeed, Patience: r.patience,
+	})
+}
+
+// openTimeline makes the folder of a run, without the evidence of an earlier one.
+func openTimeline(folder string) (*os.File, error) {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, fmt.Errorf("make the folder for the evidence: %w", err)
+	}
+	for _, name := range []string{verdict.FileName, verdict.JUnitName} {
+		if err := os.Remove(filepath.Join(folder, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("remove the earlier verdict: %w", err)
+		}
+	}
+	file, err := os.Create(filepath.Join(folder, timeline.FileName))
+	if err != nil {
+		return nil, fmt.Errorf("make the timeline: %w", err)
+	}
+	return file, nil
+}
+
+// stage is the landscape that several stories share.
+type stage struct {
+	runner  *runner
+	backend Backend
+	needs   landscape.Landscape
+	world   world.World
+}
+
+func (s *stage) start(ctx context.Context, journal *timeline.Journal) error {
+	if s.world != nil {
+		return nil
+	}
+	w, err := s.backend.Start(ctx, Request{
+		Name: s.runner.landscape, Landscape: s.needs, RandomSeed: s.runner.randomSeed,
+		Progress: func(text string) { journal.Record(timeline.Event{Payload: timeline.Note{Text: text}}) },
+	})
+	if err != nil {
+		return fmt.Errorf("make the landscape: %w", err)
+	}
+	s.world = w
+	return nil
+}
+
+// clear takes the shoots of a story off the landscape. When that fails the next story gets a landscape of its own.
+func (s *stage) clear(ctx context.Context) {
+	if s.world == nil {
+		return
+	}
+	if err := story.Clear(ctx, s.world, s.runner.clock); err != nil {
+		s.runner.printf("The landscape cannot be used again: %v\n", err)
+		if err := s.stop(ctx); err != nil {
+			s.runner.printf("%v\n", err)
+		}
+	}
+}
+
+func (s *stage) stop(ctx context.Context) error {
+	if s.world == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	err := s.world.Stop(ctx)
+	s.world = nil
+	if err != nil {
+		return fmt.Errorf("end the landscape: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package run
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/transplant-sim/transplant/sim/verdict"
+)
+
+// show a verdict to people: violations, measures, and where the evidence is.
+func show(out io.Writer, r *verdict.Report, folder string) {
+	s := stylesFor(out)
+	painted := s.bad
+	if r.Verdict == verdict.Held {
+		painted = s.good.Bold(true)
+	}
+	fmt.Fprintf(out, "\n%s  %s  %s\n", painted.Render(string(r.Verdict)), r.Scenario, s.quiet.Render(fmt.Sprintf("%.1fs on %s, --seed %d", r.WallSeconds, r.Backend, r.RandomSeed)))
+	for _, v := range r.Violations {
+		fmt.Fprintf(out, "  %s\n", s.bad.Render(fmt.Sprintf("%s at %.1fs: %s", v.Oracle, v.At, v.Message)))
+	}
+	for _, reason := range r.Reasons {
+		fmt.Fprintf(out, "  %s\n", reason)
+	}
+	if measures := measureLines(r); len(measures) > 0 {
+		fmt.Fprintf(out, "  %s\n", strings.Join(measures, "\n  "))
+	}
+	for _, f := range r.Faults {
+		fmt.Fprintf(out, "  fault %s was felt %d times\n", f.Name, f.Touched)
+	}
+	fmt.Fprintf(out, "  kept in %s\n", folder)
+}
+
+func measureLines(r *verdict.Report) []string {
+	var lines []string
+	seconds := func(name string, value *float64) {
+		if value != nil {
+			lines = append(lines, fmt.Sprintf("%-18s %8.3f s", name, *value))
+		}
+	}
+	m := r.Measures
+	seconds("API downtime", m.APIDowntimeSeconds)
+	seconds("longest outage", m.APILongestGapSeconds)
+	if m.LostWrites != nil {
+		lines = append(lines, fmt.Sprintf("%-18s %8d", "lost writes", *m.LostWrites))
+	}
+	seconds("RPO", m.RPOSeconds)
+	seconds("RTO", m.RTOSeconds)
+	for _, phase := range slices.Sorted(maps.Keys(m.Phases)) {
+		if !strings.Contains(phase, "apiDown") {
+			value := m.Phases[phase]
+			seconds("phase "+phase, &value)
+		}
+	}
+	return lines
+}

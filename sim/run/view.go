@@ -1,0 +1,97 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/charmbracelet/lipgloss"
+	"golang.org/x/term"
+
+	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// view shows a story while it is told: one line for what matters and, in a terminal, a last line that says how things
+// are right now.
+type view struct {
+	out    io.Writer
+	styles styles
+	live   bool
+	now    present
+	done   sync.WaitGroup
+
+	shownAt time.Duration
+	status  bool // a status line is on the screen
+}
+
+// styles of the view; without a terminal they do nothing.
+type styles struct{ time, good, bad, quiet, bold lipgloss.Style }
+
+func stylesFor(out io.Writer) styles {
+	r := lipgloss.NewRenderer(out)
+	return styles{
+		time: r.NewStyle().Faint(true), quiet: r.NewStyle().Faint(true), bold: r.NewStyle().Bold(true),
+		good: r.NewStyle().Foreground(lipgloss.Color("2")), bad: r.NewStyle().Foreground(lipgloss.Color("1")).Bold(true),
+	}
+}
+
+// statusEvery is the least time between two changes of the status line.
+const statusEvery = 200 * time.Millisecond
+
+// showing shows a journal until it is closed.
+func showing(ctx context.Context, out io.Writer, journal *timeline.Journal, s *scenario.Scenario) *view {
+	v := &view{out: out, styles: stylesFor(out), live: isTerminal(out), now: newPresent()}
+	fmt.Fprintf(out, "%s  %s\n", v.styles.bold.Render(s.Metadata.Name), v.styles.quiet.Render(s.Spec.Why))
+	v.done.Go(func() {
+		for e := range journal.Follow(context.WithoutCancel(ctx)) {
+			v.event(e)
+		}
+		v.clear()
+	})
+	return v
+}
+
+func isTerminal(out io.Writer) bool {
+	file, is := out.(*os.File)
+	return is && term.IsTerminal(int(file.Fd()))
+}
+
+// wait until everything has been shown.
+func (v *view) wait() { v.done.Wait() }
+
+func (v *view) event(e timeline.Event) {
+	v.now.take(e)
+	if text, mark := v.now.line(e); text != "" {
+		v.clear()
+		fmt.Fprintf(v.out, "%s %s\n", v.styles.time.Render(fmt.Sprintf("%7.1fs", e.At.Seconds())), v.paint(mark, text))
+	}
+	if v.live && e.At-v.shownAt >= statusEvery {
+		v.clear()
+		fmt.Fprintf(v.out, "%s %s", v.styles.time.Render(fmt.Sprintf("%7.1fs", e.At.Seconds())), v.styles.quiet.Render(v.now.status()))
+		v.shownAt, v.status = e.At, true
+	}
+}
+
+// clear takes the status line off the screen.
+func (v *view) clear() {
+	if v.status {
+		fmt.Fprint(v.out, "\r\x1b[2K")
+		v.status = false
+	}
+}
+
+func (v *view) paint(m mark, text string) string {
+	switch m {
+	case good:
+		return v.styles.good.Render(text)
+	case bad:
+		return v.styles.bad.Render(text)
+	case quiet:
+		return v.styles.quiet.Render(text)
+	}
+	return text
+}
