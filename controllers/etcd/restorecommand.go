@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -21,17 +22,14 @@ const retryPause = time.Second
 
 func newRestoreCommand(f *backupFlags) *cobra.Command {
 	o := backup.RestoreOptions{}
-	onDamage := ""
+	var onDamage damageFlag
 	command := &cobra.Command{
 		Use: "restore", Short: "Prepare the data directory of an epoch: keep it, or restore it from the bucket",
 		Args: cobra.NoArgs, SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := untilSignal(cmd.Context())
 			defer stop()
-			if onDamage != "fail" && onDamage != "last-good" {
-				return fmt.Errorf("check the flags: --on-damage is %q, not fail or last-good", onDamage)
-			}
-			o.LastGood = onDamage == "last-good"
+			o.LastGood = bool(onDamage)
 			return f.restore(ctx, o)
 		},
 	}
@@ -39,7 +37,7 @@ func newRestoreCommand(f *backupFlags) *cobra.Command {
 	flags.StringVar(&o.MemberName, "member-name", "etcd-main", "name of etcd's member")
 	flags.StringVar(&o.PeerURL, "peer-url", "http://127.0.0.1:2380", "peer URL of etcd's member")
 	flags.Uint64Var(&o.RevisionBump, "revision-bump", backup.DefaultRevisionBump, "what is added to the restored revision")
-	flags.StringVar(&onDamage, "on-damage", "fail", "fail: a missing or damaged object is an error; last-good: restore what is whole before it")
+	flags.Var(&onDamage, "on-damage", "fail: a missing or damaged object is an error; last-good: restore what is whole before it")
 	return command
 }
 
@@ -84,6 +82,7 @@ func permanent(err error) bool {
 func newCopyCommand(f *backupFlags) *cobra.Command {
 	source := store{}
 	o := backup.CopyOptions{Clock: clock.RealClock{}}
+	var onDamage damageFlag
 	command := &cobra.Command{
 		Use: "copy", Short: "Copy what an epoch starts from out of another bucket or prefix", Args: cobra.NoArgs, SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -101,7 +100,7 @@ func newCopyCommand(f *backupFlags) *cobra.Command {
 			if o.Target, err = f.open(); err != nil {
 				return err
 			}
-			o.Epoch = f.epoch
+			o.Epoch, o.LastGood = f.epoch, bool(onDamage)
 			o.Log = klog.FromContext(ctx).WithName("etcd-backup").WithValues("epoch", f.epoch)
 			manifest, err := backup.Copy(ctx, o)
 			if err != nil {
@@ -118,6 +117,32 @@ func newCopyCommand(f *backupFlags) *cobra.Command {
 	flags.StringVar(&source.prefix, "source-prefix", "", "prefix to copy from")
 	flags.Int64Var(&o.FinalOf, "final-of", 0, "epoch whose final snapshot to wait for; 0 waits for none")
 	flags.DurationVar(&o.FinalTimeout, "final-timeout", 5*time.Minute, "how long to wait for it")
+	flags.Var(&onDamage, "on-damage", "fail: a missing or damaged object is an error; last-good: leave it out")
 	flags.BoolVar(&o.RequireFinal, "require-final", false, "fail if it does not come, instead of copying what is there")
 	return command
 }
+
+// damageFlag is --on-damage: true for last-good.
+type damageFlag bool
+
+var _ pflag.Value = new(damageFlag)
+
+// String implements pflag.Value.
+func (d *damageFlag) String() string {
+	if *d {
+		return "last-good"
+	}
+	return "fail"
+}
+
+// Set implements pflag.Value.
+func (d *damageFlag) Set(text string) error {
+	if text != "fail" && text != "last-good" {
+		return errors.New("it must be fail or last-good")
+	}
+	*d = text == "last-good"
+	return nil
+}
+
+// Type implements pflag.Value.
+func (d *damageFlag) Type() string { return "fail|last-good" }

@@ -4,14 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/utils/clock"
 )
 
 // copyPoll is how often Copy looks for the final snapshot it waits for.
 const copyPoll = 250 * time.Millisecond
+
+// copiesAtOnce bounds the objects on their way: most are small, so that it is the round trips that count.
+const copiesAtOnce = 8
 
 // CopyOptions of Copy.
 type CopyOptions struct {
@@ -23,8 +28,10 @@ type CopyOptions struct {
 	// FinalTimeout bounds that wait. RequireFinal makes its end an error; else what is there is copied (SPEC 2.7).
 	FinalTimeout time.Duration
 	RequireFinal bool
-	Clock        clock.Clock
-	Log          logr.Logger
+	// LastGood leaves out what is missing or damaged, for a restore that may do without; else it is an error.
+	LastGood bool
+	Clock    clock.Clock
+	Log      logr.Logger
 }
 
 // NoFinalError says that the final snapshot of an epoch has not come.
@@ -47,13 +54,43 @@ func Copy(ctx context.Context, o CopyOptions) (Manifest, error) {
 	if err != nil {
 		return Manifest{}, err
 	}
-	for _, object := range manifest.Objects {
-		if err := copyObject(ctx, o, object); err != nil {
-			return Manifest{}, err
-		}
-		o.Log.V(1).Info("Backup object copied", "key", object.Key())
+	missing, err := missingIn(ctx, o.Target, manifest.Objects)
+	if err != nil {
+		return Manifest{}, err
 	}
-	return manifest, nil
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(copiesAtOnce)
+	for _, object := range missing {
+		group.Go(func() error {
+			err := copyObject(ctx, o, object)
+			if _, damaged := errors.AsType[*DamageError](err); damaged && o.LastGood {
+				o.Log.Error(err, "A backup object is left out of the copy")
+				return nil
+			}
+			return err
+		})
+	}
+	return manifest, group.Wait()
+}
+
+// missingIn are the objects that the bucket does not have yet.
+func missingIn(ctx context.Context, bucket Bucket, objects []Object) ([]Object, error) {
+	there := map[int64][]Object{}
+	var missing []Object
+	for _, object := range objects {
+		known, listed := there[object.Epoch]
+		if !listed {
+			var err error
+			if known, err = ObjectsOf(ctx, bucket, object.Epoch); err != nil {
+				return nil, err
+			}
+			there[object.Epoch] = known
+		}
+		if !slices.Contains(known, object) {
+			missing = append(missing, object)
+		}
+	}
+	return missing, nil
 }
 
 func waitFinal(ctx context.Context, o CopyOptions) error {
@@ -85,10 +122,6 @@ func waitFinal(ctx context.Context, o CopyOptions) error {
 }
 
 func copyObject(ctx context.Context, o CopyOptions, object Object) error {
-	there, err := o.Target.List(ctx, object.Key())
-	if err != nil || len(there) > 0 {
-		return err
-	}
 	body, err := openVerified(ctx, o.Source, object)
 	if err != nil {
 		return err

@@ -76,9 +76,9 @@ func ReadManifest(ctx context.Context, bucket Bucket, epoch int64) (Manifest, er
 	return manifest, nil
 }
 
-// EnsureManifest returns the manifest of the epoch. If there is none yet, it chooses what source has of the newest
-// older epoch and creates the manifest in target; source and target may be the same. Of several callers one creates
-// it, and all get the same.
+// EnsureManifest returns the manifest of the epoch. If there is none yet, it chooses what source, or target itself, has
+// of the newest older epoch and creates the manifest in target; source and target may be the same. Of several callers
+// one creates it, and all get the same.
 func EnsureManifest(ctx context.Context, source, target Bucket, epoch int64) (Manifest, error) {
 	for _, bucket := range []Bucket{target, source} {
 		if err := refuseIfSuperseded(ctx, bucket, epoch); err != nil {
@@ -89,7 +89,7 @@ func EnsureManifest(ctx context.Context, source, target Bucket, epoch int64) (Ma
 	if !errors.Is(err, ErrNotFound) {
 		return manifest, err
 	}
-	if manifest, err = inherit(ctx, source, epoch); err != nil {
+	if manifest, err = inherit(ctx, source, target, epoch); err != nil {
 		return Manifest{}, err
 	}
 	content, err := json.Marshal(manifest)
@@ -114,20 +114,28 @@ func refuseIfSuperseded(ctx context.Context, bucket Bucket, epoch int64) error {
 	return nil
 }
 
-// inherit takes the chain of the highest epoch below that has a manifest: an epoch without one has never answered.
-func inherit(ctx context.Context, source Bucket, epoch int64) (Manifest, error) {
-	epochs, err := Epochs(ctx, source)
-	if err != nil {
-		return Manifest{}, err
-	}
-	for _, older := range slices.Backward(epochs) {
-		if older >= epoch {
-			continue
+// inherit takes the chain of the highest epoch below that has a manifest in either bucket: an epoch without one has
+// never answered.
+func inherit(ctx context.Context, source, target Bucket, epoch int64) (Manifest, error) {
+	manifest := Manifest{Epoch: epoch}
+	var owner Bucket
+	for _, bucket := range []Bucket{source, target} {
+		epochs, err := Epochs(ctx, bucket)
+		if err != nil {
+			return Manifest{}, err
 		}
-		objects, err := objectsFor(ctx, source, older)
-		return Manifest{Epoch: epoch, From: older, Objects: objects}, err
+		for _, older := range epochs {
+			if older < epoch && older > manifest.From {
+				manifest.From, owner = older, bucket
+			}
+		}
 	}
-	return Manifest{Epoch: epoch}, nil
+	if manifest.From == 0 {
+		return manifest, nil
+	}
+	var err error
+	manifest.Objects, err = objectsFor(ctx, owner, manifest.From)
+	return manifest, err
 }
 
 // objectsFor are the objects of which a restore of the epoch's state chooses: its own; if it has made no full snapshot
@@ -137,7 +145,10 @@ func objectsFor(ctx context.Context, bucket Bucket, epoch int64) ([]Object, erro
 	if err != nil {
 		return nil, err
 	}
-	if len(chainsOf(own)) > 0 {
+	if chains := chainsOf(own); len(chains) > 0 {
+		if chains[0][0].Final {
+			return chains[0], nil // nothing else is needed
+		}
 		return own, nil
 	}
 	manifest, err := ReadManifest(ctx, bucket, epoch)
