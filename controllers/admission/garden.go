@@ -49,17 +49,11 @@ func (v *validator) look(ctx context.Context, r *request) (*garden, field.ErrorL
 	return g, errs, err
 }
 
-// cloudProfileKind is the kind of profile that this garden has.
-const cloudProfileKind = "CloudProfile"
-
 // profileOf reads the shoot's CloudProfile; nil if it names none.
 func profileOf(ctx context.Context, c client.Client, shoot *gardencorev1beta1.Shoot) (*gardencorev1beta1.CloudProfile, field.ErrorList, error) {
-	path, name := field.NewPath("spec", "cloudProfileName"), ptr.Deref(shoot.Spec.CloudProfileName, "")
-	if reference := shoot.Spec.CloudProfile; reference != nil {
-		path, name = field.NewPath("spec", "cloudProfile", "name"), reference.Name
-		if reference.Kind != "" && reference.Kind != cloudProfileKind {
-			return nil, field.ErrorList{field.NotSupported(field.NewPath("spec", "cloudProfile", "kind"), reference.Kind, []string{cloudProfileKind})}, nil
-		}
+	name, path, unknown := placement.ProfileOf(shoot)
+	if unknown != nil {
+		return nil, field.ErrorList{unknown}, nil
 	}
 	if name == "" {
 		return nil, nil, nil

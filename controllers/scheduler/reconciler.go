@@ -1,0 +1,158 @@
+// Package scheduler gives shoots without a seed one (SPEC 7.2). It runs in the garden-controller-manager. Which seed
+// fits best is package placement's to know; admission judges the choice like anybody else's.
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	corev1 "k8s.io/api/core/v1"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/placement"
+)
+
+const (
+	// defaultName is the scheduler that shoots mean which name none.
+	defaultName = "default-scheduler"
+
+	reasonScheduled = "SchedulingSuccessful"
+	reasonFailed    = "SchedulingFailed"
+
+	// maxNote is how long the API server lets the note of an event be.
+	maxNote = 1024
+)
+
+// Reconciler binds shoots to seeds, one after the other, so that each sees where the others went.
+type Reconciler struct {
+	// Garden is an uncached client.
+	Garden client.Client
+	Clock  clock.PassiveClock
+	// Events is set by AddToManager if nil.
+	Events events.EventRecorder
+	// Retry is when to look again at a shoot that fits on no seed, if no change of a seed wakes it before.
+	Retry time.Duration
+}
+
+// Reconcile binds one shoot. If no seed fits, lastOperation and an event tell for each seed why (SPEC 9.4).
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	shoot := &gardencorev1beta1.Shoot{}
+	if err := r.Garden.Get(ctx, request.NamespacedName, shoot); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !wanting(shoot) {
+		return reconcile.Result{}, nil
+	}
+	question, err := r.ask(ctx, shoot)
+	if missing := (&missingProfileError{}); errors.As(err, &missing) {
+		return r.wait(ctx, shoot, err)
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	seed, excluded, err := placement.Schedule(question)
+	if err != nil {
+		return r.wait(ctx, shoot, err)
+	}
+	if err := r.bind(ctx, shoot, seed); err != nil {
+		return reconcile.Result{}, err
+	}
+	log.FromContext(ctx).Info("Bound the shoot to a seed", "seed", seed, "others", excluded)
+	r.Events.Eventf(shoot, nil, corev1.EventTypeNormal, reasonScheduled, "Schedule", "Scheduled to seed %q", seed)
+	return reconcile.Result{}, nil
+}
+
+// wanting tells that the shoot waits for a seed from this scheduler.
+func wanting(shoot *gardencorev1beta1.Shoot) bool {
+	name := ptr.Deref(shoot.Spec.SchedulerName, defaultName)
+	return ptr.Deref(shoot.Spec.SeedName, "") == "" && shoot.DeletionTimestamp == nil && (name == defaultName || name == "")
+}
+
+func (r *Reconciler) ask(ctx context.Context, shoot *gardencorev1beta1.Shoot) (*placement.Question, error) {
+	profile, err := r.profile(ctx, shoot)
+	if err != nil {
+		return nil, err
+	}
+	seeds, shoots := &gardencorev1beta1.SeedList{}, &gardencorev1beta1.ShootList{}
+	if err := r.Garden.List(ctx, seeds); err != nil {
+		return nil, fmt.Errorf("list the seeds: %w", err)
+	}
+	if err := r.Garden.List(ctx, shoots); err != nil {
+		return nil, fmt.Errorf("list the shoots: %w", err)
+	}
+	return &placement.Question{Shoot: shoot, Profile: profile, Seeds: seeds.Items, Usage: placement.UsageOf(shoots.Items, shoot)}, nil
+}
+
+// missingProfileError tells that a shoot refers to a profile that there is not.
+type missingProfileError struct{ why error }
+
+func (e *missingProfileError) Error() string { return e.why.Error() }
+
+func (r *Reconciler) profile(ctx context.Context, shoot *gardencorev1beta1.Shoot) (*gardencorev1beta1.CloudProfile, error) {
+	name, _, unknown := placement.ProfileOf(shoot)
+	if unknown != nil {
+		return nil, &missingProfileError{unknown}
+	}
+	if name == "" {
+		return nil, nil
+	}
+	profile := &gardencorev1beta1.CloudProfile{}
+	err := r.Garden.Get(ctx, client.ObjectKey{Name: name}, profile)
+	if apierrors.IsNotFound(err) {
+		return nil, &missingProfileError{fmt.Errorf("the CloudProfile %q does not exist", name)}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read CloudProfile %q: %w", name, err)
+	}
+	return profile, nil
+}
+
+// bind writes spec.seedName, unless the shoot has changed since it was judged.
+func (r *Reconciler) bind(ctx context.Context, shoot *gardencorev1beta1.Shoot, seed string) error {
+	before := shoot.DeepCopy()
+	shoot.Spec.SeedName = &seed
+	if err := r.Garden.Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("bind shoot %q to seed %q: %w", client.ObjectKeyFromObject(shoot), seed, err)
+	}
+	return nil
+}
+
+// wait tells why the shoot has no seed yet, once for each reason.
+func (r *Reconciler) wait(ctx context.Context, shoot *gardencorev1beta1.Shoot, why error) (reconcile.Result, error) {
+	again := reconcile.Result{RequeueAfter: r.Retry}
+	description := "Failed to schedule Shoot: " + why.Error()
+	if last := shoot.Status.LastOperation; last != nil && last.State == gardencorev1beta1.LastOperationStatePending && last.Description == description {
+		return again, nil
+	}
+	before := shoot.DeepCopy()
+	shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{
+		Type: gardencorev1beta1.LastOperationTypeCreate, State: gardencorev1beta1.LastOperationStatePending,
+		Description: description, LastUpdateTime: metav1.NewTime(r.Clock.Now()),
+	}
+	if err := r.Garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return reconcile.Result{}, fmt.Errorf("tell why shoot %q has no seed: %w", client.ObjectKeyFromObject(shoot), err)
+	}
+	r.Events.Eventf(shoot, nil, corev1.EventTypeWarning, reasonFailed, "Schedule", "%s", shorten(description))
+	return again, nil
+}
+
+// shorten cuts what does not fit into an event; all of it is in lastOperation.
+func shorten(note string) string {
+	const more = " …"
+	if len(note) <= maxNote {
+		return note
+	}
+	return strings.ToValidUTF8(note[:maxNote-len(more)], "") + more
+}
