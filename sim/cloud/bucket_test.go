@@ -135,8 +135,10 @@ func TestCreateOnlyIsAtomic(t *testing.T) {
 	t.Parallel()
 	cloud := start(t, Options{})
 	bucket, ctx := bucketOf(t, cloud.as(t, "extensions-a")), t.Context()
-	for round := range 5 {
-		const racers = 12
+	// Slow enough for all racers to be at it before the first is done.
+	heal := inject(t, cloud, api.Fault{Match: api.Match{Verbs: []string{api.VerbPut}}, Effect: api.Effect{BytesPerSecond: 100 << 10}})
+	const rounds, racers = 3, 12
+	for round := range rounds {
 		key := fmt.Sprintf("epochs/%d.json", round)
 		content := func(i int) string { return strings.Repeat(fmt.Sprintf("racer %d;", i), 1000) }
 		errs := make([]error, racers)
@@ -165,8 +167,9 @@ func TestCreateOnlyIsAtomic(t *testing.T) {
 			t.Fatalf("the object is not what racer %d wrote: %.30q", won, got)
 		}
 	}
-	if kept := contents(t, cloud); kept != 5 {
-		t.Errorf("%d contents are kept for 5 objects", kept)
+	wantFelt(t, heal, rounds*racers, rounds*racers)
+	if kept := contents(t, cloud); kept != rounds {
+		t.Errorf("%d contents are kept for %d objects", kept, rounds)
 	}
 }
 
@@ -181,6 +184,10 @@ func TestUploadsAreWholeOrAbsent(t *testing.T) {
 	}
 	_, err := bucket.Head(ctx, "k")
 	wantCode(t, err, api.CodeNotFound)
+	eventually(t, "the refused upload is recorded", func() bool { return len(cloud.ledgerOf(t)) == 2 })
+	if kept := contents(t, cloud); kept != 0 {
+		t.Errorf("%d contents are kept of an upload that broke off", kept)
+	}
 
 	old, young := bytes.Repeat([]byte("a"), 2<<20), bytes.Repeat([]byte("b"), 3<<20)
 	must(bucket.Put(ctx, "k", bytes.NewReader(old), api.PutOptions{}))(t)

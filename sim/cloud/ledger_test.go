@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -152,7 +153,9 @@ func TestDamagedLedgerIsRefused(t *testing.T) {
 func TestFollowers(t *testing.T) {
 	t.Parallel()
 	cloud := start(t, Options{})
-	client, observer, ctx := cloud.as(t, "extensions-a"), cloud.as(t, "observer"), t.Context()
+	client, observer := cloud.as(t, "extensions-a"), cloud.as(t, "observer")
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
 	polled := make(chan []api.LedgerEntry, 1)
 	go func() {
 		entries, err := observer.Ledger(ctx, api.LedgerQuery{Kind: api.KindMachines, Wait: 30 * time.Second})
