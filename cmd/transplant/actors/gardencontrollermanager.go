@@ -3,21 +3,28 @@ package actors
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/transplant-sim/transplant/controllers/admission"
 	"github.com/transplant-sim/transplant/controllers/migration"
+	"github.com/transplant-sim/transplant/controllers/scheduler"
 )
 
 type gardenControllerManagerFlags struct {
-	kubeconfig   string
-	waitInterval time.Duration
+	kubeconfig     string
+	waitInterval   time.Duration
+	webhook        admission.Options
+	webhookService string
 }
 
 // NewGardenControllerManager is `transplant garden-controller-manager`.
@@ -29,6 +36,9 @@ func NewGardenControllerManager() *cobra.Command {
 	}
 	command.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the garden")
 	command.Flags().DurationVar(&f.waitInterval, "wait-interval", 5*time.Second, "how often a wait looks again when no watch woke it")
+	command.Flags().StringVar(&f.webhook.Host, "webhook-host", os.Getenv("POD_IP"), "address of the webhook server, on which the garden calls it")
+	command.Flags().IntVar(&f.webhook.Port, "webhook-port", admission.DefaultPort, "port of the webhook server")
+	command.Flags().StringVar(&f.webhookService, "webhook-service", "", "namespace/name of a Service by which the garden calls the webhook server, with the same port; empty for its address")
 	if err := command.MarkFlagRequired("kubeconfig"); err != nil {
 		panic(err) // the flag is defined above
 	}
@@ -51,11 +61,29 @@ func (f *gardenControllerManagerFlags) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make the client of the garden: %w", err)
 	}
-	if err := (&migration.Readiness{Garden: garden, Clock: clock.RealClock{}, Retry: f.waitInterval}).AddToManager(mgr); err != nil {
-		return err
-	}
-	if err := (&migration.Protection{Garden: garden}).AddToManager(mgr); err != nil {
+	if err := f.addDuties(mgr, garden); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
+}
+
+func (f *gardenControllerManagerFlags) addDuties(mgr manager.Manager, garden client.Client) error {
+	f.webhook.Garden = garden
+	if f.webhookService != "" {
+		namespace, name, err := cache.SplitMetaNamespaceKey(f.webhookService)
+		if err != nil || namespace == "" {
+			return fmt.Errorf("parse --webhook-service %q: want namespace/name", f.webhookService)
+		}
+		f.webhook.Service = &types.NamespacedName{Namespace: namespace, Name: name}
+	}
+	if err := admission.AddToManager(mgr, f.webhook); err != nil {
+		return err
+	}
+	if err := (&scheduler.Reconciler{Garden: garden, Clock: clock.RealClock{}, Retry: f.waitInterval}).AddToManager(mgr); err != nil {
+		return err
+	}
+	if err := (&migration.Readiness{Garden: garden, Clock: clock.RealClock{}, Retry: f.waitInterval}).AddToManager(mgr); err != nil {
+		return err
+	}
+	return (&migration.Protection{Garden: garden}).AddToManager(mgr)
 }
