@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
@@ -70,29 +71,30 @@ func (o *options) run(ctx context.Context) error {
 	table := newTable(ctx, "gateway-"+uuid.NewString(), clock, o.interval, log)
 	// Listening begins when the routes are known: until then a client should try elsewhere.
 	group.Go(func() error {
-		return watch(ctx, client, table, func() { o.listenAll(ctx, group, table) })
+		return watch(ctx, client, table, func(services corelisters.ServiceLister) { o.listenAll(ctx, group, table, services) })
 	})
 	return group.Wait()
 }
 
-func (o *options) listenAll(ctx context.Context, group *errgroup.Group, table *table) {
-	for address, s := range o.servers(table) {
-		if address == "" {
+func (o *options) listenAll(ctx context.Context, group *errgroup.Group, table *table, services corelisters.ServiceLister) {
+	for _, port := range []struct {
+		address string
+		server  *server
+	}{
+		{o.listen, newServer(table, table.log)},
+		{o.proxyListen, newProxyServer(table, services, table.log)},
+		{o.tunnelListen, newTunnelServer(table, services, table.log)},
+	} {
+		if port.address == "" {
 			continue
 		}
 		group.Go(func() error {
-			listener, err := (&net.ListenConfig{KeepAlive: keepAlive}).Listen(ctx, "tcp", address)
+			listener, err := (&net.ListenConfig{KeepAlive: keepAlive}).Listen(ctx, "tcp", port.address)
 			if err != nil {
 				return fmt.Errorf("listen for clients: %w", err)
 			}
-			table.log.Info("Gateway takes connections", "listen", address)
-			return s.serve(ctx, listener)
+			table.log.Info("Gateway takes connections", "listen", port.address)
+			return port.server.serve(ctx, listener)
 		})
 	}
-}
-
-func (o *options) servers(table *table) map[string]*server {
-	sni := &server{table: table, log: table.log.WithValues("port", "sni"), refuse: unrecognizedName}
-	sni.choose = sni.bySNI
-	return map[string]*server{o.listen: sni}
 }

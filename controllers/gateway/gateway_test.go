@@ -26,6 +26,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"github.com/transplant-sim/transplant/controllers/ownership"
 )
@@ -135,17 +136,20 @@ func echo(conn net.Conn) { _, _ = io.Copy(conn, conn) }
 // world is a gateway in front of one shoot.
 type world struct {
 	*testing.T
-	client  *fake.Clientset
-	table   *table
-	guard   *guard
-	api     *apiServer
-	address string
+	client     *fake.Clientset
+	services   corelisters.ServiceLister
+	table      *table
+	guard      *guard
+	api        *apiServer
+	apiAddress string
+	address    string
 }
 
 func newWorld(t *testing.T, serve func(net.Conn)) *world {
 	t.Helper()
 	w := &world{T: t, address: address()}
 	apiIP, etcdIP := address(), address()
+	w.apiAddress = apiIP
 	w.guard = startGuard(t, etcdIP)
 	w.api = startAPIServer(t, apiIP, serve)
 	w.client = fake.NewClientset(
@@ -161,12 +165,21 @@ func newWorld(t *testing.T, serve func(net.Conn)) *world {
 	w.table = newTable(ctx, "gateway-test", clock, 20*time.Millisecond, testr.New(t))
 	ready := make(chan struct{})
 	done := make(chan error, 1)
-	go func() { done <- watch(ctx, w.client, w.table, func() { close(ready) }) }()
+	go func() {
+		done <- watch(ctx, w.client, w.table, func(services corelisters.ServiceLister) {
+			w.services = services
+			close(ready)
+		})
+	}()
 	<-ready
-	sni := &server{table: w.table, log: testr.New(t), refuse: unrecognizedName}
-	sni.choose = sni.bySNI
-	listener := listen(t, w.address+":9443")
-	go func() { _ = sni.serve(ctx, listener) }()
+	for port, server := range map[string]*server{
+		":9443": newServer(w.table, testr.New(t)),
+		":8443": newProxyServer(w.table, w.services, testr.New(t)),
+		":8132": newTunnelServer(w.table, w.services, testr.New(t)),
+	} {
+		listener := listen(t, w.address+port)
+		go func() { _ = server.serve(ctx, listener) }()
+	}
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {

@@ -113,22 +113,20 @@ func (r *route) untrack(l *link) {
 	close(l.ended)
 }
 
-// carry passes bytes between the client and the address until both have ended, or the validity has. It closes the
-// client's connection.
-func (r *route) carry(ctx context.Context, client net.Conn, address string) error {
-	defer client.Close()
+// carry passes bytes between the client and the Service it wants until both have ended, or the validity has.
+func (r *route) carry(ctx context.Context, wish call) error {
 	term := r.holder.Term()
 	if !term.Valid() {
 		return fmt.Errorf("carry a connection to %s: %w", r.namespace, ownership.ErrLapsed)
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialDeadline)
 	defer cancel()
-	server, err := (&net.Dialer{KeepAlive: keepAlive}).DialContext(ctx, "tcp", address)
+	server, err := (&net.Dialer{KeepAlive: keepAlive}).DialContext(ctx, "tcp", wish.address)
 	if err != nil {
 		return fmt.Errorf("reach the service of %s: %w", r.namespace, err)
 	}
 	defer server.Close()
-	l := &link{client: client, server: server, ended: make(chan struct{})}
+	l := &link{client: wish.client, server: server, ended: make(chan struct{})}
 	if !r.track(term, l) {
 		return fmt.Errorf("carry a connection to %s: %w", r.namespace, ownership.ErrLapsed)
 	}
@@ -142,6 +140,10 @@ func (r *route) carry(ctx context.Context, client net.Conn, address string) erro
 		case <-stop:
 		}
 	}()
-	join(&ownership.Conn{Conn: client, Term: term}, &ownership.Conn{Conn: server, Term: term})
+	client := &ownership.Conn{Conn: wish.client, Term: term}
+	if _, err := client.Write(wish.welcome); err != nil {
+		return fmt.Errorf("welcome the client: %w", err)
+	}
+	join(client, &ownership.Conn{Conn: server, Term: term})
 	return nil
 }

@@ -20,11 +20,21 @@ const acceptPause = 50 * time.Millisecond
 type server struct {
 	table *table
 	log   logr.Logger
-	// choose reads from the connection whom the client wants, and returns the route, the address of the Service and
-	// the connection from which to read on. Without an error it may have read, but not written.
-	choose func(ctx context.Context, conn net.Conn) (*route, string, net.Conn, error)
-	// refuse tells the client that there is no route; nil says nothing.
+	// choose reads from the connection whom the client wants. It writes nothing.
+	choose func(conn net.Conn) (call, error)
+	// refuse is what the client is told when there is no route.
 	refuse []byte
+}
+
+// call is a client's wish for a connection.
+type call struct {
+	route *route
+	// address of the Service the client wants, in the route's namespace.
+	address string
+	// client is the connection from which to read on.
+	client net.Conn
+	// welcome is what the client is told once the Service is reached.
+	welcome []byte
 }
 
 // refusedError says that nobody serves what the client asks for.
@@ -60,9 +70,9 @@ func (s *server) handle(ctx context.Context, conn net.Conn) {
 	if err := conn.SetDeadline(time.Now().Add(helloDeadline)); err != nil {
 		return
 	}
-	route, address, client, err := s.choose(ctx, conn)
+	wish, err := s.choose(conn)
 	if err != nil {
-		if _, refused := errors.AsType[*refusedError](err); refused && s.refuse != nil {
+		if _, refused := errors.AsType[*refusedError](err); refused {
 			_, _ = conn.Write(s.refuse) // the client may be gone
 		}
 		s.log.V(1).Info("Connection refused", "from", conn.RemoteAddr(), "reason", err.Error())
@@ -71,23 +81,29 @@ func (s *server) handle(ctx context.Context, conn net.Conn) {
 	if err := conn.SetDeadline(time.Time{}); err != nil {
 		return
 	}
-	if err := route.carry(ctx, client, address); err != nil {
+	if err := wish.route.carry(ctx, wish); err != nil {
 		s.log.V(1).Info("Connection ended", "from", conn.RemoteAddr(), "reason", err.Error())
 	}
 }
 
-// bySNI chooses by the name in the ClientHello.
-func (s *server) bySNI(_ context.Context, conn net.Conn) (*route, string, net.Conn, error) {
+// newServer takes connections whose clients name the host they want in their ClientHello.
+func newServer(table *table, log logr.Logger) *server {
+	s := &server{table: table, log: log.WithValues("port", "sni"), refuse: unrecognizedName}
+	s.choose = s.bySNI
+	return s
+}
+
+func (s *server) bySNI(conn net.Conn) (call, error) {
 	name, client, err := peekName(conn)
 	if errors.Is(err, errNoName) {
-		return nil, "", nil, &refusedError{what: "a client without a server name"}
+		return call{}, &refusedError{what: "a client without a server name"}
 	}
 	if err != nil {
-		return nil, "", nil, err
+		return call{}, err
 	}
 	route := s.table.byHost(name)
 	if route == nil {
-		return nil, "", nil, &refusedError{what: name}
+		return call{}, &refusedError{what: name}
 	}
-	return route, route.address, client, nil
+	return call{route: route, address: route.address, client: client}, nil
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -93,12 +94,12 @@ func (t *table) byNamespace(namespace string) *route {
 	return t.namespaces[namespace]
 }
 
-// byAddress finds the route whose API server has this address; nil if there is none.
-func (t *table) byAddress(address string) *route {
+// byIP finds the route whose API server has this address; nil if there is none.
+func (t *table) byIP(ip net.IP) *route {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	for _, r := range t.namespaces {
-		if r.address == address {
+		if host, _, err := net.SplitHostPort(r.address); err == nil && ip.Equal(net.ParseIP(host)) {
 			return r
 		}
 	}

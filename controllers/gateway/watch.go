@@ -40,7 +40,7 @@ type watcher struct {
 }
 
 // watch keeps the table in step until ctx is done. ready is called when all routes of the beginning are there.
-func watch(ctx context.Context, client kubernetes.Interface, table *table, ready func()) error {
+func watch(ctx context.Context, client kubernetes.Interface, table *table, ready func(corelisters.ServiceLister)) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0)
 	w := &watcher{
 		table: table, services: factory.Core().V1().Services().Lister(), namespaces: factory.Core().V1().Namespaces().Lister(),
@@ -65,7 +65,7 @@ func watch(ctx context.Context, client kubernetes.Interface, table *table, ready
 	}()
 	for w.queue.Len() > 0 && w.next() {
 	}
-	ready()
+	ready(w.services)
 	for w.next() {
 	}
 	return nil
