@@ -19,6 +19,7 @@ type conn struct {
 	traffic *traffic
 
 	up, down atomic.Pointer[wire]
+	doomed   atomic.Bool // about to be killed
 
 	mu                          sync.Mutex // engaging a wire, deadlines, dying
 	readDeadline, writeDeadline time.Time

@@ -84,7 +84,7 @@ func (t *traffic) remove(c *conn) {
 // begin lets a fault act, and returns how to end it.
 func (t *traffic) begin(i *Injection) (end func()) {
 	a := &active{effect: i.fault.start(t.roll), injection: i, traffic: t}
-	open := t.replace(func(all []*active) []*active { return append(slices.Clone(all), a) })
+	open := t.replace(func(all []*active) []*active { return append(slices.Clone(all), a) }, false)
 	if a.resets {
 		for _, c := range open {
 			a.touch()
@@ -97,7 +97,7 @@ func (t *traffic) begin(i *Injection) (end func()) {
 func (t *traffic) end(a *active) {
 	open := t.replace(func(all []*active) []*active {
 		return slices.DeleteFunc(slices.Clone(all), func(other *active) bool { return other == a })
-	})
+	}, a.cuts)
 	if a.cuts {
 		for _, c := range open {
 			c.kill()
@@ -105,10 +105,16 @@ func (t *traffic) end(a *active) {
 	}
 }
 
-// replace puts a new plan in force and returns the connections that are open at that moment.
-func (t *traffic) replace(edit func([]*active) []*active) []*conn {
+// replace puts a new plan in force and returns the connections that are open at that moment. Doomed ones must hold what
+// they hold until they are killed: what a cut has swallowed stays lost.
+func (t *traffic) replace(edit func([]*active) []*active, doom bool) []*conn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if doom {
+		for c := range t.conns {
+			c.doomed.Store(true)
+		}
+	}
 	old := t.plan.Load()
 	p := newPlan(edit(old.active))
 	t.plan.Store(p)

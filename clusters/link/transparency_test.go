@@ -84,8 +84,8 @@ func exchanges() map[string]exchange {
 		"gzip unasked":           {method: "GET", respond: gzipped},
 		"3 MiB":                  {method: "GET", respond: func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(random(big)) }},
 		"3 MiB of known length":  {method: "GET", respond: declared(big)},
-		"no content":             {method: "GET", respond: status(http.StatusNoContent)},
-		"not modified":           {method: "GET", respond: status(http.StatusNotModified)},
+		"no content":             {method: "GET", respond: answering(http.StatusNoContent)},
+		"not modified":           {method: "GET", respond: answering(http.StatusNotModified)},
 		"redirect":               {method: "GET", respond: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/else", http.StatusFound) }},
 		"server error":           {method: "GET", respond: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "etcdserver: no", 500) }},
 		"no type, no date": {method: "GET", respond: func(w http.ResponseWriter, _ *http.Request) {
@@ -183,7 +183,7 @@ func unknown(n int) func() io.Reader {
 	return func() io.Reader { return io.MultiReader(bytes.NewReader(random(n))) }
 }
 
-func status(code int) func(http.ResponseWriter, *http.Request) {
+func answering(code int) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
@@ -263,7 +263,7 @@ func TestBreaksOff(t *testing.T) {
 // TestEarlyAnswer gets an answer although the server does not read the body.
 func TestEarlyAnswer(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, http.HandlerFunc(status(http.StatusRequestEntityTooLarge)))
+	w := newWorld(t, http.HandlerFunc(answering(http.StatusRequestEntityTooLarge)))
 	l := w.link(t, link.Options{})
 	response, err := w.client("h2").Post(l.URL(), "application/json", unknown(big)())
 	if err != nil {

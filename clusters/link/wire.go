@@ -127,11 +127,14 @@ func (w *wire) delivered(n int) {
 	w.conn.traffic.toClient.Add(int64(n))
 }
 
-// hold waits until no fault holds the parcel back; false when the connection is gone before.
+// hold waits until no fault holds the parcel back; false when the connection goes before.
 func (w *wire) hold(p *parcel) bool {
 	for {
-		now := w.clock().Now()
 		plan := w.conn.traffic.plan.Load()
+		if w.conn.doomed.Load() { // looked at after the plan, which changes after it
+			return false
+		}
+		now := w.clock().Now()
 		wait := w.release(plan, p, now).Sub(now)
 		if wait <= 0 {
 			return true

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -50,7 +52,7 @@ func (w *world) serve(address string, handler http.Handler, names ...string) *ht
 			w.t.Fatal(err)
 		}
 	}
-	server := &httptest.Server{Listener: listener, EnableHTTP2: true, Config: &http.Server{Handler: handler}}
+	server := &httptest.Server{Listener: listener, EnableHTTP2: true, Config: &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0)}}
 	server.TLS = &tls.Config{
 		Certificates: []tls.Certificate{*byName[names[0]]},
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
