@@ -3,12 +3,14 @@ package machine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -77,10 +79,13 @@ func (r *Sets) machines(ctx context.Context, set *machinev1alpha1.MachineSet) ([
 	return machines, nil
 }
 
-// belongs says whether a machine is a set's.
+// belongs says whether a machine is a set's: by its owner, or by its labels while it has none, as after a restoration.
 func belongs(m *machinev1alpha1.Machine, set *machinev1alpha1.MachineSet) bool {
-	ref := metav1.GetControllerOf(m)
-	return ref != nil && ref.UID == set.UID
+	if ref := metav1.GetControllerOf(m); ref != nil {
+		return ref.UID == set.UID
+	}
+	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
+	return err == nil && selector.Matches(labels.Set(m.Labels))
 }
 
 // balance makes the machines that are missing and deletes those too many. Machines in quarantine fill a gap, but are
@@ -101,7 +106,7 @@ func (r *Sets) balance(ctx context.Context, set *machinev1alpha1.MachineSet, mac
 		}
 		active = append(active, m)
 	}
-	if err := r.replaceFailed(ctx, failed); err != nil {
+	if err := errors.Join(r.sync(ctx, set, active), r.replaceFailed(ctx, failed)); err != nil {
 		return 0, err
 	}
 	present := int32(len(active))
@@ -109,6 +114,19 @@ func (r *Sets) balance(ctx context.Context, set *machinev1alpha1.MachineSet, mac
 		return again, r.add(ctx, set, missing)
 	}
 	return again, r.drop(ctx, active, present-quarantined-set.Spec.Replicas)
+}
+
+// sync lets machines that run take over what of the template makes no other machine of them.
+func (r *Sets) sync(ctx context.Context, set *machinev1alpha1.MachineSet, active []*machinev1alpha1.Machine) error {
+	for _, m := range active {
+		if err := client.IgnoreNotFound(patch(ctx, r.Control, m, func() {
+			m.Spec.NodeTemplateSpec = *set.Spec.Template.Spec.NodeTemplateSpec.DeepCopy()
+			m.Spec.MachineConfiguration = set.Spec.Template.Spec.MachineConfiguration.DeepCopy()
+		})); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // replaceFailed deletes one failed machine at a time; the set then misses it. One at a time, so that whatever makes
