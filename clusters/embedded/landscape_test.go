@@ -37,10 +37,15 @@ const bound = 60 * time.Second
 
 func start(t *testing.T, options embedded.Options) *embedded.Landscape {
 	t.Helper()
+	options.WithoutNodes = true
+	return startWithNodes(t, options)
+}
+
+func startWithNodes(t *testing.T, options embedded.Options) *embedded.Landscape {
+	t.Helper()
 	if options.Dir == "" {
 		options.Dir = filepath.Join(t.TempDir(), "landscape")
 	}
-	options.WithoutNodes = true
 	options.Log = testr.New(t)
 	l, err := embedded.Start(t.Context(), options)
 	if err != nil {

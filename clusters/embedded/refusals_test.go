@@ -3,6 +3,7 @@ package embedded_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -10,16 +11,28 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/address"
 	"github.com/transplant-sim/transplant/clusters/embedded/binary"
+	"github.com/transplant-sim/transplant/clusters/embedded/processnode"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 )
 
 type processState = rundir.ProcessState
 
-// TestMain lets the test binary play the processes of no cluster that tests start.
+// TestMain lets the test binary play the process node, and the processes of no cluster that tests start.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "processnode" {
+		root := &cobra.Command{Use: "transplant"}
+		root.AddCommand(processnode.NewCommand())
+		if err := root.Execute(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if os.Getenv(extraVariable) != "" {
 		playExtra()
 		return

@@ -18,7 +18,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
@@ -26,6 +28,8 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/address"
 	"github.com/transplant-sim/transplant/clusters/embedded/cli"
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
+	"github.com/transplant-sim/transplant/clusters/embedded/processnode"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 )
 
@@ -33,6 +37,7 @@ import (
 func TestMain(m *testing.M) {
 	root := &cobra.Command{Use: "transplant"}
 	root.AddCommand(cli.NewCommands(nil)...)
+	root.AddCommand(processnode.NewCommand())
 	known := func(c *cobra.Command) bool { return len(os.Args) > 1 && c.Name() == os.Args[1] }
 	if !slices.ContainsFunc(root.Commands(), known) {
 		os.Exit(m.Run())
@@ -181,7 +186,7 @@ func TestLifeOfALandscape(t *testing.T) {
 	if output := h.run(t, "down"); !strings.Contains(output, "is not up") {
 		t.Errorf("down of nothing says %q", output)
 	}
-	output := h.run(t, "up", "--nodes=false")
+	output := h.run(t, "up")
 	t.Log(output)
 	for _, want := range []string{"garden ", "a ", "b ", "https://127.", "export KUBECONFIG=", "is ready after"} {
 		if !strings.Contains(output, want) {
@@ -189,33 +194,23 @@ func TestLifeOfALandscape(t *testing.T) {
 		}
 	}
 	state := h.state(t, "default")
-	if len(h.processes()) != 12 || len(state.All()) != 12 {
-		t.Errorf("%d processes run, the state has %d, want 12", len(h.processes()), len(state.All()))
+	if got := len(state.All()); got != 15 {
+		t.Errorf("the state has %d processes, want 15", got)
 	}
 	t.Run("UpAgain", func(t *testing.T) {
-		if output, err := h.try(t, "up", "--nodes=false"); err == nil || !strings.Contains(output, "is up already") {
+		before := descendants(t, state.Supervisor)
+		if output, err := h.try(t, "up"); err == nil || !strings.Contains(output, "is up already") {
 			t.Errorf("up of what is up: %v, %q", err, output)
 		}
-		if len(h.processes()) != 12 {
-			t.Errorf("%d processes run, want 12", len(h.processes()))
+		if diff := cmp.Diff(before, descendants(t, state.Supervisor)); diff != "" {
+			t.Error(diff)
 		}
 	})
 	t.Run("Kubeconfig", func(t *testing.T) { testKubeconfig(t, h) })
 	t.Run("Logs", func(t *testing.T) { testLogs(t, h) })
+	t.Run("Pod", func(t *testing.T) { startPod(t, h, "a") })
 	t.Run("Status", func(t *testing.T) { testStatus(t, h, state) })
-	t.Run("SupervisorKilled", func(t *testing.T) {
-		if err := state.Supervisor.Kill(bound); err != nil {
-			t.Fatal(err)
-		}
-		h.checkNothingLeft(t)
-		checkPortsFree(t, state)
-		if output, err := h.try(t, "status"); err == nil || !strings.Contains(output, "its supervisor died") {
-			t.Errorf("status of a dead landscape: %v, %q", err, output)
-		}
-		if output := h.run(t, "up", "--nodes=false", "--seeds=elm"); !strings.Contains(output, "cleared what an earlier landscape left") {
-			t.Errorf("up after a dead landscape says %q", output)
-		}
-	})
+	t.Run("SupervisorKilled", func(t *testing.T) { testSupervisorKilled(t, h, state) })
 	t.Run("Down", func(t *testing.T) {
 		state := h.state(t, "default")
 		if output := h.run(t, "down"); !strings.Contains(output, "nothing of it is left") {
@@ -229,8 +224,65 @@ func TestLifeOfALandscape(t *testing.T) {
 	})
 }
 
-func testKubeconfig(t *testing.T, h home) {
-	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(h.run(t, "kubeconfig", "b")))
+// descendants lists whom the supervisor has started, and whom they have started: pods, too.
+func descendants(t *testing.T, supervisor process.ID) []process.ID {
+	t.Helper()
+	all, err := process.Descendants(supervisor.PID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func startPod(t *testing.T, h home, cluster string) {
+	clients := clientOf(t, h, cluster)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "sleeper"},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name: "etcd", Image: embedded.ControlPlaneImage, Command: []string{"etcd", "--data-dir=/tmp/etcd"},
+		}}},
+	}
+	if _, err := clients.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() error {
+		pod, err := clients.CoreV1().Pods("default").Get(t.Context(), "sleeper", metav1.GetOptions{})
+		if err == nil && pod.Status.Phase != corev1.PodRunning {
+			err = fmt.Errorf("the pod is %+v", pod.Status)
+		}
+		return err
+	})
+}
+
+func testSupervisorKilled(t *testing.T, h home, state rundir.State) {
+	before := descendants(t, state.Supervisor)
+	if len(before) < len(state.All()) { // the scheduler is dead, a pod lives
+		t.Errorf("%d processes run", len(before))
+	}
+	if err := state.Supervisor.Kill(bound); err != nil {
+		t.Fatal(err)
+	}
+	h.checkNothingLeft(t)
+	eventually(t, func() error {
+		for _, id := range before {
+			if id.Alive() {
+				return fmt.Errorf("process %d outlives the supervisor", id.PID)
+			}
+		}
+		return nil
+	})
+	checkPortsFree(t, state)
+	if output, err := h.try(t, "status"); err == nil || !strings.Contains(output, "its supervisor died") {
+		t.Errorf("status of a dead landscape: %v, %q", err, output)
+	}
+	if output := h.run(t, "up", "--seeds=elm"); !strings.Contains(output, "cleared what an earlier landscape left") {
+		t.Errorf("up after a dead landscape says %q", output)
+	}
+}
+
+func clientOf(t *testing.T, h home, cluster string) kubernetes.Interface {
+	t.Helper()
+	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(h.run(t, "kubeconfig", cluster)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +290,11 @@ func testKubeconfig(t *testing.T, h home) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := clients.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{}); err != nil {
+	return clients
+}
+
+func testKubeconfig(t *testing.T, h home) {
+	if _, err := clientOf(t, h, "b").CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{}); err != nil {
 		t.Errorf("list namespaces with the printed kubeconfig: %v", err)
 	}
 	path := strings.TrimSpace(h.run(t, "kubeconfig", "b", "--path"))
@@ -289,7 +345,7 @@ func testLogs(t *testing.T, h home) {
 }
 
 func testStatus(t *testing.T, h home, state rundir.State) {
-	if output := h.run(t, "status"); strings.Count(output, "4 of 4 run") != 3 {
+	if output := h.run(t, "status"); strings.Count(output, "5 of 5 run") != 3 {
 		t.Errorf("status is %q", output)
 	}
 	for _, p := range state.All() {
@@ -299,7 +355,7 @@ func testStatus(t *testing.T, h home, state rundir.State) {
 			}
 		}
 	}
-	if output, err := h.try(t, "status"); err == nil || !strings.Contains(output, "3 of 4 run") || !strings.Contains(output, "a/kube-scheduler ended") {
+	if output, err := h.try(t, "status"); err == nil || !strings.Contains(output, "4 of 5 run") || !strings.Contains(output, "a/kube-scheduler ended") {
 		t.Errorf("status with a dead scheduler: %v, %q", err, output)
 	}
 }
