@@ -35,12 +35,12 @@ func newWorld(t testing.TB, handler http.Handler) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, ca: ca}
-	w.upstream = w.serve("127.0.0.1:0", handler, "127.0.0.1", "api.test")
+	w.upstream = w.serve("127.0.0.1:0", handler, nil, "127.0.0.1", "api.test", "localhost")
 	return w
 }
 
-// serve starts another server of this world.
-func (w *world) serve(address string, handler http.Handler, names ...string) *httptest.Server {
+// serve starts another server of this world, and tells watch about its connections.
+func (w *world) serve(address string, handler http.Handler, watch func(net.Conn, http.ConnState), names ...string) *httptest.Server {
 	w.t.Helper()
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -52,7 +52,7 @@ func (w *world) serve(address string, handler http.Handler, names ...string) *ht
 			w.t.Fatal(err)
 		}
 	}
-	server := &httptest.Server{Listener: listener, EnableHTTP2: true, Config: &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0)}}
+	server := &httptest.Server{Listener: listener, EnableHTTP2: true, Config: &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0), ConnState: watch}}
 	server.TLS = &tls.Config{
 		Certificates: []tls.Certificate{*byName[names[0]]},
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
