@@ -17,7 +17,7 @@ import (
 	api "github.com/transplant-sim/transplant/api/cloud"
 )
 
-func bucketOf(t *testing.T, client *api.Client) api.BucketContent {
+func bucketOf(t testing.TB, client *api.Client) api.BucketContent {
 	t.Helper()
 	must(client.Buckets().Create(t.Context(), &api.Bucket{Name: "backups"}))(t)
 	return client.Bucket("backups")

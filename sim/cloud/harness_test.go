@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/testr"
 	"k8s.io/client-go/rest"
 
@@ -22,7 +23,7 @@ type testCloud struct {
 	dir  string
 }
 
-func tokenFile(t *testing.T) string {
+func tokenFile(t testing.TB) string {
 	t.Helper()
 	content, err := json.Marshal(TokenFile{Tokens: []Token{
 		{Token: "t-admin", Identity: "admin", Roles: []Role{RoleAdmin}},
@@ -41,7 +42,7 @@ func tokenFile(t *testing.T) string {
 	return path
 }
 
-func start(t *testing.T, options Options) *testCloud {
+func start(t testing.TB, options Options) *testCloud {
 	t.Helper()
 	if options.Dir == "" {
 		options.Dir = t.TempDir()
@@ -49,7 +50,10 @@ func start(t *testing.T, options Options) *testCloud {
 	if options.Tokens == "" {
 		options.Tokens = tokenFile(t)
 	}
-	options.Log = testr.New(t)
+	options.Log = logr.Discard()
+	if test, ok := t.(*testing.T); ok {
+		options.Log = testr.New(test)
+	}
 	server, err := Open(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +83,7 @@ func (c *testCloud) stop() {
 	c.http = nil
 }
 
-func (c *testCloud) as(t *testing.T, identity string) *api.Client {
+func (c *testCloud) as(t testing.TB, identity string) *api.Client {
 	t.Helper()
 	tokens := map[string]string{"admin": "t-admin", "observer": "t-observer", "nodes": "t-nodes", "extensions-a": "t-a", "extensions-b": "t-b"}
 	token, known := tokens[identity]
@@ -96,7 +100,7 @@ func (c *testCloud) as(t *testing.T, identity string) *api.Client {
 	return client
 }
 
-func (c *testCloud) ledgerOf(t *testing.T) []api.LedgerEntry {
+func (c *testCloud) ledgerOf(t testing.TB) []api.LedgerEntry {
 	t.Helper()
 	entries, err := c.as(t, "observer").Ledger(t.Context(), api.LedgerQuery{})
 	if err != nil {
@@ -106,8 +110,8 @@ func (c *testCloud) ledgerOf(t *testing.T) []api.LedgerEntry {
 }
 
 // must returns the value of a call that is part of a test's preparation.
-func must[T any](value T, err error) func(*testing.T) T {
-	return func(t *testing.T) T {
+func must[T any](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -116,7 +120,7 @@ func must[T any](value T, err error) func(*testing.T) T {
 	}
 }
 
-func wantCode(t *testing.T, err error, code api.Code) {
+func wantCode(t testing.TB, err error, code api.Code) {
 	t.Helper()
 	if api.CodeOf(err) != code {
 		t.Errorf("error is %v with code %q, want code %q", err, api.CodeOf(err), code)

@@ -15,6 +15,7 @@
 //     for a node that is gone. Such a lease is noticed, and kwok is started again.
 //   - A restarted kwok has a new identity and would wait until the old leases end, long enough for nodes to be
 //     declared lost. So the holders are cleared before it starts.
-//   - A stage whose write breaks off is repeated only when the connection was refused or the server said so; after a
-//     reset it is forgotten. Nodes and pods that stay behind are noticed, and kwok is started again.
+//   - A stage whose write breaks off is repeated only when the connection was refused or the server said so; otherwise it
+//     waits for the next listing, which mostly follows soon. Nodes and pods that stay behind are noticed, and kwok is
+//     started again.
 package nodes

@@ -143,6 +143,38 @@ func TestKwokMissesWhatItSleptThrough(t *testing.T) {
 	}
 }
 
+// A pod whose start was on its way when the connection broke starts all the same.
+func TestPodsStartAfterABrokenWrite(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.serviceAccount()
+	w.agent(t.TempDir())
+	w.machine("node-1", nil)
+	uids := w.uids("node-1")
+	w.renewed("node-1")
+	for i, name := range []string{"reset", "silent"} {
+		cut := w.proxy.Link(apiName).Begin(link.Cut{Direction: link.ToServer})
+		w.pod(name, "node-1")
+		w.eventually("something is held up", func() string {
+			if cut.Touched() == 0 {
+				return "nothing is"
+			}
+			return ""
+		})
+		if i == 0 {
+			heal := w.proxy.Link(apiName).Inject(link.Reset{})
+			cut.Heal()
+			heal()
+		}
+		cut.Heal()
+		w.podState(name)
+	}
+	w.renewed("node-1")
+	if now := w.uids("node-1"); now["node-1"] != uids["node-1"] {
+		t.Error("the node was made again")
+	}
+}
+
 // The reason for a label selector: with an annotation selector kwok never lets go of a node.
 func TestKwokByAnnotationNeverLetsGo(t *testing.T) {
 	t.Parallel()
