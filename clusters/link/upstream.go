@@ -16,9 +16,9 @@ const (
 	dialTimeout = 30 * time.Second // of client-go
 	idleTimeout = 90 * time.Second
 	// An upstream that is silent is asked for a sign of life, as Kubernetes clients do, so that requests do not hang on a
-	// dead connection that their client cannot see.
+	// dead connection that their client cannot see. A starved server is given longer than they give.
 	pingAfter   = 5 * time.Second
-	pingTimeout = 5 * time.Second
+	pingTimeout = 10 * time.Second
 )
 
 // upstream is the far end of a link: where its requests go, and over which connections.
