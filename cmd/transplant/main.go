@@ -21,6 +21,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/machine"
 	"github.com/transplant-sim/transplant/sim/cloud"
 	"github.com/transplant-sim/transplant/sim/nodes"
+	"github.com/transplant-sim/transplant/sim/run"
+	"github.com/transplant-sim/transplant/sim/scenario"
 )
 
 // exitCoder is an error that says with what code to exit (DESIGN section 5).
@@ -56,6 +58,10 @@ func newCommand() *cobra.Command {
 		}
 	}
 	add(people, cli.NewCommands(func(o *embedded.Options) { stage.New(stage.ScenarioSettings).Configure(o) })...)
+	add(people,
+		run.NewRunCommand(map[string]run.Backend{"embedded": stage.Backend{}}),
+		run.NewJudgeCommand(), scenario.NewValidateCommand(), scenario.NewPlanCommand(),
+	)
 	add(programs,
 		actors.NewGardenControllerManager(), actors.NewGardenlet(),
 		extension.NewCommand(), machine.NewCommand(), gateway.NewCommand(),

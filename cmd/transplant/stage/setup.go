@@ -88,7 +88,7 @@ func (s *Stage) prepareSeed(ctx context.Context, l *embedded.Landscape, c client
 }
 
 // startSeed gives the seed's actors their kubeconfigs and starts them.
-func (s *Stage) startSeed(ctx context.Context, l *embedded.Landscape, _ client.Client, c client.Client, seed string) error {
+func (s *Stage) startSeed(ctx context.Context, l *embedded.Landscape, c client.Client, seed string) error {
 	gardenlet, extensions, controlPlanes := "gardenlet-"+seed, "extensions-"+seed, "control-planes-"+seed
 	for _, k := range []kubeconfigFor{
 		{actor: gardenlet, target: embedded.GardenName, account: "garden/" + gardenlet, namespace: "garden", secret: "kubeconfig-garden"},

@@ -199,8 +199,17 @@ func (s *Stage) setUp(ctx context.Context, l *embedded.Landscape) error {
 		return err
 	}
 	group, groupCtx = errgroup.WithContext(ctx)
+	group.Go(func() error { return awaitActors(groupCtx, garden, embedded.GardenName) })
 	for _, seed := range seeds(l) {
-		group.Go(func() error { return s.startSeed(groupCtx, l, garden, clients[seed], seed) })
+		group.Go(func() error {
+			if err := s.startSeed(groupCtx, l, clients[seed], seed); err != nil {
+				return err
+			}
+			if err := awaitActors(groupCtx, clients[seed], seed); err != nil {
+				return err
+			}
+			return awaitSeed(groupCtx, garden, seed)
+		})
 	}
 	return group.Wait()
 }

@@ -1,0 +1,82 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/run"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// Backend makes embedded landscapes for stories. Each lives in the process that runs the story.
+type Backend struct{}
+
+var _ run.Backend = Backend{}
+
+// RunLandscape is the name of the landscapes of `transplant run`, beside the default one of `transplant up`.
+const RunLandscape = "run"
+
+// Can implements run.Backend: this backend can do all that stories know today.
+func (Backend) Can(ability world.Ability) error {
+	switch ability {
+	case world.BreakLinks, world.BreakProcesses:
+		return nil
+	}
+	return fmt.Errorf("the embedded backend cannot %s", ability)
+}
+
+// stopTimeout bounds the end of a landscape that did not become a world.
+const stopTimeout = time.Minute
+
+// Start implements run.Backend.
+func (Backend) Start(ctx context.Context, request run.Request) (world.World, error) {
+	s := New(settingsOf(request.Landscape.Settings))
+	options := embedded.Options{
+		Name:     request.Name,
+		Seeds:    request.Landscape.SeedNames(),
+		Progress: progress(request.Progress),
+	}
+	if options.Name == "" {
+		options.Name = RunLandscape
+	}
+	s.Configure(&options)
+	l, err := embedded.Start(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	w, err := NewWorld(l, s)
+	if err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		return nil, errors.Join(err, l.Stop(ctx))
+	}
+	return w, nil
+}
+
+func settingsOf(s landscape.Settings) Settings {
+	s.Default()
+	return Settings{
+		OwnerCheckInterval: s.OwnerCheckInterval.Duration, OwnerCheckTimeout: s.OwnerCheckTimeout.Duration,
+		DeltaInterval: s.DeltaInterval.Duration, FullSnapshotInterval: s.FullSnapshotInterval.Duration,
+		DNSTTL: s.DNSTTL.Duration, WaitInterval: s.WaitInterval.Duration, LeaseInterval: s.SeedLeaseRenew.Duration,
+	}
+}
+
+// progress tells every line of news, and every tenth of long work.
+func progress(tell func(string)) func(embedded.Progress) {
+	tenths := map[string]int{}
+	return func(p embedded.Progress) {
+		if p.Total == 0 {
+			tell(fmt.Sprintf("%s: %s", p.Subject, p.What))
+			return
+		}
+		if tenth := 10 * p.Done / p.Total; tenth > tenths[p.Subject] {
+			tenths[p.Subject] = tenth
+			tell(fmt.Sprintf("%s: %d %% (%d of %d)", p.Subject, 10*tenth, p.Done, p.Total))
+		}
+	}
+}
