@@ -23,6 +23,9 @@ const (
 	maxName = 20
 )
 
+// reserved names of targets that are no seeds.
+var reserved = []string{landscape.Garden, "cloud", "shoots"}
+
 // Check finds everything that is wrong with a scenario whose defaults are filled in, before anything is started.
 func (s *Scenario) Check() field.ErrorList {
 	var errs field.ErrorList
@@ -37,8 +40,11 @@ func (s *Scenario) Check() field.ErrorList {
 	if s.Spec.Why == "" {
 		errs = append(errs, field.Required(spec.Child("why"), "a scenario says what it is told for"))
 	}
-	errs = append(errs, checkLandscape(spec.Child("landscape"), s.Spec.Landscape)...)
-	errs = append(errs, s.checkSteps(spec.Child("steps"))...)
+	unfit := checkLandscape(spec.Child("landscape"), s.Spec.Landscape)
+	errs = append(errs, unfit...)
+	if len(unfit) == 0 { // else the steps' mistakes are mere consequences
+		errs = append(errs, s.checkSteps(spec.Child("steps"))...)
+	}
 	errs = append(errs, s.checkAlways(spec.Child("always"))...)
 	return append(errs, s.checkMeasure(spec.Child("measure"))...)
 }
@@ -61,9 +67,13 @@ func checkLandscape(path *field.Path, l landscape.Landscape) field.ErrorList {
 	}
 	errs = append(errs, tooMany(path.Child("seeds"), len(l.Seeds), maxSeeds)...)
 	errs = append(errs, tooMany(path.Child("shoots"), len(l.Shoots), maxShoots)...)
-	seen := map[string]bool{landscape.Garden: true, "cloud": true, "shoots": true}
+	seen := map[string]bool{}
 	for i, seed := range l.Seeds {
-		errs = append(errs, checkUnique(path.Child("seeds").Index(i).Child("name"), seed.Name, seen)...)
+		at := path.Child("seeds").Index(i).Child("name")
+		if slices.Contains(reserved, seed.Name) {
+			errs = append(errs, field.Invalid(at, seed.Name, "means something else on a landscape: give the seed another name"))
+		}
+		errs = append(errs, checkUnique(at, seed.Name, seen)...)
 	}
 	seen = map[string]bool{}
 	for i, shoot := range l.Shoots {

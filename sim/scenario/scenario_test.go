@@ -1,0 +1,276 @@
+package scenario_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/transplant-sim/transplant/sim/scenario"
+)
+
+const folder = "../../scenarios"
+
+// catalogue are the files of the catalogue.
+func catalogue(t testing.TB) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	return files
+}
+
+func TestTheCatalogueIsFine(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile(filepath.Join(folder, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range catalogue(t) {
+		s, err := scenario.ParseFile(file)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		if s.Metadata.Name != name {
+			t.Errorf("%s: the name is %q", file, s.Metadata.Name)
+		}
+		if !strings.Contains(string(readme), "("+name+".yaml)") {
+			t.Errorf("%s is not in the README's catalogue", file)
+		}
+	}
+}
+
+// What plan prints is a scenario that says the same.
+func TestPrintedScenariosSayTheSame(t *testing.T) {
+	t.Parallel()
+	for _, file := range catalogue(t) {
+		s, err := scenario.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := scenario.Print(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := scenario.Parse("printed", text)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		if diff := cmp.Diff(s, again); diff != "" {
+			t.Errorf("%s (-file +printed):\n%s", file, diff)
+		}
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	s, err := scenario.ParseFile(filepath.Join(folder, "planned-migration.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := s.Spec.Landscape.Settings
+	got := []time.Duration{settings.OwnerCheckInterval.Duration, settings.OwnerCheckTimeout.Duration, settings.DNSTTL.Duration, s.Spec.SettleWithin.Duration}
+	want := []time.Duration{time.Second, 5 * time.Second, time.Second, time.Minute}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+const right = `apiVersion: transplant.dev/v1alpha1
+kind: Scenario
+metadata:
+  name: right
+spec:
+  why: it is
+  landscape:
+    seeds: [{name: a}, {name: b}]
+    shoots:
+    - {name: alpha, seed: a, workers: 3}
+    - {name: sleepy, seed: a, hibernated: true}
+    - {name: later, seed: b}
+  steps:
+  - load: {shoot: alpha, writesPerSecond: 20}
+  - migrate: {shoot: alpha, to: b}
+  - fault: {name: cut, cut: {actor: gardenlet-a, target: garden}}
+  - expect: {that: "shoot('alpha').seed == 'b'", within: 60s}
+  - heal: cut
+  - create: {shoot: later}
+  always: [SingleWriter]
+  measure: {apiDowntime: {max: 20s}, rpo: {max: 2s}}
+`
+
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+	if _, err := scenario.Parse("f", []byte(right)); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ old, new, want string }{
+		"unknown field":             {"writesPerSecond: 20", "writePerSecond: 20", `f:14: spec.steps[0].load.writePerSecond: unknown field; did you mean "writesPerSecond"? known are shoot, writesPerSecond, keepConnection`},
+		"unknown step":              {"- migrate:", "- move:", `f:15: spec.steps[1].move: unknown field; known are load, migrate, expect`},
+		"two steps in one":          {"- heal: cut", "- heal: cut\n    wake: {shoot: sleepy}", `f:18: spec.steps[4]: Required value: exactly one step must be given: load, migrate`},
+		"wrong type":                {"workers: 3", "workers: three", `f:10: spec.landscape.shoots[0].workers: is "three"; must be a whole number`},
+		"a list for a mapping":      {"{shoot: alpha, to: b}", "[alpha, b]", `f:15: spec.steps[1].migrate: is a list; must be a mapping with shoot, to`},
+		"a mapping for a list":      {"[SingleWriter]", "{SingleWriter: true}", `f:20: spec.always: is a mapping; must be a list`},
+		"a bare number as duration": {"within: 60s", "within: 60", `f:17: spec.steps[3].expect.within: is "60"; must be a duration such as "30s"`},
+		"a number as name":          {"name: right", "name: 7", `f:4: metadata.name: is "7"; must be a string`},
+		"nothing for a value":       {"name: right", "name:", `f:4: metadata.name: is empty; must be a string`},
+		"a missing field":           {", to: b}", "}", `f:15: spec.steps[1].migrate.to: is missing; it must be given`},
+		"given twice":               {"kind: Scenario", "kind: Scenario\nkind: Scenario", `f:3: kind: is given twice; leave one out`},
+		"unknown seed":              {"to: b", "to: c", `f:15: spec.steps[1].migrate.to: Unsupported value: "c": supported values: "a", "b"`},
+		"unknown shoot":             {"migrate: {shoot: alpha", "migrate: {shoot: alfa", `f:15: spec.steps[1].migrate.shoot: Unsupported value: "alfa": supported values: "alpha", "sleepy", "later"`},
+		"unknown actor":             {"actor: gardenlet-a", "actor: gardenlet-c", `f:16: spec.steps[2].fault.cut.actor: Unsupported value: "gardenlet-c": supported values: "control-planes-a"`},
+		"the observer":              {"actor: gardenlet-a", "actor: observer", `f:16: spec.steps[2].fault.cut.actor: Unsupported value: "observer"`},
+		"unknown target":            {"target: garden", "target: moon", `f:16: spec.steps[2].fault.cut.target: Unsupported value: "moon": supported values: "a", "b", "cloud", "garden", "shoot/alpha"`},
+		"two faults in one":         {"cut: {actor: gardenlet-a, target: garden}", "reset: {actor: user, target: shoots}, cut: {actor: user, target: shoots}", `exactly one fault must be given: cut, latency, bandwidth, reset, kill, freeze`},
+		"impossible direction":      {"target: garden}", "target: garden, direction: Up}", `unknown direction "Up"`},
+		"a CEL error":               {"shoot('alpha').seed == 'b'", "shoot('alpha').sed == 'b'", `f:17: spec.steps[3].expect.that: Invalid value: "shoot('alpha').sed == 'b'": column 15: undefined field 'sed'`},
+		"a CEL type error":          {"shoot('alpha').seed == 'b'", "shoot('alpha').seed", `gives string; must give true or false`},
+		"unknown shoot in CEL":      {"shoot('alpha').seed == 'b'", "shoot('omega').seed == 'b'", `Unsupported value: "shoot('omega')": supported values: "alpha", "sleepy", "later"`},
+		"unknown seed in CEL":       {"shoot('alpha').seed == 'b'", "seed('z').shoots == 0", `Unsupported value: "seed('z')": supported values: "a", "b"`},
+		"already there":             {"to: b", "to: a", `f:15: spec.steps[1].migrate.to: Invalid value: "a": is the seed that the shoot is bound to at this step`},
+		"load on a sleeping shoot":  {"load: {shoot: alpha", "load: {shoot: sleepy", `f:14: spec.steps[0].load.shoot: Invalid value: "sleepy": is hibernated at this step: wake it before`},
+		"not created yet":           {"migrate: {shoot: alpha, to: b}", "migrate: {shoot: later, to: a}", `f:15: spec.steps[1].migrate.shoot: Invalid value: "later": does not exist at this step`},
+		"heal without fault":        {"- heal: cut", "- heal: cat", `f:18: spec.steps[4].heal: Unsupported value: "cat": supported values: "cut"`},
+		"unknown oracle":            {"[SingleWriter]", "[SingleReader]", `f:20: spec.always[0]: Unsupported value: "SingleReader": supported values: "CloudUntouched"`},
+		"an oracle twice":           {"[SingleWriter]", "[SingleWriter, SingleWriter]", `f:20: spec.always[1]: Duplicate value: "SingleWriter"`},
+		"unknown measure":           {"apiDowntime:", "downtime:", `f:21: spec.measure.downtime: unknown field; did you mean "apiDowntime"?`},
+		"two shoots of a name":      {"name: sleepy", "name: alpha", `f:11: spec.landscape.shoots[1].name: Duplicate value: "alpha"`},
+		"a bad name":                {"name: right", "name: Right!", `f:4: metadata.name: Invalid value: "Right!"`},
+		"a seed called garden":      {"{name: b}]", "{name: b}, {name: garden}]", `f:8: spec.landscape.seeds[2].name: Invalid value: "garden": means something else on a landscape`},
+		"no reason":                 {"why: it is", `why: ""`, `f:6: spec.why: Required value: a scenario says what it is told for`},
+		"another version":           {"v1alpha1", "v1", `f:1: apiVersion: Unsupported value: "transplant.dev/v1": supported values: "transplant.dev/v1alpha1"`},
+		"an anchor":                 {"metadata:", "metadata: &m", `anchors and aliases are not supported`},
+		"no YAML":                   {"metadata:", "metadata: [", `f:`},
+		"two documents":             {"kind: Scenario", "kind: Scenario\n---\nkind: Scenario", `is a second document; a file holds one scenario`},
+		"a wait without reason":     {"- heal: cut", "- heal: cut\n  - wait: {for: 1s}", `f:19: spec.steps[5].wait.because: Required value`},
+		"a goal without load":       {"- load: {shoot: alpha, writesPerSecond: 20}\n  ", "", `f:20: spec.measure.rpo: Invalid value: "rpo": cannot be measured without a load step`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := strings.Replace(right, c.old, c.new, 1)
+			if text == right {
+				t.Fatal("the text was not changed")
+			}
+			_, err := scenario.Parse("f", []byte(text))
+			mistakes := scenario.Mistakes{}
+			if !errors.As(err, &mistakes) {
+				t.Fatalf("error %v, want mistakes", err)
+			}
+			if !strings.Contains(mistakes.Error(), c.want) || strings.Contains(mistakes[0].Error(), "\n") {
+				t.Errorf("got\n%v\nwant one line with\n%s", err, c.want)
+			}
+			if len(mistakes) != 1 && name != "no YAML" && name != "not created yet" && name != "unknown field" {
+				t.Errorf("%d mistakes, want one:\n%v", len(mistakes), err)
+			}
+		})
+	}
+}
+
+func TestTheSchemaIsUpToDate(t *testing.T) {
+	want, err := scenario.Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(folder, "scenario.schema.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("run go generate ./sim/scenario (-generated +file):\n%s", diff)
+	}
+}
+
+// asJSON reads YAML the way a schema validator wants it.
+func asJSON(t *testing.T, text []byte) any {
+	t.Helper()
+	var document any
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+	content, err := json.Marshal(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+func TestTheSchemaTellsRightFromWrong(t *testing.T) {
+	t.Parallel()
+	schema, err := jsonschema.NewCompiler().Compile(filepath.Join(folder, "scenario.schema.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range catalogue(t) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(asJSON(t, text)); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	for _, wrong := range [][2]string{
+		{"writesPerSecond: 20", "writePerSecond: 20"}, {"within: 60s", "within: 60"}, {"[SingleWriter]", "[SingleReader]"},
+		{"- heal: cut", "- heal: cut\n    wake: {shoot: sleepy}"}, {"v1alpha1", "v1"}, {"workers: 3", "workers: three"}, {", to: b}", "}"},
+	} {
+		text := strings.Replace(right, wrong[0], wrong[1], 1)
+		if err := schema.Validate(asJSON(t, []byte(text))); err == nil {
+			t.Errorf("%q is accepted", wrong[1])
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(right))
+	for _, file := range catalogue(f) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	for _, text := range []string{"", "{}", "[]", "a: &a [*a]", "spec: {steps: [{}]}", "? {a: b}\n: c", "!!binary aGk=", "\xff", "%YAML 9.9\n---\n", "kind: !!int x"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		s, err := scenario.Parse("f", content)
+		if err != nil {
+			mistakes := scenario.Mistakes{}
+			if !errors.As(err, &mistakes) || len(mistakes) == 0 {
+				t.Fatalf("error %v, want mistakes", err)
+			}
+			for _, m := range mistakes {
+				if m.Line < 1 || strings.Contains(m.Error(), "\n") {
+					t.Fatalf("mistake %q has line %d", m.Error(), m.Line)
+				}
+			}
+			return
+		}
+		text, err := scenario.Print(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := scenario.Parse("printed", text)
+		if err != nil {
+			t.Fatalf("what was printed is refused: %v\n%s", err, text)
+		}
+		if diff := cmp.Diff(s, again); diff != "" {
+			t.Fatalf("what was printed says something else:\n%s", diff)
+		}
+	})
+}

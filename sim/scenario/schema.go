@@ -1,0 +1,108 @@
+package scenario
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/invopop/jsonschema"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/oracle"
+	"github.com/transplant-sim/transplant/sim/step"
+)
+
+//go:generate go run ./generate ../../scenarios/scenario.schema.json
+
+const schemaID = "https://transplant.dev/schemas/scenario.v1alpha1.json"
+
+// sources of the types of the format, relative to this package. Their comments are the descriptions in the schema.
+var sources = []string{".", "../step", "../fault", "../landscape"}
+
+// Schema is the JSON Schema of the file format, generated from the Go types. It reads the sources of this package and
+// so must be called from its folder.
+func Schema() ([]byte, error) {
+	r := &jsonschema.Reflector{Anonymous: true, Mapper: schemaOf, Namer: schemaName}
+	for _, folder := range sources {
+		if err := r.AddGoComments(reflect.TypeFor[Scenario]().PkgPath(), folder); err != nil {
+			return nil, fmt.Errorf("read the comments in %q: %w", folder, err)
+		}
+	}
+	schema := r.Reflect(&Scenario{})
+	schema.ID = schemaID
+	schema.Title = "Scenario"
+	schema.Description = "A story about a landscape: what it needs, what happens, and what must hold."
+	for name, restrict := range restrictions {
+		definition := schema.Definitions[name]
+		if definition == nil {
+			return nil, fmt.Errorf("restrict the schema of %q: there is no such type", name)
+		}
+		restrict(definition)
+	}
+	content, err := json.MarshalIndent(schema, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("marshal the schema: %w", err)
+	}
+	return append(content, '\n'), nil
+}
+
+// restrictions add what Go types do not say.
+var restrictions = map[string]func(*jsonschema.Schema){
+	"Scenario": func(s *jsonschema.Schema) {
+		property(s, "apiVersion").Const = APIVersion
+		property(s, "kind").Const = Kind
+	},
+	"Spec":      func(s *jsonschema.Schema) { property(s, "steps").MinItems = number(1) },
+	"Landscape": func(s *jsonschema.Schema) { property(s, "seeds").MinItems = number(1) },
+	"Step": func(s *jsonschema.Schema) { // exactly one verb
+		s.MinProperties, s.MaxProperties = number(1), number(1)
+	},
+	"Inject": func(s *jsonschema.Schema) { // a name and exactly one fault
+		s.MinProperties, s.MaxProperties = number(2), number(2)
+	},
+}
+
+func property(s *jsonschema.Schema, name string) *jsonschema.Schema {
+	found, _ := s.Properties.Get(name)
+	return found
+}
+
+func number(n uint64) *uint64 { return &n }
+
+// names of types whose Go names say too little outside their packages.
+func schemaName(t reflect.Type) string {
+	if t == reflect.TypeFor[step.Spec]() {
+		return "Step"
+	}
+	return t.Name()
+}
+
+// schemaOf are the types that are written as text.
+func schemaOf(t reflect.Type) *jsonschema.Schema {
+	switch t {
+	case reflect.TypeFor[metav1.Duration]():
+		return &jsonschema.Schema{Type: "string", Pattern: `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`, Description: `a duration such as "30s"`}
+	case reflect.TypeFor[resource.Quantity]():
+		return &jsonschema.Schema{Type: "string", Pattern: `^[0-9]+(\.[0-9]+)?(k|M|G|Ki|Mi|Gi)?$`, Description: `a quantity such as "64Ki"`}
+	case reflect.TypeFor[Oracle]():
+		return enumeration(oracle.Names())
+	case reflect.TypeFor[landscape.Purpose]():
+		return enumeration(landscape.Purpose("").Values())
+	case reflect.TypeFor[link.Direction]():
+		return enumeration([]string{string(link.Both), string(link.ToServer), string(link.ToClient)})
+	case reflect.TypeFor[step.Heal]():
+		return &jsonschema.Schema{Type: "string", Description: "the name of the fault that ends"}
+	}
+	return nil
+}
+
+func enumeration(values []string) *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "string"}
+	for _, value := range values {
+		s.Enum = append(s.Enum, value)
+	}
+	return s
+}
