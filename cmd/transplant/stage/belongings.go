@@ -48,13 +48,13 @@ func (w *World) belongingsOf(seed string) ([]timeline.Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	folders, err := filepath.Glob(filepath.Join(cluster.(*embedded.Cluster).Files().Dir, "volumes", "*", "*"))
+	folders, err := filepath.Glob(filepath.Join(cluster.(*embedded.Cluster).Files().Dir, "volumes", "*"))
 	if err != nil {
 		return nil, err
 	}
 	for _, folder := range folders {
 		if info, err := os.Stat(folder); err == nil && info.IsDir() {
-			name := filepath.Join(filepath.Base(filepath.Dir(folder)), filepath.Base(folder))
+			name := filepath.Base(folder)
 			items = append(items, timeline.Item{Class: "folder", Name: name, Mentions: mentions(name)})
 		}
 	}
@@ -97,7 +97,7 @@ func (w *World) cloudBelongings(ctx context.Context) ([]timeline.Item, error) {
 func mentions(text string) []string {
 	prefix := constants.TechnicalIDPrefix + Project + "--"
 	var found []string
-	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" /=,:\"", r) }) {
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" /=,:_\"", r) }) {
 		if i := strings.Index(word, prefix); i >= 0 {
 			name, _, _ := strings.Cut(word[i+len(prefix):], "--")
 			found = append(found, prefix+name)

@@ -40,22 +40,34 @@ func awaitActors(ctx context.Context, c client.Client, cluster string) error {
 	return nil
 }
 
-// awaitSeed waits until the gardenlet has told the garden that the seed can take shoots.
+// awaitSeed waits until the gardenlet has told the garden that the seed can take shoots, and has its bucket.
 func awaitSeed(ctx context.Context, garden client.Client, name string) error {
 	err := wait.PollUntilContextTimeout(ctx, actorPoll, actorTimeout, true, func(ctx context.Context) (bool, error) {
 		seed := &gardencorev1beta1.Seed{}
 		if err := garden.Get(ctx, client.ObjectKey{Name: name}, seed); err != nil {
 			return false, err
 		}
-		for _, condition := range seed.Status.Conditions {
-			if condition.Type == gardencorev1beta1.SeedGardenletReady {
-				return condition.Status == gardencorev1beta1.ConditionTrue, nil
-			}
+		if !gardenletReady(seed) {
+			return false, nil
 		}
-		return false, nil
+		bucket := &gardencorev1beta1.BackupBucket{}
+		if err := garden.Get(ctx, client.ObjectKey{Name: string(seed.UID)}, bucket); err != nil {
+			return false, client.IgnoreNotFound(err)
+		}
+		last := bucket.Status.LastOperation
+		return last != nil && last.State == gardencorev1beta1.LastOperationStateSucceeded, nil
 	})
 	if err != nil {
 		return fmt.Errorf("wait for the gardenlet of seed %q (see its pod's log): %w", name, err)
 	}
 	return nil
+}
+
+func gardenletReady(seed *gardencorev1beta1.Seed) bool {
+	for _, condition := range seed.Status.Conditions {
+		if condition.Type == gardencorev1beta1.SeedGardenletReady {
+			return condition.Status == gardencorev1beta1.ConditionTrue
+		}
+	}
+	return false
 }

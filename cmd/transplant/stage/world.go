@@ -65,7 +65,13 @@ func (w *World) Connect(cluster string) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.Connect(clusters.Observer)
+	config, err := c.Connect(clusters.Observer)
+	if err != nil {
+		return nil, err
+	}
+	// The observer lists everything by discovery, deprecated versions too: warnings of that are no news.
+	config.WarningHandler = rest.NoWarnings{}
+	return config, nil
 }
 
 // Cloud implements world.World.
