@@ -104,13 +104,18 @@ func (f *flags) run(ctx context.Context) error {
 	if err := provider.AddToManager(mgr, contract.Options{Type: Type, MaxConcurrentReconciles: f.workers}); err != nil {
 		return err
 	}
-	if err := f.addRunnables(mgr); err != nil {
+	if err := f.addRunnables(mgr, provider); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
 }
 
-func (f *flags) addRunnables(mgr manager.Manager) error {
+func (f *flags) addRunnables(mgr manager.Manager, provider *Provider) error {
+	if f.healthInterval > 0 {
+		if err := mgr.Add(&Health{Provider: provider, Clock: clock.RealClock{}, Every: f.healthInterval}); err != nil {
+			return err
+		}
+	}
 	if f.heartbeatNamespace == "" {
 		return nil
 	}

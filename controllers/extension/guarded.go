@@ -18,7 +18,7 @@ import (
 )
 
 // validityRetry is the pause before an object is looked at again whose shoot this seed cannot prove to own.
-const validityRetry = time.Second
+const validityRetry = 300 * time.Millisecond
 
 // grant is what a hold allows: calls under one term. Without a term it is the gardenlet's claim that allows them.
 type grant struct {

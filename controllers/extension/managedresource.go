@@ -60,16 +60,20 @@ func (p *Provider) leaveManaged(ctx context.Context, namespace, name string) err
 }
 
 func (p *Provider) dropManaged(ctx context.Context, namespace, name string, keep bool) error {
+	key := client.ObjectKey{Namespace: namespace, Name: name}
 	managed := &resourcesv1alpha1.ManagedResource{}
-	err := p.Seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, managed)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("read ManagedResource %q: %w", name, err)
-	}
+	err := p.Seed.Get(ctx, key, managed)
 	if err == nil {
 		if err := p.markForDeletion(ctx, managed, keep); err != nil {
 			return err
 		}
-		return contract.WaitingFor(managedResourcePoll, "the deletion of ManagedResource %q", name)
+		// One that nobody holds is gone at once.
+		if err = p.Seed.Get(ctx, key, managed); err == nil {
+			return contract.WaitingFor(managedResourcePoll, "the deletion of ManagedResource %q", name)
+		}
+	}
+	if !apierrors.IsNotFound(err) {
+		return fmt.Errorf("read ManagedResource %q: %w", name, err)
 	}
 	return discard(ctx, p.Seed, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: managedResourceSecretPrefix + name}})
 }

@@ -26,12 +26,12 @@ type Options struct {
 	MaxConcurrentReconciles int
 	Clock                   clock.PassiveClock
 
-	// BackoffBase and BackoffMax bound the pauses between attempts at a request that fails; zero means 200ms and 15s.
+	// BackoffBase and BackoffMax bound the pauses between attempts at a request that fails; zero means 200ms and 5s.
 	BackoffBase, BackoffMax time.Duration
 }
 
 // Add lets mgr serve the requests of one kind with an actuator. The manager's client must read from the API server
-// (see Direct).
+// (see extension.NewManager for one way).
 func Add[T extensionsv1alpha1.Object](mgr manager.Manager, kind Kind[T], actuator Actuator[T], o Options) error {
 	o = o.withDefaults()
 	r := &Reconciler[T]{Client: mgr.GetClient(), Clock: o.Clock, Kind: kind, Actuator: actuator, Type: o.Type, Class: o.Class}
@@ -71,7 +71,7 @@ func (o Options) withDefaults() Options {
 		o.BackoffBase = 200 * time.Millisecond
 	}
 	if o.BackoffMax <= 0 {
-		o.BackoffMax = 15 * time.Second
+		o.BackoffMax = 5 * time.Second
 	}
 	return o
 }

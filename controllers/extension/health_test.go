@@ -1,0 +1,85 @@
+package extension
+
+import (
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+)
+
+func healthOf(b *bench) *Health {
+	return &Health{Provider: b.provider, Clock: clocktesting.NewFakeClock(time.Now()), Every: time.Second}
+}
+
+func conditionOf(conditions []gardencorev1beta1.Condition, name string) string {
+	for _, condition := range conditions {
+		if string(condition.Type) == name {
+			return string(condition.Status) + "/" + condition.Reason
+		}
+	}
+	return "absent"
+}
+
+// TestG2Health: conditions follow what they are about, and are written only when they change.
+func TestG2Health(t *testing.T) {
+	t.Parallel()
+	o := workerObject()
+	b := reconciled(t, newCloud(t), o)
+	h := healthOf(b)
+	check := func(want string) {
+		t.Helper()
+		if err := h.Check(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b.get(o)
+		if got := conditionOf(o.Status.Conditions, "EveryNodeReady"); got != want {
+			t.Errorf("EveryNodeReady is %s, want %s", got, want)
+		}
+	}
+	check("True/HealthCheckSuccessful")
+	untouched(t, b, "a check without news", func() { check("True/HealthCheckSuccessful") })
+	d := &machineDeployments(t, b)[0]
+	before := d.DeepCopy()
+	d.Status.AvailableReplicas = 0
+	if err := b.base.Status().Patch(t.Context(), d, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	check("False/HealthCheckUnsuccessful")
+	b.ask(o, "migrate")
+	b.machineController()
+	untouched(t, b, "a check after a migration", func() { check("False/HealthCheckUnsuccessful") })
+}
+
+// TestHealthOfControlPlane: what is missing is said; what nobody reports on gets no condition.
+func TestHealthOfControlPlane(t *testing.T) {
+	t.Parallel()
+	o := controlPlaneObject()
+	b := reconciled(t, newCloud(t), o)
+	if err := healthOf(b).Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.get(o)
+	if got := conditionOf(o.Status.Conditions, "ControlPlaneHealthy"); got != "True/HealthCheckSuccessful" {
+		t.Errorf("ControlPlaneHealthy is %s", got)
+	}
+	if got := conditionOf(o.Status.Conditions, "SystemComponentsHealthy"); got != "absent" {
+		t.Errorf("SystemComponentsHealthy is %s", got)
+	}
+	for _, secret := range secretsOf(t, b, client.InNamespace(technicalID)) {
+		if secret.Name == controlPlaneServer {
+			if err := b.base.Delete(t.Context(), &secret); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := healthOf(b).Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.get(o)
+	if got := conditionOf(o.Status.Conditions, "ControlPlaneHealthy"); got != "False/HealthCheckUnsuccessful" {
+		t.Errorf("ControlPlaneHealthy is %s", got)
+	}
+}
