@@ -67,7 +67,7 @@ func (f *backupFlags) restore(ctx context.Context, o backup.RestoreOptions) erro
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(retryPause):
+		case <-clock.RealClock{}.After(retryPause):
 		}
 	}
 }

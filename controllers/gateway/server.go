@@ -59,7 +59,7 @@ func (s *server) serve(ctx context.Context, listener net.Listener) error {
 			s.log.Error(err, "A connection could not be accepted")
 			select {
 			case <-ctx.Done():
-			case <-time.After(acceptPause):
+			case <-s.table.clock.After(acceptPause):
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func (s *server) serve(ctx context.Context, listener net.Listener) error {
 
 func (s *server) handle(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(helloDeadline)); err != nil {
+	if err := conn.SetDeadline(s.table.wall.Now().Add(helloDeadline)); err != nil {
 		return
 	}
 	wish, err := s.choose(conn)

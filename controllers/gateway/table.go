@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/controllers/ownership"
 )
@@ -19,6 +20,7 @@ type table struct {
 	ctx      context.Context
 	name     string // of this gateway as a holder
 	clock    ownership.Clock
+	wall     clock.PassiveClock // for deadlines of connections
 	interval time.Duration
 	log      logr.Logger
 
@@ -27,8 +29,8 @@ type table struct {
 	hosts      map[string]*route
 }
 
-func newTable(ctx context.Context, name string, clock ownership.Clock, interval time.Duration, log logr.Logger) *table {
-	return &table{ctx: ctx, name: name, clock: clock, interval: interval, log: log, namespaces: map[string]*route{}, hosts: map[string]*route{}}
+func newTable(ctx context.Context, name string, boot ownership.Clock, interval time.Duration, log logr.Logger) *table {
+	return &table{ctx: ctx, name: name, clock: boot, wall: clock.RealClock{}, interval: interval, log: log, namespaces: map[string]*route{}, hosts: map[string]*route{}}
 }
 
 // set makes the route of the namespace what the target says; nil removes it. A changed route is a new one: what was

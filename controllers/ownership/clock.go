@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"k8s.io/utils/clock"
 )
 
 // Instant is a reading of one machine's Clock, counted from its boot. It means nothing to any other machine and is
@@ -59,4 +61,4 @@ func (BootClock) Now() Instant {
 func (c BootClock) BootID() string { return c.bootID }
 
 // After implements Clock.
-func (BootClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
+func (BootClock) After(d time.Duration) <-chan time.Time { return clock.RealClock{}.After(d) }

@@ -34,7 +34,8 @@ type Etcd struct {
 	log     string
 }
 
-// Binary is the control-plane binary that TRANSPLANT_KUBERNETES_BIN names. It fails the test without one.
+// Binary is the control-plane binary that TRANSPLANT_KUBERNETES_BIN names; the TestMain of a package that uses etcdtest
+// sets it. It fails the test without one.
 func Binary(t testing.TB) string {
 	t.Helper()
 	path := os.Getenv("TRANSPLANT_KUBERNETES_BIN")
