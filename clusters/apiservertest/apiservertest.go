@@ -27,7 +27,7 @@ type Options struct {
 }
 
 // startTimeout bounds everything until the API server is ready, on a machine with all cores busy.
-const startTimeout = 90 * time.Second
+const startTimeout = 3 * time.Minute
 
 // Start starts an API server that ends with the test, and returns a configuration of a user who may do everything.
 // It fails the test when there is no control-plane binary. One server for a whole package is Launch in TestMain.

@@ -30,7 +30,7 @@ type Extra struct {
 }
 
 const (
-	extraTimeout = 30 * time.Second
+	extraTimeout = time.Minute
 	extraPoll    = 25 * time.Millisecond
 )
 

@@ -52,9 +52,10 @@ type Shoots struct {
 
 // Progress is one line of news about a start.
 type Progress struct {
-	Subject     string `json:"subject"` // "garden", "control-plane binary", …
-	What        string `json:"what"`
-	Done, Total int    `json:",omitempty"` // of long work; Total 0 for none
+	Subject string `json:"subject"` // "garden", "control-plane binary", …
+	What    string `json:"what"`
+	Done    int    `json:"done,omitempty"`  // of Total
+	Total   int    `json:"total,omitempty"` // 0 for what is not counted
 }
 
 func (o *Options) complete() error {

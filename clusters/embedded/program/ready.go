@@ -14,6 +14,9 @@ import (
 // readyPoll is short: every cluster start waits for it.
 const readyPoll = 25 * time.Millisecond
 
+// readyTimeout bounds one question, TLS handshake included, on a machine with all cores busy.
+const readyTimeout = 5 * time.Second
+
 // AwaitReady waits until the API server's /readyz says ok. It gives up when ctx is done, and at once when one of the
 // processes it depends on has ended. The error tells what /readyz said last.
 func AwaitReady(ctx context.Context, config *rest.Config, needed ...*process.Process) error {
@@ -22,7 +25,7 @@ func AwaitReady(ctx context.Context, config *rest.Config, needed ...*process.Pro
 		return fmt.Errorf("make the client for %s: %w", config.Host, err)
 	}
 	defer client.CloseIdleConnections()
-	client.Timeout = 2 * time.Second
+	client.Timeout = readyTimeout
 	for {
 		err := askReady(ctx, client, config.Host)
 		if err == nil {

@@ -15,7 +15,6 @@ type State struct {
 	Name       string         `json:"name"`
 	Slot       int            `json:"slot"`
 	Supervisor process.ID     `json:"supervisor"`
-	Kubernetes string         `json:"kubernetes,omitempty"` // the version that the garden tells
 	Ready      time.Time      `json:"ready"`
 	Took       string         `json:"took"` // from start to ready, a duration such as "8.2s"
 	Clusters   []ClusterState `json:"clusters"`
