@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -198,42 +197,6 @@ func (r *Reconciler[T]) run(ctx context.Context, c *call[T], act func(context.Co
 
 func (r *Reconciler[T]) refuse(context.Context, logr.Logger, T, *Cluster) error {
 	return WithCodes(fmt.Errorf("a %s stays with its seed", r.Kind.Name), gardencorev1beta1.ErrorConfigurationProblem)
-}
-
-// actuatorError marks what is shown on the object. Errors of the reconciler's own writes are not: writing is what failed.
-type actuatorError struct{ error }
-
-func (e *actuatorError) Unwrap() error { return e.error }
-
-func (r *Reconciler[T]) outcome(ctx context.Context, c *call[T], err error) (reconcile.Result, error) {
-	if err == nil {
-		return reconcile.Result{}, nil
-	}
-	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: conflictBackoff}, nil
-	}
-	var acted *actuatorError
-	if !errors.As(err, &acted) {
-		return reconcile.Result{}, err
-	}
-	var pending *Pending
-	if errors.As(err, &pending) {
-		return reconcile.Result{RequeueAfter: pending.After}, r.waiting(ctx, c, pending)
-	}
-	if context.Cause(ctx) != nil {
-		return reconcile.Result{}, err
-	}
-	shown := r.failed(ctx, c.obj, c.op, c.generation, acted.error)
-	return reconcile.Result{}, errors.Join(acted.error, client.IgnoreNotFound(shown))
-}
-
-func (r *Reconciler[T]) waiting(ctx context.Context, c *call[T], pending *Pending) error {
-	description := fmt.Sprintf("Waiting for %s.", pending.For)
-	last := c.obj.GetExtensionStatus().GetLastOperation()
-	if last != nil && last.Description == description {
-		return nil
-	}
-	return client.IgnoreNotFound(r.processing(ctx, c.obj, c.op, description))
 }
 
 var _ reconcile.Reconciler = &Reconciler[*extensionsv1alpha1.Infrastructure]{}

@@ -1,0 +1,104 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+)
+
+// sizes counts the machines of each set.
+func (r *Deployments) sizes(ctx context.Context, namespace string, sets []*machinev1alpha1.MachineSet) (map[string]setSize, error) {
+	machines := &machinev1alpha1.MachineList{}
+	if err := r.Control.List(ctx, machines, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("list the machines: %w", err)
+	}
+	sizes := map[string]setSize{}
+	for _, set := range sets {
+		size := setSize{name: set.Name, wanted: set.Spec.Replicas}
+		for i := range machines.Items {
+			if m := &machines.Items[i]; belongs(m, set) {
+				size = size.with(m)
+			}
+		}
+		sizes[set.Name] = size
+	}
+	return sizes, nil
+}
+
+func (s setSize) with(m *machinev1alpha1.Machine) setSize {
+	s.actual++
+	switch phase := m.Status.CurrentStatus.Phase; {
+	case m.DeletionTimestamp != nil:
+	case available(m):
+		s.available++
+	case phase == machinev1alpha1.MachineFailed, phase == machinev1alpha1.MachineCrashLoopBackOff:
+		s.broken++
+	}
+	return s
+}
+
+func (r *Deployments) status(ctx context.Context, d *machinev1alpha1.MachineDeployment, current *machinev1alpha1.MachineSet, sets []*machinev1alpha1.MachineSet) error {
+	sizes, err := r.sizes(ctx, d.Namespace, sets)
+	if err != nil {
+		return err
+	}
+	return patchStatus(ctx, r.Control, d, func() {
+		status := &d.Status
+		status.ObservedGeneration = d.Generation
+		status.Replicas, status.AvailableReplicas = 0, 0
+		for _, size := range sizes {
+			status.Replicas += size.actual
+			status.AvailableReplicas += size.available
+		}
+		status.ReadyReplicas = status.AvailableReplicas
+		status.UpdatedReplicas = sizes[current.Name].actual
+		status.UnavailableReplicas = max(d.Spec.Replicas-status.AvailableReplicas, 0)
+		r.conditions(d)
+	})
+}
+
+func (r *Deployments) conditions(d *machinev1alpha1.MachineDeployment) {
+	s := d.Status
+	needed := d.Spec.Replicas - boundsOf(d.Spec.Strategy, d.Spec.Replicas).unavailable
+	available := machinev1alpha1.MachineDeploymentCondition{
+		Type: "Available", Status: metav1.ConditionTrue, Reason: "MinimumReplicasAvailable", Message: "Deployment has minimum availability.",
+	}
+	if s.AvailableReplicas < needed {
+		available.Status, available.Reason, available.Message = metav1.ConditionFalse, "MinimumReplicasUnavailable", "Deployment does not have minimum availability."
+	}
+	progressing := machinev1alpha1.MachineDeploymentCondition{
+		Type: "Progressing", Status: metav1.ConditionTrue, Reason: "NewMachineSetAvailable", Message: "All machines are available and up to date.",
+	}
+	if s.UpdatedReplicas != d.Spec.Replicas || s.Replicas != d.Spec.Replicas || s.AvailableReplicas != d.Spec.Replicas {
+		progressing.Reason = "MachineSetUpdated"
+		progressing.Message = fmt.Sprintf("%d of %d machines are up to date, %d available.", s.UpdatedReplicas, d.Spec.Replicas, s.AvailableReplicas)
+	}
+	for _, condition := range []machinev1alpha1.MachineDeploymentCondition{available, progressing} {
+		d.Status.Conditions = r.setCondition(d.Status.Conditions, condition)
+	}
+}
+
+func (r *Deployments) setCondition(conditions []machinev1alpha1.MachineDeploymentCondition, wanted machinev1alpha1.MachineDeploymentCondition) []machinev1alpha1.MachineDeploymentCondition {
+	now := metav1.NewTime(r.Clock.Now())
+	wanted.LastUpdateTime, wanted.LastTransitionTime = now, now
+	for i, have := range conditions {
+		if have.Type != wanted.Type {
+			continue
+		}
+		if have.Status == wanted.Status {
+			wanted.LastTransitionTime = have.LastTransitionTime
+		}
+		same := wanted
+		same.LastUpdateTime = have.LastUpdateTime
+		if !equality.Semantic.DeepEqual(same, have) {
+			conditions[i] = wanted
+		}
+		return conditions
+	}
+	return append(conditions, wanted)
+}
