@@ -48,6 +48,14 @@ lint: ## Formatting and linters
 race: build controlplane ## Run the tests with the race detector
 	go test -race -count=1 -shuffle=on -timeout 60m ./...
 
+.PHONY: mutants
+mutants: build controlplane ## Plant bugs one by one and see that each is caught by its oracle (long)
+	go run ./e2e/mutants
+
+.PHONY: soak
+soak: build ## Run SCENARIO twenty times in a row; all must be Held (long)
+	for i in $$(seq 20); do bin/transplant run $(SCENARIO) --backend $(BACKEND) --out out/soak-$$i >out/soak-$$i.log 2>&1 || { tail -30 out/soak-$$i.log; exit 1; }; echo "$$i of 20: Held"; done
+
 .PHONY: bench
 bench: build controlplane ## Print the numbers that steer choices
 	go test -run '^$$' -bench . -benchtime 1x ./...
