@@ -8,6 +8,9 @@
 // It deletes nothing in a shoot: a terminated machine falls silent, and its Node is for the machine controller to
 // delete. It runs no container.
 //
+// When an API server answers again after a silence of some seconds, its kwok is started again, for the second
+// and the last of the reasons below, and because its renewals were seen to stay away for half a minute after an outage of a minute.
+//
 // What kwok v0.8.0 was found to do, and what is done about it:
 //   - With an annotation selector it never lets go of a node: it drops the event that shows the annotation gone, and
 //     renews the lease of a dead machine for ever. So nodes are chosen by a label, which the API server filters.

@@ -34,6 +34,7 @@ type shoot struct {
 	machines map[string]*machine // by id
 	status   ShootStatus
 
+	contact    time.Time // when the API server last answered
 	using      credentials
 	client     kubernetes.Interface
 	candidates []credentials        // of all machines, the youngest first
@@ -108,6 +109,9 @@ func (s *shoot) round(ctx context.Context) error {
 		}
 		return err
 	}
+	if err := s.afterSilence(); err != nil {
+		return err
+	}
 	errs := []error{s.detach(ctx, machines, nodes)}
 	for _, m := range machines {
 		if err := s.ensure(ctx, m, nodes); err != nil {
@@ -121,6 +125,19 @@ func (s *shoot) round(ctx context.Context) error {
 	errs = append(errs, s.keepKwok(ctx, machines, nodes, leases))
 	s.observe(machines, nodes, leases)
 	return errors.Join(errs...)
+}
+
+// afterSilence ends a kwok that the API server has not answered for a while. The next one renews the leases at once,
+// where this one might wait until its watches have come back.
+func (s *shoot) afterSilence() error {
+	silence := s.clock.Since(s.contact)
+	first := s.contact.IsZero()
+	s.contact = s.clock.Now()
+	if first || silence < s.options.Sync+s.watchdog.recount || !s.kwok.running() {
+		return nil
+	}
+	s.log.Info("API server answers again, kwok is started again", "silence", silence.Round(time.Second).String())
+	return s.kwok.stop()
 }
 
 // choose takes the youngest machine's credentials when none are in use, or the server or its authorities have changed.

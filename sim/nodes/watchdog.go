@@ -16,7 +16,7 @@ type watchdog struct {
 	overdue  time.Duration // since a lease's renewal: it should have been renewed again
 	patience time.Duration // for how long, with the API server answering all the time, something may be left undone
 	between  time.Duration // the shortest time between two restarts
-	recount  time.Duration // between two looks at all pods, which are many
+	recount  time.Duration // between two looks at all pods, which are many; and how long a silence may be
 
 	undone  map[string]time.Time
 	renewed map[string]time.Time // last renewal seen of leases that nobody should renew

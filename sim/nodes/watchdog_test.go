@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/link"
@@ -108,41 +109,6 @@ func TestKwokIsStartedAgain(t *testing.T) {
 	}
 }
 
-// What the package comment says of kwok: a node that leaves its selection while it does not look stays alive for it.
-// The watchdog must see that the dead node's lease is renewed, and end it.
-func TestKwokMissesWhatItSleptThrough(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	agent, _ := w.agent(t.TempDir())
-	gone := w.machine("node-1", nil)
-	w.machine("node-2", nil)
-	w.uids("node-1", "node-2")
-	w.renewed("node-1", "node-2")
-	pid := w.kwokPID(agent)
-
-	heal := w.proxy.Link(apiName).Inject(link.Cut{Refuse: true})
-	w.check(w.cloud.Machines().Delete(t.Context(), gone.ID))
-	patch := []byte(`{"metadata":{"labels":{"kwok.x-k8s.io/node":null}}}`)
-	_, err := w.admin.CoreV1().Nodes().Patch(t.Context(), "node-1", types.MergePatchType, patch, metav1.PatchOptions{})
-	w.check(err)
-	// A new API server has no history, so kwok has to list again.
-	w.stopAPIServer()
-	w.startAPIServerAgain()
-	heal()
-	awake := time.Now()
-	w.eventually("kwok renews the lease of the dead node", func() string {
-		if w.kwokPID(agent) != pid || !w.renewal("node-1").After(awake) {
-			return "it does not"
-		}
-		return ""
-	})
-	w.silent("node-1")
-	w.renewed("node-2")
-	if w.kwokPID(agent) == pid {
-		t.Error("the dead node fell silent without a new kwok: kwok has learnt, and the watchdog can learn less")
-	}
-}
-
 // A pod whose start was on its way when the connection broke starts all the same.
 func TestPodsStartAfterABrokenWrite(t *testing.T) {
 	t.Parallel()
@@ -175,34 +141,71 @@ func TestPodsStartAfterABrokenWrite(t *testing.T) {
 	}
 }
 
-// The reason for a label selector: with an annotation selector kwok never lets go of a node.
-func TestKwokByAnnotationNeverLetsGo(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	folder := t.TempDir()
-	m := &machine{}
+// standalone runs kwok without an agent, with one node, and returns when that is alive.
+func (w *world) standalone(selector string, c credentials) {
+	w.t.Helper()
+	folder := w.t.TempDir()
+	m := &machine{data: userData(w)}
 	m.ID, m.Hostname, m.PrivateIP, m.Type = "m-1", "node-1", "10.250.0.4", "small"
-	m.data = userData(w)
 	node, err := m.node()
 	w.check(err)
 	node.Annotations = map[string]string{managedLabel: managedValue}
-	_, err = w.admin.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
+	_, err = w.admin.CoreV1().Nodes().Create(w.t.Context(), node, metav1.CreateOptions{})
 	w.check(err)
-
-	config := filepath.Join(folder, "kwok.yaml")
+	config, kubeconfig := filepath.Join(folder, "kwok.yaml"), filepath.Join(folder, "kubeconfig")
 	w.check(os.WriteFile(config, stages, 0o600))
+	w.check(clientcmd.WriteToFile(c.kubeconfig(), kubeconfig))
 	_, err = w.runner.Start(process.Spec{
-		Name: "kwok", Path: w.server.Cluster.Binary, Dir: folder, Env: []string{"KWOK_WORKDIR=" + folder},
+		Name: "kwok", Path: w.server.Cluster.Binary, Dir: folder,
+		Env: []string{"KWOK_WORKDIR=" + folder, "HTTP2_READ_IDLE_TIMEOUT_SECONDS=5", "HTTP2_PING_TIMEOUT_SECONDS=3"},
 		Args: []string{
-			"kwok", "--kubeconfig=" + w.adminKubeconfig(folder), "--config=" + config, "--node-lease-duration-seconds=8",
-			"--manage-nodes-with-annotation-selector=" + managedLabel + "=" + managedValue,
+			"kwok", "--kubeconfig=" + kubeconfig, "--config=" + config, "--node-lease-duration-seconds=8",
+			"--manage-nodes-with-" + selector + "-selector=" + managedLabel + "=" + managedValue,
 		},
 	})
 	w.check(err)
 	w.uids("node-1")
-	patch := []byte(`{"metadata":{"annotations":{"kwok.x-k8s.io/node":null}}}`)
-	_, err = w.admin.CoreV1().Nodes().Patch(t.Context(), "node-1", types.MergePatchType, patch, metav1.PatchOptions{})
+	w.renewed("node-1")
+}
+
+// deselect takes label and annotation off, so that kwok should let go.
+func (w *world) deselect() {
+	w.t.Helper()
+	patch := []byte(`{"metadata":{"labels":{"kwok.x-k8s.io/node":null},"annotations":{"kwok.x-k8s.io/node":null}}}`)
+	_, err := w.admin.CoreV1().Nodes().Patch(w.t.Context(), "node-1", types.MergePatchType, patch, metav1.PatchOptions{})
 	w.check(err)
+}
+
+// The package comment's reasons, on kwok alone. When one of these tests fails, kwok has learnt, and a part of this
+// package can go.
+func TestKwokByAnnotationNeverLetsGo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.standalone("annotation", credentialsOf(&machine{data: userData(w)}, w.options()))
+	w.deselect()
+	for range 3 {
+		w.renewed("node-1")
+	}
+}
+
+func TestKwokByLabelLetsGo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.standalone("label", credentialsOf(&machine{data: userData(w)}, w.options()))
+	w.deselect()
+	w.silent("node-1")
+}
+
+func TestKwokMissesWhatItSleptThrough(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.standalone("label", credentialsOf(&machine{data: userData(w)}, w.options()))
+	heal := w.proxy.Link(apiName).Inject(link.Cut{Refuse: true})
+	w.deselect()
+	// A new API server has no history, so kwok has to list again.
+	w.stopAPIServer()
+	w.startAPIServerAgain()
+	heal()
 	for range 3 {
 		w.renewed("node-1")
 	}

@@ -17,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
@@ -148,14 +147,20 @@ func (w *world) startAPIServerAgain() {
 	})
 }
 
-// agent runs `transplant nodes` in this process until the test, or the caller, ends it.
-func (w *world) agent(root string) (agent *Agent, end func()) {
+func (w *world) options() Options {
 	proxy, err := url.Parse(w.proxy.URL())
 	w.check(err)
-	agent = New(Options{
-		Cloud: w.nodes, ProxyURL: proxy, ProxyCA: w.links.PEM(), Kwok: w.server.Cluster.Binary, RootDir: root,
+	return Options{
+		Cloud: w.nodes, ProxyURL: proxy, ProxyCA: w.links.PEM(), Kwok: w.server.Cluster.Binary,
 		LeaseSeconds: leaseSeconds, Sync: 200 * time.Millisecond, Log: testr.New(w.t),
-	})
+	}
+}
+
+// agent runs `transplant nodes` in this process until the test, or the caller, ends it.
+func (w *world) agent(root string) (agent *Agent, end func()) {
+	options := w.options()
+	options.RootDir = root
+	agent = New(options)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -190,17 +195,6 @@ func (w *world) machine(name string, change func(*cloud.NodeUserData)) *cloud.Ma
 	m, err := w.cloud.Machines().Create(w.t.Context(), &cloud.Machine{Name: name, Type: "small", Zone: "z1", UserData: text})
 	w.check(err)
 	return m
-}
-
-// adminKubeconfig goes to the API server directly.
-func (w *world) adminKubeconfig(folder string) string {
-	w.t.Helper()
-	authorities, err := os.ReadFile(w.server.Config.CAFile)
-	w.check(err)
-	path := filepath.Join(folder, "kubeconfig")
-	c := credentials{server: w.server.Config.Host, token: w.server.Config.BearerToken, authorities: string(authorities)}
-	w.check(clientcmd.WriteToFile(c.kubeconfig(), path))
-	return path
 }
 
 // eventually polls until nothing stands in the way any more, for a minute at most.
