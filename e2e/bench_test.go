@@ -1,0 +1,126 @@
+// Package e2e measures and tests the built program as a user runs it.
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+const program = "../bin/transplant"
+
+// transplant runs the built program and returns what it printed.
+func transplant(b *testing.B, args ...string) string {
+	b.Helper()
+	command := exec.CommandContext(b.Context(), program, args...)
+	command.Dir = "."
+	said, err := command.CombinedOutput()
+	if err != nil {
+		b.Fatalf("transplant %s: %v\n%s", strings.Join(args, " "), err, said)
+	}
+	return string(said)
+}
+
+// BenchmarkLandscape reports how long garden and two seeds take to be ready with all their actors, and what a cluster
+// costs in memory (PSS: shared pages count once).
+func BenchmarkLandscape(b *testing.B) {
+	home := b.TempDir()
+	b.Setenv("TRANSPLANT_HOME", home)
+	for b.Loop() {
+		began := time.Now()
+		transplant(b, "up", "--landscape", "bench")
+		ready := time.Since(began)
+		perCluster := memory(b, filepath.Join(home, "bench", "landscape.json"))
+		transplant(b, "down", "--landscape", "bench")
+		b.ReportMetric(ready.Seconds(), "s/ready")
+		b.ReportMetric(perCluster, "MiB/cluster")
+	}
+}
+
+// memory is the mean over the clusters of what their own programs use, pods left out.
+func memory(b *testing.B, file string) float64 {
+	b.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		b.Fatal(err)
+	}
+	state := struct {
+		Clusters []struct {
+			Name      string
+			Processes []struct {
+				PID int
+			}
+		}
+	}{}
+	if err := json.Unmarshal(content, &state); err != nil {
+		b.Fatal(err)
+	}
+	kib := 0
+	for _, cluster := range state.Clusters {
+		for _, process := range cluster.Processes {
+			kib += pss(b, process.PID)
+		}
+	}
+	return float64(kib) / 1024 / float64(len(state.Clusters))
+}
+
+func pss(b *testing.B, pid int) int {
+	b.Helper()
+	file, err := os.Open(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		if fields := strings.Fields(lines.Text()); len(fields) > 1 && fields[0] == "Pss:" {
+			kib, err := strconv.Atoi(fields[1])
+			if err != nil {
+				b.Fatal(err)
+			}
+			return kib
+		}
+	}
+	b.Fatalf("process %d has no PSS", pid)
+	return 0
+}
+
+// BenchmarkPlannedMigration reports how long the scenario takes, and the phases of the API's downtime.
+func BenchmarkPlannedMigration(b *testing.B) {
+	b.Setenv("TRANSPLANT_HOME", b.TempDir())
+	for b.Loop() {
+		out := b.TempDir()
+		transplant(b, "run", "../scenarios/planned-migration.yaml", "--out", out, "--landscape", "bench")
+		content, err := os.ReadFile(filepath.Join(out, "verdict.json"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		verdict := struct {
+			WallSeconds float64
+			Measures    struct {
+				APIDowntimeSeconds float64
+				Phases             map[string]float64
+			}
+		}{}
+		if err := json.Unmarshal(content, &verdict); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(verdict.WallSeconds, "s/scenario")
+		b.ReportMetric(verdict.Measures.APIDowntimeSeconds, "s/downtime")
+		phases := make([]string, 0, len(verdict.Measures.Phases))
+		for phase := range verdict.Measures.Phases {
+			phases = append(phases, phase)
+		}
+		slices.Sort(phases)
+		for _, phase := range phases {
+			b.ReportMetric(verdict.Measures.Phases[phase], "s/"+phase)
+		}
+	}
+}
