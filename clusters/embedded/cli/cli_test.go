@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -323,25 +324,55 @@ func testLogs(t *testing.T, h home) {
 		t.Errorf("log of an unknown process: %v, %q", err, output)
 	}
 	follow := h.command("logs", "-f", "supervisor")
-	var output bytes.Buffer
-	follow.Stdout = &output
+	output := &screenText{}
+	follow.Stdout = output
 	if err := follow.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// It must go on after the end of the log, and end without an error when it is interrupted.
-	ended := make(chan error, 1)
-	go func() { ended <- follow.Wait() }()
-	select {
-	case err := <-ended:
-		t.Fatalf("logs -f ended by itself: %v", err)
-	case <-time.After(500 * time.Millisecond):
+	output.await(t, "Landscape is ready")
+	log, err := os.OpenFile(filepath.Join(string(h), "default", "supervisor.log"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer log.Close()
+	if _, err := log.WriteString("written later\n"); err != nil {
+		t.Fatal(err)
+	}
+	output.await(t, "written later")
 	if err := follow.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-ended; err != nil || !strings.Contains(output.String(), "Landscape is ready") {
-		t.Errorf("logs -f after Ctrl-C: %v, %q", err, output.String())
+	if err := follow.Wait(); err != nil {
+		t.Errorf("logs -f after Ctrl-C: %v, want no error", err)
 	}
+}
+
+// screenText is what a running command has printed so far.
+type screenText struct {
+	mutex sync.Mutex
+	text  strings.Builder
+}
+
+func (s *screenText) Write(p []byte) (int, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *screenText) String() string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.text.String()
+}
+
+func (s *screenText) await(t *testing.T, want string) {
+	t.Helper()
+	eventually(t, func() error {
+		if got := s.String(); !strings.Contains(got, want) {
+			return fmt.Errorf("%q has not been printed: %q", want, got)
+		}
+		return nil
+	})
 }
 
 func testStatus(t *testing.T, h home, state rundir.State) {
@@ -389,8 +420,8 @@ func TestUpInterrupted(t *testing.T) {
 			t.Parallel()
 			h := newHome(t)
 			up := h.command("up", "--nodes=false", "--seeds=")
-			var output bytes.Buffer
-			up.Stdout, up.Stderr = &output, &output
+			output := &screenText{}
+			up.Stdout, up.Stderr = output, output
 			if err := up.Start(); err != nil {
 				t.Fatal(err)
 			}
