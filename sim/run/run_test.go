@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,12 +76,16 @@ func write(t *testing.T, folder, name string, replace ...string) string {
 // tell runs files and returns what was printed, the worst verdict and the verdicts by folder.
 func tell(t *testing.T, s *small, folder string, files ...string) (string, verdict.Verdict, error) {
 	t.Helper()
+	return tellFor(t.Context(), s, folder, files...)
+}
+
+func tellFor(ctx context.Context, s *small, folder string, files ...string) (string, verdict.Verdict, error) {
 	var out bytes.Buffer
 	r := &runner{
 		clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", out: &out, folder: folder, randomSeed: 7,
-		patience: story.Patience{Raise: 20 * time.Second, Still: 2 * time.Second},
+		patience: story.Patience{Raise: 20 * time.Second, Still: 2 * time.Second, Round: 300 * time.Millisecond},
 	}
-	worst, err := r.run(t.Context(), files)
+	worst, err := r.run(ctx, files)
 	return out.String(), worst, err
 }
 
@@ -158,6 +164,266 @@ func TestPlantedBugsAreNoticed(t *testing.T) {
 				}
 			}
 			t.Errorf("%s has noticed nothing:\n%s", oracle, out)
+		})
+	}
+}
+
+// scene is a scenario with these steps, without oracles that need much to be seen.
+func scene(t *testing.T, folder, name, landscape, rest string) string {
+	t.Helper()
+	text := `
+apiVersion: transplant.dev/v1alpha1
+kind: Scenario
+metadata: {name: ` + name + `}
+spec:
+  why: a small story
+  landscape: ` + landscape + `
+` + rest
+	file := filepath.Join(folder, name+".yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+const empty = "{seeds: [{name: a}]}"
+
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		steps   string
+		verdict verdict.Verdict
+		faults  []verdict.Fault
+		healed  int
+		message string
+	}{
+		"healed by a step": {
+			steps:   "[{fault: {name: cut, cut: {actor: user, target: shoots}}}, {heal: cut}]",
+			verdict: verdict.Held, faults: []verdict.Fault{{Name: "cut", Touched: 1}}, healed: 1,
+		},
+		"healed at the end": {
+			steps:   "[{fault: {name: slow, latency: {actor: user, target: shoots, delay: 5ms}}}, {fault: {name: dead, kill: {actor: gardenlet-a}}}]",
+			verdict: verdict.Held, faults: []verdict.Fault{{Name: "slow", Touched: 1}, {Name: "dead", Touched: 1}}, healed: 2,
+		},
+		"felt by nobody": {
+			steps:   "[{fault: {name: ice, freeze: {cluster: a, program: etcd}}}]",
+			verdict: verdict.Inconclusive, faults: []verdict.Fault{{Name: "ice"}}, healed: 1, message: `nobody felt the fault "ice", freeze(a,etcd)`,
+		},
+		"healed though the story fails": {
+			steps:   `[{fault: {name: cut, reset: {actor: user, target: cloud}}}, {wait: {until: "seed('a').shoots == 7", within: 1ms}}]`,
+			verdict: verdict.Broken, faults: []verdict.Fault{{Name: "cut", Touched: 1}}, healed: 1, message: `seed("a").shoots is 0`,
+		},
+		"healed though a promise is broken": {
+			steps:   `[{fault: {name: cut, bandwidth: {actor: user, target: cloud, bytesPerSecond: 1Ki}}}, {expect: {that: "seed('a').shoots == 7", within: 1ms}}]`,
+			verdict: verdict.Violated, faults: []verdict.Fault{{Name: "cut", Touched: 1}}, healed: 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, folder := &small{t: t}, t.TempDir()
+			out, worst, err := tell(t, s, folder, scene(t, t.TempDir(), "fault", empty, "  steps: "+c.steps))
+			if err != nil || worst != c.verdict {
+				t.Fatalf("verdict %s, %v\n%s", worst, err, out)
+			}
+			if diff := cmp.Diff(c.faults, readReport(t, folder).Faults); diff != "" {
+				t.Errorf("faults (-want +got):\n%s", diff)
+			}
+			if injected, healed := s.started[0].Faults(); injected != len(c.faults) || healed != c.healed {
+				t.Errorf("%d injected, %d healed", injected, healed)
+			}
+			if !strings.Contains(out, c.message) {
+				t.Errorf("%q is not said:\n%s", c.message, out)
+			}
+		})
+	}
+}
+
+func TestAnInterruptHealsAndEndsEverything(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	s, folder := &small{t: t}, t.TempDir()
+	file := scene(t, t.TempDir(), "long", empty, "  steps: [{fault: {name: cut, cut: {actor: user, target: shoots}}}, {wait: {for: 1h, because: it is interrupted}}]")
+	done := make(chan verdict.Verdict)
+	go func() {
+		_, worst, _ := tellFor(ctx, s, folder, file)
+		done <- worst
+	}()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if content, _ := os.ReadFile(filepath.Join(folder, "timeline.jsonl")); strings.Contains(string(content), `"FaultInjected"`) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the fault was not injected")
+		}
+	}
+	cancel()
+	if worst := <-done; worst != verdict.Broken {
+		t.Errorf("verdict %s", worst)
+	}
+	if injected, healed := s.started[0].Faults(); injected != 1 || healed != 1 {
+		t.Errorf("%d injected, %d healed", injected, healed)
+	}
+	if s.started[0].Stopped() != 1 {
+		t.Error("the landscape was not ended")
+	}
+	if reasons := readReport(t, folder).Reasons; len(reasons) == 0 || !strings.Contains(strings.Join(reasons, " "), "interrupted") {
+		t.Errorf("reasons %v", reasons)
+	}
+}
+
+func TestNothingIsStartedForWhatCannotBe(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	fine := scene(t, folder, "fine", empty, "  steps: [{fault: {name: cut, cut: {actor: user, target: shoots}}}]")
+	same := filepath.Join(folder, "same.yaml")
+	content, err := os.ReadFile(fine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(same, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		files   []string
+		backend string
+		refuse  error
+		want    string
+	}{
+		"a file with mistakes":     {files: []string{fine, scene(t, folder, "wrong", empty, "  steps: [{jump: {}}]")}, want: "wrong.yaml:8: spec.steps[0].jump: unknown field"},
+		"a file that is not there": {files: []string{filepath.Join(folder, "none.yaml")}, want: "no such file"},
+		"an unknown backend":       {files: []string{fine}, backend: "kind", want: `find the backend "kind": there are small`},
+		"a fault it cannot do":     {files: []string{fine}, refuse: errors.New("there are no links here"), want: `fine: step 1, fault cut: cut(user,shoots): the backend "small" cannot break links: there are no links here`},
+		"two of the same name":     {files: []string{fine, same}, want: `"fine" is also the name of the scenario in`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &small{t: t, refuse: map[world.Ability]error{world.BreakLinks: c.refuse}}
+			r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", out: io.Discard, folder: t.TempDir()}
+			if c.backend != "" {
+				r.backend = c.backend
+			}
+			_, err := r.run(t.Context(), c.files)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+			if len(s.started) > 0 {
+				t.Error("something was started")
+			}
+		})
+	}
+}
+
+func TestALandscapeThatDoesNotStart(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	_, worst, err := tell(t, &small{t: t, fail: errors.New("port 6443 is taken")}, folder, scene(t, t.TempDir(), "none", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]"))
+	if err != nil || worst != verdict.Broken {
+		t.Fatalf("verdict %s, %v", worst, err)
+	}
+	if diff := cmp.Diff([]string{"make the landscape: port 6443 is taken"}, readReport(t, folder).Reasons); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSeveralFilesShareALandscape(t *testing.T) {
+	t.Parallel()
+	s, files, folder := &small{t: t}, t.TempDir(), t.TempDir()
+	one := "{seeds: [{name: a}, {name: b}], shoots: [{name: alpha, seed: a, objects: 5}]}"
+	two := "{seeds: [{name: b}, {name: c}], shoots: [{name: alpha, seed: c, objects: 5}]}"
+	other := "{seeds: [{name: a}], settings: {dnsTTL: 2s}}"
+	moved := "  steps: [{migrate: {shoot: alpha, to: b}}, {expect: {that: \"shoot('alpha').seed == 'b' && shoot('alpha').healthy\"}}]\n  always: [MigrationEnds, NoOrphans]"
+	out, worst, err := tell(t, s, folder,
+		scene(t, files, "one", one, moved), scene(t, files, "two", two, moved),
+		scene(t, files, "three", other, `  steps: [{expect: {that: "seed('a').shoots == 0"}}]`))
+	if err != nil || worst != verdict.Held {
+		t.Fatalf("verdict %s, %v\n%s", worst, err, out)
+	}
+	if len(s.started) != 2 {
+		t.Errorf("%d landscapes were made, want 2", len(s.started))
+	}
+	if diff := cmp.Diff([]string{"a", "b", "c"}, s.started[0].Seeds()); diff != "" {
+		t.Errorf("seeds (-want +got):\n%s", diff)
+	}
+	for _, name := range []string{"one", "two", "three"} {
+		if report := readReport(t, filepath.Join(folder, name)); report.Scenario != name || report.Verdict != verdict.Held {
+			t.Errorf("%s: %s of %s", name, report.Verdict, report.Scenario)
+		}
+	}
+	var judged bytes.Buffer
+	judge := NewJudgeCommand()
+	judge.SetArgs([]string{folder, "--json"})
+	judge.SetOut(&judged)
+	if err := judge.ExecuteContext(t.Context()); err != nil || strings.Count(judged.String(), `"verdict":"Held"`) != 3 {
+		t.Errorf("judged again: %v\n%s", err, judged.String())
+	}
+}
+
+func TestSleepAndWake(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	out, worst, err := tell(t, &small{t: t}, folder, scene(t, t.TempDir(), "sleep",
+		"{seeds: [{name: a}, {name: b}], shoots: [{name: alpha, seed: a, workers: 1, objects: 5, hibernated: true}]}", `
+  steps:
+  - wake: {shoot: alpha}
+  - expect: {that: "shoot('alpha').healthy && !shoot('alpha').hibernated"}
+  - load: {shoot: alpha, writesPerSecond: 50}
+  - wait: {for: 500ms, because: there shall be writes}
+  - hibernate: {shoot: alpha}
+  - expect: {that: "shoot('alpha').healthy && shoot('alpha').hibernated"}
+  - wait: {for: 1500ms, because: the outage shall be seen}
+  - wake: {shoot: alpha}
+  - expect: {that: "shoot('alpha').healthy && !shoot('alpha').hibernated"}
+  always: [NoLostWrite, NodesPreserved, MigrationEnds, SingleWriter]
+  measure: {apiDowntime: {max: 1s}, lostWrites: {max: 0}}`))
+	if err != nil || worst != verdict.Held {
+		t.Fatalf("verdict %s, %v\n%s", worst, err, out)
+	}
+}
+
+func TestComeAndGo(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	out, worst, err := tell(t, &small{t: t}, folder, scene(t, t.TempDir(), "guest",
+		"{seeds: [{name: a}], shoots: [{name: alpha, seed: a, objects: 5}, {name: guest, seed: a, objects: 5}]}", `
+  steps:
+  - expect: {that: "seed('a').shoots == 1 && !shoot('guest').exists"}
+  - create: {shoot: guest}
+  - expect: {that: "seed('a').shoots == 2 && shoot('guest').healthy"}
+  - load: {shoot: guest}
+  - delete: {shoot: guest}
+  - expect: {that: "seed('a').shoots == 1 && !shoot('guest').exists"}
+  always: [NoLostWrite, NoOrphans, MigrationEnds]`))
+	if err != nil || worst != verdict.Held {
+		t.Fatalf("verdict %s, %v\n%s", worst, err, out)
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	held := scene(t, folder, "held", empty, `  steps: [{expect: {that: "seed('a').shoots == 0"}}]`)
+	violated := scene(t, folder, "violated", empty, `  steps: [{expect: {that: "seed('a').shoots == 1", within: 1ms}}]`)
+	wrong := scene(t, folder, "wrong", empty, "  steps: []")
+	for name, c := range map[string]struct {
+		files []string
+		code  int
+	}{
+		"held": {[]string{held}, 0}, "violated": {[]string{violated}, 1}, "wrong": {[]string{wrong}, 2}, "both": {[]string{held, violated}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			command := NewRunCommand(map[string]Backend{"small": &small{t: t}})
+			command.SetArgs(append(c.files, "--backend", "small", "--out", t.TempDir(), "--seed", "5"))
+			command.SetOut(io.Discard)
+			command.SilenceErrors, command.SilenceUsage = true, true
+			err, code := command.ExecuteContext(t.Context()), 0
+			var coder interface{ ExitCode() int }
+			if errors.As(err, &coder) {
+				code = coder.ExitCode()
+			}
+			if code != c.code || (err == nil) != (c.code == 0) {
+				t.Errorf("exit code %d (%v), want %d", code, err, c.code)
+			}
 		})
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/utils/clock"
 
@@ -19,9 +18,6 @@ import (
 )
 
 var cloudQuery = cloud.LedgerQuery{}
-
-// lastRound is longer than the pace of the slowest probe.
-const lastRound = 1200 * time.Millisecond
 
 // finale ends the loads, lets every probe look once more, and reads what is there in the end. What cannot be read is
 // recorded as unseen: the oracles say whether they need it.
@@ -53,7 +49,7 @@ func (t *teller) unseen(what string, err error) {
 func (t *teller) lastLooks(ctx context.Context) {
 	select {
 	case <-ctx.Done():
-	case <-t.Clock.After(lastRound):
+	case <-t.Clock.After(t.Patience.Round):
 	}
 }
 
@@ -84,7 +80,7 @@ func (t *teller) lastInventories(ctx context.Context) error {
 		before = now
 		select {
 		case <-ctx.Done():
-		case <-t.Clock.After(lastRound):
+		case <-t.Clock.After(t.Patience.Round):
 		}
 	}
 }

@@ -44,10 +44,14 @@ type Patience struct {
 	Finale time.Duration
 	// Still is how long inventories may go on changing.
 	Still time.Duration
+	// Round is longer than the pace of the slowest probe: how long to wait for one more look of all.
+	Round time.Duration
 }
 
 func (p *Patience) fill() {
-	for field, value := range map[*time.Duration]time.Duration{&p.Raise: 3 * time.Minute, &p.Finale: 30 * time.Second, &p.Still: 15 * time.Second} {
+	for field, value := range map[*time.Duration]time.Duration{
+		&p.Raise: 3 * time.Minute, &p.Finale: 30 * time.Second, &p.Still: 15 * time.Second, &p.Round: 1200 * time.Millisecond,
+	} {
 		if *field == 0 {
 			*field = value
 		}

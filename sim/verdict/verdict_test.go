@@ -1,0 +1,196 @@
+package verdict_test
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/verdict"
+)
+
+func run(always, measure string, payloads ...timeline.Payload) []timeline.Event {
+	spec := `{"metadata":{"name":"tale"},"spec":{"why":"x","landscape":{"seeds":[{"name":"a"}]},"steps":[],"always":[` + always + `],"measure":{` + measure + `}}}`
+	all := append([]timeline.Payload{timeline.RunStarted{Scenario: "tale", Backend: "small", RandomSeed: 3, Story: json.RawMessage(spec)}}, payloads...)
+	var events []timeline.Event
+	for i, p := range all {
+		e := timeline.Event{Seq: i + 1, At: time.Duration(i) * time.Second, Kind: p.Kind(), Subject: "alpha", Payload: p}
+		events = append(events, e)
+	}
+	return events
+}
+
+func step(outcome timeline.StepOutcome, message string) timeline.Payload {
+	return timeline.StepEnded{Index: 1, Verb: "expect", Text: "expect much", Outcome: outcome, Message: message}
+}
+
+var (
+	ended   = timeline.RunEnded{}
+	steady  = timeline.ShootSteady{TechnicalID: "shoot--p--alpha"}
+	rebound = timeline.ShootSeen{SpecSeed: "b", StatusSeed: "a", Operation: timeline.Operation{Type: "Migrate", State: "Error"}}
+)
+
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		events     []timeline.Event
+		want       verdict.Verdict
+		violations []string // by oracle
+		reason     string
+	}{
+		"all is well":                 {events: run("", "", step(timeline.StepDone, ""), timeline.Settled{Converged: true}, ended), want: verdict.Held},
+		"an expectation is not met":   {events: run("", "", step(timeline.StepUnmet, "not met within 1s"), ended), want: verdict.Violated, violations: []string{"expect"}},
+		"a step fails":                {events: run("", "", step(timeline.StepFailed, "refused"), ended), want: verdict.Broken, reason: "step 2, expect much: refused"},
+		"an oracle finds something":   {events: run(`"MigrationEnds"`, "", steady, rebound, ended), want: verdict.Violated, violations: []string{"MigrationEnds"}},
+		"an oracle sees nothing":      {events: run(`"MigrationEnds"`, "", steady, ended), want: verdict.Inconclusive, reason: "MigrationEnds has not seen the Shoot alpha in the garden"},
+		"it does not come to rest":    {events: run("", "", timeline.Settled{Waiting: []string{"alpha is not well"}}, ended), want: verdict.Violated, violations: []string{"settle"}},
+		"nobody felt the fault":       {events: run("", "", timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{}, ended), want: verdict.Inconclusive, reason: `nobody felt the fault "alpha", cut`},
+		"a fault that was not healed": {events: run("", "", timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{Touched: 1, Error: "heal: stuck"}, ended), want: verdict.Broken, reason: "heal: stuck"},
+		"the record is torn":          {events: run("", "", step(timeline.StepDone, "")), want: verdict.Broken, reason: "the record ends before the story does"},
+		"the story broke":             {events: run("", "", timeline.RunEnded{Broken: "no landscape"}), want: verdict.Broken, reason: "no landscape"},
+		"violated wins over broken":   {events: run("", "", step(timeline.StepUnmet, "late"), timeline.RunEnded{Broken: "no landscape"}), want: verdict.Violated, violations: []string{"expect"}},
+		"broken wins over unfelt":     {events: run("", "", timeline.FaultInjected{}, timeline.RunEnded{Broken: "no landscape"}), want: verdict.Broken, reason: "no landscape"},
+		"a goal is missed": {
+			events: run("", `"apiDowntime":{"max":"1s"}`, reached(1, timeline.Acknowledged), steady, reached(2, timeline.Failed), reached(9, timeline.Acknowledged), ended),
+			want:   verdict.Violated, violations: []string{"measure"},
+		},
+		"a goal is reached": {
+			events: run("", `"apiDowntime":{"max":"10s"}`, reached(1, timeline.Acknowledged), steady, reached(2, timeline.Failed), reached(9, timeline.Acknowledged), ended),
+			want:   verdict.Held,
+		},
+		"a goal was not measured": {events: run("", `"rto":{"max":"1s"}`, steady, ended), want: verdict.Inconclusive, reason: "the goal for rto could not be measured"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, err := verdict.Judge(c.events)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var violated []string
+			for _, v := range r.Violations {
+				violated = append(violated, v.Oracle)
+			}
+			if diff := cmp.Diff(c.violations, violated); diff != "" || r.Verdict != c.want {
+				t.Errorf("verdict %s, want %s; violations (-want +got):\n%s", r.Verdict, c.want, diff)
+			}
+			if reasons := strings.Join(r.Reasons, "; "); reasons != c.reason {
+				t.Errorf("reasons %q, want %q", reasons, c.reason)
+			}
+		})
+	}
+}
+
+func reached(second int, outcome timeline.Outcome) timeline.Payload {
+	at := timeline.Moment(time.Duration(second) * time.Second)
+	return timeline.Reached{Outcome: outcome, Sent: at, Answered: at}
+}
+
+func TestNoRun(t *testing.T) {
+	t.Parallel()
+	if _, err := verdict.Judge(nil); !errors.Is(err, verdict.ErrNoRun) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestExitCodesAndPrecedence(t *testing.T) {
+	t.Parallel()
+	codes := map[verdict.Verdict]int{verdict.Held: 0, verdict.Violated: 1, verdict.Broken: 2, verdict.Inconclusive: 3}
+	for v, code := range codes {
+		if v.ExitCode() != code {
+			t.Errorf("%s exits with %d", v, v.ExitCode())
+		}
+	}
+	for _, c := range []struct {
+		all  []verdict.Verdict
+		want verdict.Verdict
+	}{
+		{nil, verdict.Held},
+		{[]verdict.Verdict{verdict.Inconclusive, verdict.Held}, verdict.Inconclusive},
+		{[]verdict.Verdict{verdict.Inconclusive, verdict.Broken, verdict.Held}, verdict.Broken},
+		{[]verdict.Verdict{verdict.Broken, verdict.Violated, verdict.Inconclusive}, verdict.Violated},
+	} {
+		if got := verdict.Worst(c.all...); got != c.want {
+			t.Errorf("worst of %v is %s, want %s", c.all, got, c.want)
+		}
+	}
+}
+
+// The form of verdict.json is a contract with programs that read it.
+func TestTheFilesOfAVerdict(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	file, err := os.Create(filepath.Join(folder, "timeline.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	journal := timeline.NewJournal(clock.RealClock{}, file)
+	for _, e := range run(`"MigrationEnds"`, "", timeline.StepStarted{Index: 1}, step(timeline.StepUnmet, "late"), timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{Touched: 4}, steady, rebound, ended) {
+		journal.Record(e)
+	}
+	if err := errors.Join(journal.Close(), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	r, events, err := verdict.JudgeFolder(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.WallSeconds, r.Violations[0].At, r.Violations[1].At = 12.5, 1, 2.5
+	if err := verdict.Write(folder, r, events); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(filepath.Join(folder, "verdict.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got any
+	if err := json.Unmarshal(content, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"scenario": "tale", "backend": "small", "randomSeed": 3.0, "verdict": "Violated", "wallSeconds": 12.5, "measures": map[string]any{"phases": map[string]any{"asked": 0.0}},
+		"faults": []any{map[string]any{"name": "alpha", "touched": 4.0}},
+		"violations": []any{
+			map[string]any{"oracle": "expect", "at": 1.0, "message": "step 2: late"},
+			map[string]any{"oracle": "MigrationEnds", "at": 2.5, "message": r.Violations[1].Message},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("verdict.json (-want +got):\n%s", diff)
+	}
+	checkJUnit(t, folder)
+}
+
+func checkJUnit(t *testing.T, folder string) {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(folder, "junit.xml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var suite struct {
+		Tests    int `xml:"tests,attr"`
+		Failures int `xml:"failures,attr"`
+		Cases    []struct {
+			Name    string    `xml:"name,attr"`
+			Failure *struct{} `xml:"failure"`
+		} `xml:"testcase"`
+	}
+	if err := xml.Unmarshal(content, &suite); err != nil {
+		t.Fatal(err)
+	}
+	failed := map[string]bool{}
+	for _, c := range suite.Cases {
+		failed[c.Name] = c.Failure != nil
+	}
+	want := map[string]bool{"step 2: expect much": true, "MigrationEnds": true, "measure": false, "settle": false}
+	if diff := cmp.Diff(want, failed); diff != "" || suite.Tests != 4 || suite.Failures != 2 {
+		t.Errorf("%d tests, %d failures (-want +got):\n%s", suite.Tests, suite.Failures, diff)
+	}
+}
