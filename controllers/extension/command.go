@@ -131,6 +131,9 @@ func NewManager(config *rest.Config, metricsAddress string) (manager.Manager, er
 		Scheme: Scheme(), HealthProbeBindAddress: "0", Metrics: metricsserver.Options{BindAddress: metricsAddress},
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
 			options.Cache = nil
+			config = rest.CopyConfig(config) // informers share the other, and watch for longer
+			config.Timeout = callTimeout
+			options.HTTPClient = nil
 			return client.New(config, options)
 		},
 	})

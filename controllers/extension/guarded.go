@@ -20,6 +20,9 @@ import (
 // validityRetry is the pause before an object is looked at again whose shoot this seed cannot prove to own.
 const validityRetry = 300 * time.Millisecond
 
+// callTimeout bounds one call of the cloud or of the seed, so that one that was swallowed does not hold up an object.
+const callTimeout = 30 * time.Second
+
 // grant is what a hold allows: calls under one term. Without a term it is the gardenlet's claim that allows them.
 type grant struct {
 	term  *ownership.Term
@@ -80,6 +83,9 @@ func (c *calls) wait() {
 // validly at that moment (SPEC 9.2 O8).
 func Guarded(config *rest.Config) (*cloud.Client, error) {
 	config = rest.CopyConfig(config)
+	if config.Timeout == 0 {
+		config.Timeout = callTimeout
+	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return guardedTransport{next} })
 	return cloud.New(config, cloud.Options{})
 }

@@ -30,6 +30,7 @@ import (
 type Controllers struct {
 	TargetConfig *rest.Config // of the shoot
 	Cloud        Cloud
+	Owner        Owner
 	Namespace    string
 	Clock        clock.WithTicker
 	Timeouts     Timeouts
@@ -40,17 +41,17 @@ type Controllers struct {
 
 // AddToManager adds them to a manager made by NewManager.
 func (c *Controllers) AddToManager(mgr manager.Manager) error {
-	target, err := client.New(c.TargetConfig, client.Options{Scheme: clientgoscheme.Scheme})
+	target, err := client.New(bounded(c.TargetConfig), client.Options{Scheme: clientgoscheme.Scheme})
 	if err != nil {
 		return fmt.Errorf("make the client of the shoot: %w", err)
 	}
 	nodes := make(chan event.TypedGenericEvent[*corev1.Node], 100)
 	orphans := &Orphans{
-		Control: mgr.GetClient(), Cloud: c.Cloud, Clock: c.Clock, Events: mgr.GetEventRecorder("machine-controller"),
+		Control: mgr.GetClient(), Cloud: c.Cloud, Owner: c.Owner, Clock: c.Clock, Events: mgr.GetEventRecorder("machine-controller"),
 		Log: mgr.GetLogger().WithName("orphans"), Namespace: c.Namespace, Quarantine: c.Quarantine, Every: c.OrphanPeriod,
 	}
 	deployments := &Deployments{Control: mgr.GetClient(), Clock: c.Clock}
-	sets := &Sets{Control: mgr.GetClient(), Clock: c.Clock, Orphans: orphans}
+	sets := &Sets{Control: mgr.GetClient(), Owner: c.Owner, Clock: c.Clock, Orphans: orphans, Poll: c.Timeouts.Poll}
 	machines := &Machines{Control: mgr.GetClient(), Target: target, Cloud: c.Cloud, Clock: c.Clock, Timeouts: c.Timeouts}
 	return errors.Join(
 		c.controller(mgr, "machinedeployment", &machinev1alpha1.MachineDeployment{}, 1).

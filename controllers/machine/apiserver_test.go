@@ -91,7 +91,7 @@ func (l *live) run() (stop func()) {
 	timeouts := DefaultTimeouts
 	timeouts.Poll = 200 * time.Millisecond
 	controllers := &Controllers{
-		TargetConfig: l.config, Cloud: guarded, Namespace: namespace, Clock: clock.RealClock{}, Timeouts: timeouts,
+		TargetConfig: l.config, Cloud: guarded, Owner: guarded, Namespace: namespace, Clock: clock.RealClock{}, Timeouts: timeouts,
 		Quarantine: time.Hour, OrphanPeriod: 500 * time.Millisecond, Workers: 5,
 	}
 	l.must(controllers.AddToManager(mgr))
@@ -186,11 +186,11 @@ func TestOnARealAPIServer(t *testing.T) {
 	stop = l.run()
 	ledger := len(l.cloud.Ledger())
 	l.change(d, func() { d.Spec.Replicas = 3 })
-	l.until("a third Machine that waits for ownership", func() string {
-		list := &machinev1alpha1.MachineList{}
+	l.until("a set that wants a third machine", func() string {
+		list := &machinev1alpha1.MachineSetList{}
 		l.must(l.client.List(t.Context(), list, client.InNamespace(namespace)))
-		if len(list.Items) != 3 {
-			return fmt.Sprintf("%d Machines", len(list.Items))
+		if set := list.Items[0]; set.Spec.Replicas != 3 || set.Status.ObservedGeneration != set.Generation {
+			return fmt.Sprintf("spec %d, status %+v", set.Spec.Replicas, set.Status)
 		}
 		return ""
 	})

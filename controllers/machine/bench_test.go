@@ -42,10 +42,18 @@ type fakeCloud struct {
 	created int
 	deleted int
 	refuse  error
+	lapsed  error
 	lose    bool // answers of creations
 }
 
 var _ Cloud = &fakeCloud{}
+
+// Valid implements Owner.
+func (c *fakeCloud) Valid(context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lapsed
+}
 
 var errLost = errors.New("the answer was lost")
 
@@ -187,11 +195,11 @@ func newBench(t *testing.T) *bench {
 // restart is a new machine controller.
 func (b *bench) restart() {
 	b.orphans = &Orphans{
-		Control: b.control, Cloud: b.cloud, Clock: b.clock, Events: b.events, Log: logr.Discard(), Namespace: namespace,
+		Control: b.control, Cloud: b.cloud, Owner: b.cloud, Clock: b.clock, Events: b.events, Log: logr.Discard(), Namespace: namespace,
 		Quarantine: time.Hour, Every: time.Minute,
 	}
 	b.deployments = &Deployments{Control: b.control, Clock: b.clock}
-	b.sets = &Sets{Control: b.control, Clock: b.clock, Orphans: b.orphans}
+	b.sets = &Sets{Control: b.control, Owner: b.cloud, Clock: b.clock, Orphans: b.orphans}
 	b.machines = &Machines{Control: b.control, Target: b.target, Cloud: b.cloud, Clock: b.clock, Timeouts: DefaultTimeouts}
 }
 

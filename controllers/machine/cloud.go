@@ -35,6 +35,12 @@ type Cloud interface {
 	Delete(ctx context.Context, id string) error
 }
 
+// Owner says whether this seed owns the shoot.
+type Owner interface {
+	// Valid fails with an error that is ownership.ErrLapsed unless the shoot's guard has said so shortly before.
+	Valid(ctx context.Context) error
+}
+
 // GuardedCloud is the cloud for the owner of a shoot: nothing is changed in it unless the shoot's guard has said so
 // shortly before (SPEC 9.2 O8).
 type GuardedCloud struct {
@@ -45,7 +51,10 @@ type GuardedCloud struct {
 	calls sync.RWMutex // read-locked by every call under way
 }
 
-var _ Cloud = &GuardedCloud{}
+var (
+	_ Cloud = &GuardedCloud{}
+	_ Owner = &GuardedCloud{}
+)
 
 // Revoked returns when no call is under way any more; their contexts have been cancelled by then.
 func (c *GuardedCloud) Revoked() {
@@ -57,13 +66,10 @@ func (c *GuardedCloud) Revoked() {
 func (c *GuardedCloud) own(ctx context.Context, call func(context.Context, int64) error) error {
 	c.calls.RLock()
 	defer c.calls.RUnlock()
-	term := c.Holder.Term()
-	if !term.Valid() {
-		if err := c.Holder.Ask(ctx); err != nil {
-			return errors.Join(ownership.ErrLapsed, err)
-		}
-		term = c.Holder.Term()
+	if err := c.Valid(ctx); err != nil {
+		return err
 	}
+	term := c.Holder.Term()
 	ctx, cancel := term.Context(ctx)
 	defer cancel()
 	ctx = cloud.WithScope(ctx, cloud.Scope{Shoot: c.Shoot, Epoch: term.Epoch()})
@@ -75,6 +81,17 @@ func (c *GuardedCloud) own(ctx context.Context, call func(context.Context, int64
 		return errors.Join(ownership.ErrLapsed, err)
 	}
 	return err
+}
+
+// Valid implements Owner.
+func (c *GuardedCloud) Valid(ctx context.Context) error {
+	if c.Holder.Term().Valid() {
+		return nil
+	}
+	if err := c.Holder.Ask(ctx); err != nil {
+		return errors.Join(ownership.ErrLapsed, err)
+	}
+	return nil
 }
 
 // Create implements Cloud.

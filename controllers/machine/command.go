@@ -93,7 +93,7 @@ func (f *flags) run(ctx context.Context) error {
 		return err
 	}
 	controllers := &Controllers{
-		TargetConfig: targetConfig, Cloud: guarded, Namespace: f.namespace, Clock: clock.RealClock{},
+		TargetConfig: targetConfig, Cloud: guarded, Owner: guarded, Namespace: f.namespace, Clock: clock.RealClock{},
 		Timeouts: f.timeouts, Quarantine: f.quarantine, OrphanPeriod: f.orphanPeriod, Workers: f.workers,
 	}
 	if err := controllers.AddToManager(mgr); err != nil {
@@ -112,7 +112,11 @@ func (f *flags) cloud() (*GuardedCloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	cloudClient, err := cloud.FromKubeconfigFile(f.cloudKubeconfig, cloud.Options{})
+	cloudConfig, err := load(f.cloudKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	cloudClient, err := cloud.New(bounded(cloudConfig), cloud.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -126,13 +130,24 @@ func NewManager(config *rest.Config, namespace, metricsAddress string) (manager.
 		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
 			options.Cache = nil
-			return client.New(config, options)
+			options.HTTPClient = nil
+			return client.New(bounded(config), options)
 		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the manager on the seed: %w", err)
 	}
 	return mgr, nil
+}
+
+// callTimeout bounds one call, so that one that was swallowed does not hold up an object.
+const callTimeout = 20 * time.Second
+
+// bounded is for clients that do not watch.
+func bounded(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Timeout = callTimeout
+	return config
 }
 
 func load(path string) (*rest.Config, error) {

@@ -352,7 +352,7 @@ func TestLapsedOwnership(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.cloud.refuse = ownership.ErrLapsed
-	b.deployment(1)
+	d := b.deployment(1)
 	b.settle()
 	b.clock.Step(time.Hour)
 	b.settle()
@@ -363,6 +363,13 @@ func TestLapsedOwnership(t *testing.T) {
 	b.cloud.refuse = nil
 	b.settle()
 	b.expect("with it", 1, 1, 1, 0)
+	b.cloud.lapsed = ownership.ErrLapsed
+	b.change(d, func() { d.Spec.Replicas = 3 })
+	_, err := b.cloud.Create(t.Context(), &cloud.Machine{Name: "orphan", Tags: map[string]string{tagMachine: "orphan", tagClass: "class-1"}}, "t")
+	b.must(err)
+	b.must(b.orphans.Sweep(t.Context()))
+	b.settle()
+	b.expect("no plans without it", 1, 2, 2, 0)
 }
 
 // TestCreationFails: the error is shown, and after the creation timeout the Machine is given up and replaced.

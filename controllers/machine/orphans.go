@@ -31,6 +31,7 @@ type Events interface {
 type Orphans struct {
 	Control    client.Client
 	Cloud      Cloud
+	Owner      Owner
 	Clock      clock.WithTicker
 	Events     Events
 	Log        logr.Logger
@@ -58,8 +59,11 @@ func (o *Orphans) Start(ctx context.Context) error {
 	}
 }
 
-// Sweep looks for orphans once.
+// Sweep looks for orphans once, if this seed owns the shoot.
 func (o *Orphans) Sweep(ctx context.Context) error {
+	if o.Owner.Valid(ctx) != nil {
+		return nil
+	}
 	orphans, err := o.find(ctx)
 	if err != nil {
 		return err

@@ -3,11 +3,13 @@ package machine
 import (
 	"context"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
@@ -19,8 +21,10 @@ const annotationPriority = "machinepriority.machine.sapcloud.io"
 // Sets keeps the number of Machines that a MachineSet wants.
 type Sets struct {
 	Control client.Client
+	Owner   Owner
 	Clock   clock.PassiveClock
 	Orphans *Orphans
+	Poll    time.Duration // how long to wait for ownership
 }
 
 var _ reconcile.Reconciler = &Sets{}
@@ -40,6 +44,11 @@ func (r *Sets) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 	}
 	if err := hold(ctx, r.Control, set); err != nil {
 		return reconcile.Result{}, retryConflict(err)
+	}
+	// Who does not own the shoot makes no plans for it: what he would begin, he could not end.
+	if err := r.Owner.Valid(ctx); err != nil {
+		log.FromContext(ctx).Info("The set waits for a valid ownership of the shoot", "reason", err.Error())
+		return reconcile.Result{RequeueAfter: r.Poll}, retryConflict(r.status(ctx, set))
 	}
 	again, err := r.balance(ctx, set, machines)
 	if err != nil {

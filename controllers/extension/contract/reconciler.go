@@ -133,13 +133,22 @@ func (r *Reconciler[T]) begin(ctx context.Context, c *call[T]) error {
 	if err := r.addFinalizer(ctx, c.obj); err != nil {
 		return err
 	}
+	return r.started(ctx, c)
+}
+
+// started says what is being done, unless that is what is said already: an operation that waits is looked at often.
+func (r *Reconciler[T]) started(ctx context.Context, c *call[T]) error {
+	last := c.obj.GetExtensionStatus().GetLastOperation()
+	if last != nil && last.Type == c.op && last.State == gardencorev1beta1.LastOperationStateProcessing {
+		return nil
+	}
 	return r.processing(ctx, c.obj, c.op, fmt.Sprintf("Started %s.", phrase(c.op)))
 }
 
 // migrate writes success, then lets the object go, then takes the request off: whoever sees no request sees an object
 // that may be deleted, and whoever sees no finalizer sees success. It does so with or without a finalizer (unlike E1).
 func (r *Reconciler[T]) migrate(ctx context.Context, c *call[T]) error {
-	if err := r.processing(ctx, c.obj, c.op, fmt.Sprintf("Started %s.", phrase(c.op))); err != nil {
+	if err := r.started(ctx, c); err != nil {
 		return err
 	}
 	if err := r.run(ctx, c, r.Actuator.Migrate); err != nil {
@@ -158,7 +167,7 @@ func (r *Reconciler[T]) remove(ctx context.Context, c *call[T]) error {
 	if !controllerutil.ContainsFinalizer(c.obj, r.Kind.Finalizer) {
 		return nil
 	}
-	if err := r.processing(ctx, c.obj, c.op, fmt.Sprintf("Started %s.", phrase(c.op))); err != nil {
+	if err := r.started(ctx, c); err != nil {
 		return err
 	}
 	act := r.Actuator.Delete
