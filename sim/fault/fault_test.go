@@ -1,0 +1,208 @@
+package fault_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/clock"
+
+	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/sim/fault"
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/world"
+	"github.com/transplant-sim/transplant/sim/world/worldtest"
+)
+
+var ground = landscape.Landscape{Seeds: []landscape.Seed{{Name: "a"}}, Shoots: []landscape.Shoot{{Name: "alpha", Seed: "a"}}}
+
+// examples of every fault, by its name in files.
+var examples = map[string]fault.Spec{
+	"cut":       {Cut: &fault.Cut{Link: fault.Link{Actor: "gardenlet-a", Target: "garden"}}},
+	"latency":   {Latency: &fault.Latency{Link: fault.Link{Actor: "user", Target: "shoot/alpha"}, Delay: metav1.Duration{Duration: time.Second}}},
+	"bandwidth": {Bandwidth: &fault.Bandwidth{Link: fault.Link{Actor: "user", Target: "shoots"}, BytesPerSecond: resource.MustParse("1Ki")}},
+	"reset":     {Reset: &fault.Reset{Actor: "nodes", Target: "cloud"}},
+	"kill":      {Kill: &fault.Kill{Process: fault.Process{Actor: "gardenlet-a"}}},
+	"freeze":    {Freeze: &fault.Freeze{Process: fault.Process{Shoot: "alpha", Program: "guard"}}},
+}
+
+// spy is a world that takes down what it is asked to break.
+type spy struct {
+	*worldtest.World
+	asked []any
+	heals int
+	fail  error
+}
+
+func (s *spy) injection(what ...any) (world.Injection, error) {
+	s.asked = what
+	return world.Injection{
+		Heal: func(ctx context.Context) error {
+			s.heals++
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return s.fail
+		},
+		Touched: func() int { return 3 },
+	}, nil
+}
+
+func (s *spy) BreakLink(_ context.Context, actor, target string, f link.Fault) (world.Injection, error) {
+	return s.injection(actor, target, f)
+}
+
+func (s *spy) BreakProcess(_ context.Context, p world.Process, h world.Harm) (world.Injection, error) {
+	return s.injection(p, h)
+}
+
+func TestEveryFaultHasAnExampleThatIsFine(t *testing.T) {
+	t.Parallel()
+	for _, kind := range fault.Kinds() {
+		spec, known := examples[kind]
+		if !known {
+			t.Errorf("no example of %s", kind)
+			continue
+		}
+		name, f := spec.Fault()
+		if name != kind || f == nil {
+			t.Errorf("the example of %s is a %s", kind, name)
+		}
+		if errs := spec.Check(field.NewPath("fault"), ground); len(errs) > 0 {
+			t.Errorf("%s: %v", kind, errs)
+		}
+		if !strings.HasPrefix(f.Name(), kind+"(") {
+			t.Errorf("%s is called %q", kind, f.Name())
+		}
+	}
+}
+
+// Conformance: injected, felt, healed once whatever happens, and recorded.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	for kind, spec := range examples {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			_, f := spec.Fault()
+			w := &spy{World: worldtest.New(t, "a")}
+			journal := timeline.NewJournal(clock.RealClock{}, nil)
+			ward := fault.NewWard(w, journal)
+			if err := ward.Heal(t.Context(), "it"); err == nil || !strings.Contains(err.Error(), "has not been injected") {
+				t.Errorf("heal before the fault: %v", err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			if err := ward.Inject(ctx, "it", f); err != nil {
+				t.Fatal(err)
+			}
+			if err := ward.Inject(ctx, "it", f); err == nil {
+				t.Error("injected twice under one name")
+			}
+			cancel() // a heal runs although the story was cancelled
+			if err := errors.Join(ward.Heal(ctx, "it"), ward.Heal(ctx, "it"), ward.HealAll(ctx)); err != nil {
+				t.Error(err)
+			}
+			if w.heals != 1 {
+				t.Errorf("healed %d times", w.heals)
+			}
+			_, injected, _ := timeline.First[timeline.FaultInjected](journal.Events())
+			_, healed, _ := timeline.First[timeline.FaultHealed](journal.Events())
+			if injected.Fault != f.Name() || healed.Touched != 3 || healed.Error != "" {
+				t.Errorf("recorded %+v, %+v", injected, healed)
+			}
+		})
+	}
+}
+
+func TestAFailedHealIsToldAndNotRepeated(t *testing.T) {
+	t.Parallel()
+	w := &spy{World: worldtest.New(t, "a"), fail: errors.New("stuck")}
+	journal := timeline.NewJournal(clock.RealClock{}, nil)
+	ward := fault.NewWard(w, journal)
+	for _, name := range []string{"one", "two"} {
+		spec := examples["cut"]
+		_, f := spec.Fault()
+		if err := ward.Inject(t.Context(), name, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := ward.HealAll(t.Context())
+	if err == nil || !strings.Contains(err.Error(), `heal the fault "one", cut(gardenlet-a,garden): stuck`) || w.heals != 2 {
+		t.Errorf("error %v, %d heals", err, w.heals)
+	}
+	var order []string
+	for e := range timeline.Of[timeline.FaultHealed](journal.Events()) {
+		order = append(order, e.Subject)
+	}
+	if !reflect.DeepEqual(order, []string{"two", "one"}) {
+		t.Errorf("healed in the order %v", order)
+	}
+}
+
+// limited is a world that can break nothing.
+type limited struct{ world.World }
+
+func TestAWorldThatCannot(t *testing.T) {
+	t.Parallel()
+	for kind, spec := range examples {
+		_, f := spec.Fault()
+		ward := fault.NewWard(limited{worldtest.New(t, "a")}, timeline.NewJournal(clock.RealClock{}, nil))
+		err := ward.Inject(t.Context(), "it", f)
+		if err == nil || !strings.Contains(err.Error(), "this backend cannot "+string(f.Needs())) {
+			t.Errorf("%s: %v", kind, err)
+		}
+		if err := ward.HealAll(t.Context()); err != nil {
+			t.Errorf("%s: what was not injected is healed: %v", kind, err)
+		}
+	}
+}
+
+func TestFaultsReachTheRightPlace(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[string][]any{
+		"cut":     {"gardenlet-a", "garden", link.Cut{}},
+		"latency": {"user", "shoot/alpha", link.Latency{Delay: time.Second}},
+		"freeze":  {world.Process{Shoot: "alpha", Program: "guard"}, world.Freeze},
+		"kill":    {world.Process{Actor: "gardenlet-a"}, world.Kill},
+	} {
+		w := &spy{World: worldtest.New(t, "a")}
+		spec := examples[kind]
+		_, f := spec.Fault()
+		if _, err := f.Inject(t.Context(), w); err != nil || !reflect.DeepEqual(w.asked, want) {
+			t.Errorf("%s: asked for %v, %v", kind, w.asked, err)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"kill":{"actor":"gardenlet-z"}}`:                                      `fault.kill.actor: Unsupported value: "gardenlet-z"`,
+		`{"kill":{"actor":"user"}}`:                                             `fault.kill.actor: Unsupported value: "user"`,
+		`{"kill":{"cluster":"a"}}`:                                              `fault.kill.program: Unsupported value: ""`,
+		`{"kill":{"shoot":"omega","program":"etcd"}}`:                           `fault.kill.shoot: Unsupported value: "omega"`,
+		`{"freeze":{"cluster":"a","shoot":"alpha","program":"etcd"}}`:           `must name an actor, or a cluster and a program, or a shoot and a program`,
+		`{"freeze":{}}`:                                                         `must name an actor`,
+		`{"latency":{"actor":"user","target":"shoots","delay":"0s"}}`:           `must be positive`,
+		`{"bandwidth":{"actor":"user","target":"shoots","bytesPerSecond":"0"}}`: `must be at least 1`,
+		`{"cut":{"actor":"observer","target":"a"}}`:                             `fault.cut.actor: Unsupported value: "observer"`,
+		`{"reset":{"actor":"user","target":"shoot/omega"}}`:                     `fault.reset.target: Unsupported value: "shoot/omega"`,
+		`{}`: `exactly one fault must be given: cut, latency, bandwidth, reset, kill, freeze`,
+	} {
+		var spec fault.Spec
+		if err := json.Unmarshal([]byte(text), &spec); err != nil {
+			t.Fatal(err)
+		}
+		errs := spec.Check(field.NewPath("fault"), ground)
+		if len(errs) != 1 || !strings.Contains(errs[0].Error(), want) {
+			t.Errorf("%s: %v, want %q", text, errs, want)
+		}
+	}
+}

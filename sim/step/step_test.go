@@ -1,0 +1,166 @@
+package step_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/sim/fault"
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/step"
+	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/world"
+	"github.com/transplant-sim/transplant/sim/world/worldtest"
+)
+
+// cast is a step.Cast that takes down what it is asked for.
+type cast struct{ calls []string }
+
+func (c *cast) Raise(_ context.Context, shoot string) error {
+	c.calls = append(c.calls, "raise "+shoot)
+	return nil
+}
+
+func (c *cast) Load(_ context.Context, l step.Load) error {
+	c.calls = append(c.calls, "load "+l.Shoot)
+	return nil
+}
+
+func (c *cast) Dismiss(_ context.Context, shoot string) { c.calls = append(c.calls, "dismiss "+shoot) }
+
+// staged is a stage on a small world on which the shoot alpha lives on seed a.
+func staged(t *testing.T) (*step.Stage, *cast, client.Client) {
+	t.Helper()
+	w := worldtest.New(t, "a", "b")
+	clients, err := world.NewClients(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	garden, err := clients.Cluster(landscape.Garden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shoot, err := w.ShootManifest(landscape.Shoot{Name: "alpha", Seed: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := garden.Create(t.Context(), shoot); err != nil {
+		t.Fatal(err)
+	}
+	record := timeline.NewJournal(clock.RealClock{}, nil)
+	c := &cast{}
+	stage := &step.Stage{World: w, Clients: clients, Record: record, Clock: clock.RealClock{}, Ward: fault.NewWard(w, record), Cast: c}
+	if err := stage.Await(t.Context(), "shoot('alpha').healthy", 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	return stage, c, garden
+}
+
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	stage, c, garden := staged(t)
+	heal := step.Heal("cut")
+	cut := &step.Inject{Spec: fault.Spec{Name: "cut", Reset: &fault.Reset{Actor: "user", Target: "shoots"}}}
+	long := metav1.Duration{Duration: 10 * time.Second}
+	for _, one := range []step.Step{
+		&step.Load{Shoot: "alpha"},
+		&step.Migrate{Shoot: "alpha", To: "b"},
+		&step.Expect{That: "shoot('alpha').seed == 'b' && shoot('alpha').healthy && seed('a').shoots == 0 && seed('b').bound == 1", Within: long},
+		&step.Hibernate{Shoot: "alpha"},
+		&step.Wait{Until: "shoot('alpha').hibernated", Within: long},
+		&step.Wake{Shoot: "alpha"},
+		&step.Wait{Until: "!shoot('alpha').hibernated && shoot('alpha').lastOperation.state == 'Succeeded'", Within: long},
+		&step.Wait{For: metav1.Duration{Duration: time.Millisecond}, Because: "it is tested"},
+		cut, &heal,
+		&step.Create{Shoot: "beta", Within: long},
+		&step.Delete{Shoot: "alpha"},
+		&step.Expect{That: "!shoot('alpha').exists && cloud.machines == 0", Within: long},
+		&step.Delete{Shoot: "alpha"}, // gone already is no error
+	} {
+		if err := one.Run(t.Context(), stage); err != nil {
+			t.Fatalf("%s: %v", one, err)
+		}
+	}
+	if want := []string{"load alpha", "raise beta", "dismiss alpha", "dismiss alpha"}; !reflect.DeepEqual(c.calls, want) {
+		t.Errorf("the cast was asked for %v, want %v", c.calls, want)
+	}
+	err := garden.Get(t.Context(), stage.World.ShootKey("alpha"), &gardencorev1beta1.Shoot{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("alpha: %v", err)
+	}
+}
+
+func TestStepsThatFail(t *testing.T) {
+	t.Parallel()
+	stage, _, _ := staged(t)
+	short := metav1.Duration{Duration: time.Millisecond}
+	heal := step.Heal("cut")
+	for name, c := range map[string]struct {
+		step  step.Step
+		unmet bool
+		want  string
+	}{
+		"an expectation":    {&step.Expect{That: "shoot('alpha').seed == 'b'", Within: short}, true, `not met within 1ms: shoot('alpha').seed == 'b'; shoot("alpha").seed is "a"; alpha: Create Succeeded 100%`},
+		"a precondition":    {&step.Wait{Until: "shoot('alpha').seed == 'b'", Within: short}, false, `shoot("alpha").seed is "a"`},
+		"no such shoot":     {&step.Migrate{Shoot: "omega", To: "b"}, false, `patch the shoot "omega"`},
+		"no such fault":     {&heal, false, `heal the fault "cut": it has not been injected`},
+		"an unknown seed":   {&step.Expect{That: "seed('z').shoots == 0", Within: short}, true, `seed("z").shoots cannot be told`},
+		"what does not fit": {&step.Expect{That: "shoot('alpha').sed", Within: short}, false, "undefined field"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := c.step.Run(t.Context(), stage)
+			if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &step.Unmet{}) != c.unmet {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestAnInterruptedWaitSaysSo(t *testing.T) {
+	t.Parallel()
+	stage, _, _ := staged(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("somebody pressed a key"))
+	for _, one := range []step.Step{
+		&step.Expect{That: "shoot('alpha').seed == 'b'", Within: metav1.Duration{Duration: time.Hour}},
+		&step.Wait{For: metav1.Duration{Duration: time.Hour}, Because: "it is interrupted"},
+	} {
+		if err := one.Run(ctx, stage); err == nil || !strings.Contains(err.Error(), "somebody pressed a key") || errors.As(err, &step.Unmet{}) {
+			t.Errorf("%s: %v", one, err)
+		}
+	}
+}
+
+func TestEveryVerbIsFoundByItsName(t *testing.T) {
+	t.Parallel()
+	for _, verb := range step.Verbs() {
+		spec := &step.Spec{}
+		value := reflect.ValueOf(spec).Elem()
+		for i := range value.NumField() {
+			if name, _, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ","); name == verb {
+				value.Field(i).Set(reflect.New(value.Field(i).Type().Elem()))
+			}
+		}
+		name, one := spec.Step()
+		if name != verb || one == nil {
+			t.Errorf("%s is found as %q", verb, name)
+			continue
+		}
+		if told := one.String(); told == "" {
+			t.Errorf("%s tells nothing of itself", verb)
+		}
+	}
+	if _, one := (&step.Spec{}).Step(); one != nil {
+		t.Error("no step is a step")
+	}
+}
