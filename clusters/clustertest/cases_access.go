@@ -55,7 +55,8 @@ func logOptions(f *fixture) {
 func logOfPreviousRun(f *fixture) {
 	f.pod("p", "count /shared/n -- fail-until /shared/m 2 -- sleep", shared())
 	f.awaitPod("p", ready, restarted("c", 1))
-	if got := f.logs("p", corev1.PodLogOptions{}); got != "count 2\n" {
+	f.awaitLog("p", "c", "waiting for SIGTERM")
+	if got := f.logs("p", corev1.PodLogOptions{}); got != "count 2\nwaiting for SIGTERM\n" {
 		f.Errorf("current: got %q", got)
 	}
 	if got := f.logs("p", corev1.PodLogOptions{Previous: true}); got != "count 1\nattempt 1 fails\n" {
@@ -66,9 +67,10 @@ func logOfPreviousRun(f *fixture) {
 func logFollows(f *fixture) {
 	f.pod("p", "print first -- await-file /tmp/go on -- print second -- sleep")
 	f.awaitPod("p", ready)
-	f.follow("p", "first")
-	go f.exec("p", "c", "", "testpod", "pause", "300ms", "--", "write", "/tmp/go", "on")
-	f.follow("p", "second")
+	until := f.follow("p")
+	until("first")
+	f.do("p", "c", "write /tmp/go on")
+	until("second")
 }
 
 func logBeforeStart(f *fixture) {

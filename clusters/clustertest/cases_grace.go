@@ -20,7 +20,7 @@ func graceCases() []testCase {
 
 func termIsHeard(f *fixture) {
 	f.pod("p", "term-takes 500ms", never)
-	f.awaitPod("p", ready)
+	f.awaitLog("p", "c", "waiting for SIGTERM")
 	last := f.delete("p")
 	if err := all([]check{phase(corev1.PodSucceeded), terminated("c", "Completed", 0)})(last); err != nil {
 		f.Error(err)

@@ -94,6 +94,7 @@ func terminationMessageFromLog(f *fixture) {
 func oneOfTwoFails(f *fixture) {
 	f.pod("p", "sleep", never, with(f.container("d", "exit 2")))
 	f.awaitPod("p", phase(corev1.PodRunning), running("c"), terminated("d", "Error", 2), notReady, containerReady("c", true))
+	f.awaitLog("p", "c", "waiting for SIGTERM")
 	last := f.delete("p")
 	if err := all([]check{phase(corev1.PodFailed), terminated("c", "Completed", 0)})(last); err != nil {
 		f.Error(err)
@@ -102,7 +103,7 @@ func oneOfTwoFails(f *fixture) {
 
 func activeDeadline(f *fixture) {
 	f.pod("p", "sleep", func(pod *corev1.Pod) { pod.Spec.ActiveDeadlineSeconds = ptr.To(int64(2)) })
-	pod := f.awaitPod("p", phase(corev1.PodFailed), terminated("c", "Completed", 0))
+	pod := f.awaitPod("p", phase(corev1.PodFailed))
 	if pod.Status.Reason != "DeadlineExceeded" {
 		f.Errorf("got reason %q", pod.Status.Reason)
 	}

@@ -1,9 +1,7 @@
 package clustertest
 
 import (
-	"context"
 	"net"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,16 +36,8 @@ func hostsFile(f *fixture) {
 	f.pod("p", "cat /etc/hosts -- serve 8080", with(f.container("d", "get http://p:8080 -- sleep")), func(pod *corev1.Pod) {
 		pod.Spec.HostAliases = []corev1.HostAlias{{IP: "127.0.0.9", Hostnames: []string{"other.test", "another.test"}}}
 	})
-	pod := f.awaitPod("p", placed)
-	f.await("the hosts file", func(context.Context) error {
-		log := f.logs("p", corev1.PodLogOptions{Container: "c"})
-		for _, want := range []string{pod.Status.PodIP + "\tp\n", "127.0.0.9\tother.test\tanother.test\n", "127.0.0.1\tlocalhost"} {
-			if !strings.Contains(log, want) {
-				return mismatch(log, want)
-			}
-		}
-		return nil
-	})
+	pod := f.awaitPod("p", placed, running("c"))
+	f.awaitLog("p", "c", pod.Status.PodIP+"\tp\n", "127.0.0.9\tother.test\tanother.test\n", "127.0.0.1\tlocalhost")
 	f.awaitLog("p", "d", "answer: p")
 }
 

@@ -127,6 +127,6 @@ func startupHoldsTheOthers(f *fixture) {
 
 func startupFailure(f *fixture) {
 	f.pod("p", "sleep", edit(func(c *corev1.Container) { c.StartupProbe = probing(execute("exit", "1"), 2) }))
-	f.awaitPod("p", restarts("c", 1), before("c", "Completed", 0))
+	f.awaitPod("p", restarts("c", 1))
 	f.awaitEvent("p", "Killing", "failed startup probe, will be restarted")
 }

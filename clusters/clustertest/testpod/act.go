@@ -106,6 +106,7 @@ func pause(args []string) error {
 func sleep([]string) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM)
+	fmt.Println("waiting for SIGTERM")
 	<-signals
 	_, err := fmt.Println("got SIGTERM")
 	return err

@@ -5,37 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/version"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/metadata/metadatainformer"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/record"
-	"k8s.io/utils/clock"
-
-	"github.com/transplant-sim/transplant/clusters/embedded/processnode/address"
-	"github.com/transplant-sim/transplant/clusters/embedded/processnode/container"
-	"github.com/transplant-sim/transplant/clusters/embedded/processnode/podenv"
-	"github.com/transplant-sim/transplant/clusters/embedded/processnode/service"
-	"github.com/transplant-sim/transplant/clusters/embedded/processnode/storage"
 )
 
 const (
@@ -43,21 +21,6 @@ const (
 	startTimeout = time.Minute
 	startPoll    = 100 * time.Millisecond
 )
-
-// agent is a process node with everything that runs in it.
-type agent struct {
-	*node
-	pods      *pods
-	forwarder *service.Forwarder
-	folders   *storage.Folders
-	server    *server
-
-	factory   informers.SharedInformerFactory
-	bound     informers.SharedInformerFactory // of the pods bound to this node
-	metadata  metadatainformer.SharedInformerFactory
-	synced    []cache.InformerSynced
-	recording record.EventBroadcaster
-}
 
 // Run is the process node: it registers the node and runs its pods until ctx is done. All containers end with the
 // calling process, whichever way it ends.
@@ -88,117 +51,6 @@ func Run(ctx context.Context, config Config, log logr.Logger) error {
 	case err := <-failed:
 		return err
 	}
-}
-
-func newAgent(ctx context.Context, config Config, log logr.Logger) (*agent, error) {
-	rc, err := clientcmd.BuildConfigFromFlags("", config.Kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("read the kubeconfig: %w", err)
-	}
-	rc.QPS = -1 // its own queues are limit enough
-	rc.UserAgent = commandName + "/" + config.Name
-	client, err := kubernetes.NewForConfig(rc)
-	if err != nil {
-		return nil, fmt.Errorf("make the client: %w", err)
-	}
-	metadataClient, err := metadata.NewForConfig(rc)
-	if err != nil {
-		return nil, fmt.Errorf("make the client for metadata: %w", err)
-	}
-	n := &node{config: config, client: client, clock: clock.RealClock{}, log: log, launcher: container.NewLauncher(commandName, initName)}
-	if n.capacity, err = parseCapacity(config.Capacity); err != nil {
-		return nil, err
-	}
-	if n.apiServer, err = apiServerOf(config.APIServer, rc); err != nil {
-		return nil, err
-	}
-	if n.addresses, err = address.Open(config.Pods, filepath.Join(config.RootDir, "pod-addresses.json")); err != nil {
-		return nil, err
-	}
-	recording := record.NewBroadcaster(record.WithContext(ctx))
-	n.recorder = recording.NewRecorder(scheme.Scheme, corev1.EventSource{Component: commandName, Host: config.Name})
-	a := &agent{
-		node: n, recording: recording,
-		pods:    &pods{node: n, ctx: ctx, workers: map[types.UID]*worker{}},
-		factory: informers.NewSharedInformerFactory(client, 0),
-		bound: informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", config.Name).String()
-		})),
-		metadata: metadatainformer.NewSharedInformerFactory(metadataClient, 0),
-		folders: &storage.Folders{
-			Client: client, Root: filepath.Join(config.RootDir, "volumes"), Node: config.Name, Recorder: n.recorder, Log: log.WithName("storage"),
-		},
-	}
-	a.server = &server{pods: a.pods}
-	return a, n.check()
-}
-
-// apiServerOf is what pods are told of the API server.
-func apiServerOf(flag string, rc *rest.Config) (podenv.APIServer, error) {
-	if flag == "" {
-		server, err := url.Parse(rc.Host)
-		if err != nil {
-			return podenv.APIServer{}, fmt.Errorf("parse the API server's address in the kubeconfig: %w", err)
-		}
-		flag = server.Host
-		if server.Port() == "" {
-			flag = net.JoinHostPort(server.Hostname(), "443")
-		}
-	}
-	host, port, err := net.SplitHostPort(flag)
-	if err != nil {
-		return podenv.APIServer{}, fmt.Errorf("parse the API server's address %q: %w", flag, err)
-	}
-	number, err := strconv.ParseUint(port, 10, 16)
-	if err != nil {
-		return podenv.APIServer{}, fmt.Errorf("parse the API server's port %q: %w", port, err)
-	}
-	return podenv.APIServer{Host: host, Port: int32(number)}, nil
-}
-
-// wire ties the parts to the informers.
-func (a *agent) wire() error {
-	services, boundPods := a.factory.Core().V1().Services(), a.bound.Core().V1().Pods()
-	claims, volumes := a.factory.Core().V1().PersistentVolumeClaims(), a.factory.Core().V1().PersistentVolumes()
-	a.services = services.Lister()
-	loadBalancers, err := address.Open(a.config.LoadBalancers, filepath.Join(a.config.RootDir, "load-balancer-addresses.json"))
-	if err != nil {
-		return err
-	}
-	a.forwarder = &service.Forwarder{
-		Client: a.client, Services: services.Lister(), Pods: boundPods.Lister(), LoadBalancers: loadBalancers,
-		ServiceAddresses: a.config.Services, Node: a.config.Address,
-		APIServer: net.JoinHostPort(a.apiServer.Host, strconv.Itoa(int(a.apiServer.Port))),
-		Recorder:  a.recorder, Log: a.log.WithName("service"), Clock: a.clock,
-	}
-	if err := a.forwarder.Watch(services.Informer(), boundPods.Informer()); err != nil {
-		return err
-	}
-	if err := a.folders.Watch(claims.Informer(), volumes.Informer()); err != nil {
-		return err
-	}
-	return a.watchReferences(claims.Informer())
-}
-
-// watchReferences tells pods of changes in what they refer to. Of Secrets and ConfigMaps it keeps no contents.
-func (a *agent) watchReferences(claims cache.SharedIndexInformer) error {
-	secrets := a.metadata.ForResource(corev1.SchemeGroupVersion.WithResource("secrets")).Informer()
-	configMaps := a.metadata.ForResource(corev1.SchemeGroupVersion.WithResource("configmaps")).Informer()
-	for kind, informer := range map[string]cache.SharedIndexInformer{kindSecret: secrets, kindConfigMap: configMaps, kindClaim: claims} {
-		touch := func(object any) {
-			if name, err := cache.DeletionHandlingObjectToName(object); err == nil {
-				a.pods.touch(name.Namespace, reference{kind, name.Name})
-			}
-		}
-		registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: touch, UpdateFunc: func(_, object any) { touch(object) }, DeleteFunc: touch,
-		})
-		if err != nil {
-			return fmt.Errorf("watch each %s: %w", kind, err)
-		}
-		a.synced = append(a.synced, registration.HasSynced)
-	}
-	return nil
 }
 
 // start starts everything in the order in which one part needs the other.

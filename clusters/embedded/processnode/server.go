@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/netip"
@@ -56,9 +58,12 @@ func (s *server) listen() error {
 	return nil
 }
 
+// quiet drops what the web server says about clients that come without a certificate.
+var quiet = log.New(io.Discard, "", 0)
+
 // serve serves until ctx is done.
 func (s *server) serve(ctx context.Context) error {
-	web := &http.Server{Handler: onlyMasters(s.routes()), ReadHeaderTimeout: 30 * time.Second}
+	web := &http.Server{Handler: onlyMasters(s.routes()), ReadHeaderTimeout: 30 * time.Second, ErrorLog: quiet}
 	stop := context.AfterFunc(ctx, func() { _ = web.Close() })
 	defer stop()
 	if err := web.Serve(s.listener); err != nil && !errors.Is(err, http.ErrServerClosed) {

@@ -116,8 +116,8 @@ func (w *worker) logOfRun(i *instance, previous bool) (*containerlog.Log, error)
 		return nil, fmt.Errorf("previous terminated container %q in pod %q not found", i.spec.Name, w.pod.Name)
 	case last < 0:
 		reason := "ContainerCreating"
-		if i.waiting != nil {
-			reason = i.waiting.Reason
+		if waiting := w.containerStatus(i).State.Waiting; waiting != nil {
+			reason = waiting.Reason
 		}
 		return nil, fmt.Errorf("container %q in pod %q is waiting to start: %s", i.spec.Name, w.pod.Name, reason)
 	case !previous && i.log != nil:
