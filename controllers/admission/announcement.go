@@ -14,6 +14,8 @@ import (
 const (
 	pathReady = "/readyz"
 
+	// servingPoll is how often to see whether the server serves.
+	servingPoll = 20 * time.Millisecond
 	// announceRetry is between two attempts to register, announceAgain between two looks whether it still holds.
 	announceRetry, announceAgain = time.Second, 30 * time.Second
 )
@@ -39,11 +41,12 @@ func (*announcement) NeedLeaderElection() bool { return false }
 func (a *announcement) Start(ctx context.Context) error {
 	logger := log.FromContext(ctx).WithName("admission")
 	for {
-		pause := announceRetry
-		if err := a.announce(ctx); err == nil {
-			pause = announceAgain
-		} else if ctx.Err() == nil {
+		pause := announceAgain
+		if a.serving(nil) != nil {
+			pause = servingPoll
+		} else if err := a.announce(ctx); err != nil && ctx.Err() == nil {
 			logger.Error(err, "The webhook server could not be registered, it is tried again")
+			pause = announceRetry
 		}
 		timer := a.clock.NewTimer(pause)
 		select {
@@ -56,9 +59,6 @@ func (a *announcement) Start(ctx context.Context) error {
 }
 
 func (a *announcement) announce(ctx context.Context) error {
-	if err := a.serving(nil); err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, announceAgain)
 	defer cancel()
 	if err := a.apply(ctx); err != nil {

@@ -47,7 +47,7 @@ func TestAnnouncement(t *testing.T) {
 		code  int
 		pause time.Duration
 	}{
-		{"serving: not serving", http.StatusServiceUnavailable, time.Second},
+		{"serving: not serving", http.StatusServiceUnavailable, 20 * time.Millisecond},
 		{"applied", http.StatusServiceUnavailable, time.Second},
 		{"applied", http.StatusOK, 30 * time.Second},
 		{"applied", http.StatusOK, 0},
