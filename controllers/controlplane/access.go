@@ -46,7 +46,9 @@ func (o *Operation) PublishAccess(ctx context.Context) error {
 		&corev1.Secret{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 			ObjectMeta: metav1.ObjectMeta{
-				Name: o.Shoot.Name + ".kubeconfig", Namespace: o.Shoot.Namespace, OwnerReferences: []metav1.OwnerReference{owner},
+				Name: o.Shoot.Name + ".kubeconfig", Namespace: o.Shoot.Namespace,
+				Labels:          map[string]string{"gardener.cloud/role": "kubeconfig", "shoot.gardener.cloud/name": o.Shoot.Name},
+				OwnerReferences: []metav1.OwnerReference{owner},
 			},
 			Data: map[string][]byte{"kubeconfig": kubeconfig, "token": tokens[keyClusterAdminToken], keyCACert: ca[keyCACert]},
 		},

@@ -49,20 +49,20 @@ var ScenarioSettings = Settings{
 type Stage struct {
 	Settings Settings
 
-	tokens map[string]string // of the cloud, by identity
-	roots  *shootRoots
+	tokens    map[string]string // of the cloud, by identity
+	published *published
 }
 
 // New makes a Stage. It must be given to exactly one landscape.
 func New(settings Settings) *Stage {
-	return &Stage{Settings: settings, tokens: map[string]string{}, roots: &shootRoots{}}
+	return &Stage{Settings: settings, tokens: map[string]string{}, published: &published{}}
 }
 
 // Configure completes the options of a landscape.
 func (s *Stage) Configure(options *embedded.Options) {
 	options.Extras = s.extras
 	options.AfterClusters = s.setUp
-	options.Shoots = func(*embedded.Landscape) embedded.Shoots { return embedded.Shoots{Roots: s.roots.of} }
+	options.Shoots = func(*embedded.Landscape) embedded.Shoots { return embedded.Shoots{Roots: s.published.roots} }
 }
 
 // Identities of the cloud that belong to no seed.
@@ -195,7 +195,7 @@ func (s *Stage) setUp(ctx context.Context, l *embedded.Landscape) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	if err := s.roots.watch(ctx, l); err != nil {
+	if err := s.published.watch(ctx, l); err != nil {
 		return err
 	}
 	group, groupCtx = errgroup.WithContext(ctx)

@@ -1,0 +1,256 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// landscape is one that was brought up with the built program, looked at with kubectl.
+type landscape struct {
+	home, kubectl string
+}
+
+func up(t *testing.T) *landscape {
+	t.Helper()
+	l := &landscape{home: t.TempDir()}
+	t.Setenv("TRANSPLANT_HOME", l.home)
+	if _, err := os.Stat(program); err != nil {
+		t.Fatalf("the program is not built: run make build (%v)", err)
+	}
+	l.kubectl = strings.TrimSpace(l.run(t, program, "controlplane"))
+	t.Cleanup(func() {
+		command := exec.Command(program, "down", "--landscape", "e2e")
+		command.Env = append(os.Environ(), "TRANSPLANT_HOME="+l.home)
+		if said, err := command.CombinedOutput(); err != nil {
+			t.Errorf("down: %v\n%s", err, said)
+		}
+	})
+	l.run(t, program, "up", "--landscape", "e2e")
+	return l
+}
+
+func (l *landscape) run(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	said, err := l.try(t, nil, name, args...)
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", filepath.Base(name), strings.Join(args, " "), err, said)
+	}
+	return said
+}
+
+func (l *landscape) try(t *testing.T, input []byte, name string, args ...string) (string, error) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), name, args...)
+	command.Stdin = bytes.NewReader(input)
+	var said, wrong bytes.Buffer
+	command.Stdout, command.Stderr = &said, &wrong
+	err := command.Run()
+	if err != nil {
+		return said.String() + wrong.String(), err
+	}
+	return said.String(), nil
+}
+
+// on runs kubectl against a cluster, or a shoot as its user.
+func (l *landscape) on(t *testing.T, cluster string, args ...string) string {
+	t.Helper()
+	return l.run(t, l.kubectl, append([]string{"kubectl", "--kubeconfig", l.kubeconfig(t, cluster)}, args...)...)
+}
+
+func (l *landscape) kubeconfig(t *testing.T, cluster string) string {
+	t.Helper()
+	args := []string{"kubeconfig", cluster, "--path", "--landscape", "e2e"}
+	if cluster == "alpha" {
+		args = append(args, "--actor", "user")
+	}
+	return strings.TrimSpace(l.run(t, program, args...))
+}
+
+const shoot = `
+apiVersion: core.gardener.cloud/v1beta1
+kind: Shoot
+metadata:
+  name: alpha
+  namespace: garden-p
+  annotations: {confirmation.gardener.cloud/deletion: "true"}
+spec:
+  seedName: a
+  region: here
+  cloudProfile: {kind: CloudProfile, name: transplant}
+  kubernetes: {version: 1.36.3, futureSetting: kept}
+  futureField: {deep: [1, {er: 2}]}
+  provider:
+    type: transplant
+    workers: [{name: pool, minimum: 1, maximum: 1, zones: [here-1], machine: {type: medium, image: {name: simulated, version: 1.0.0}}}]
+  networking: {type: transplant}
+`
+
+// What a user does with a landscape, in one sitting: look, create, use, move, delete.
+func TestALandscapeAsItsUsersSeeIt(t *testing.T) {
+	l := up(t)
+	t.Run("kubectl shows garden and seeds", l.shows)
+	t.Run("limits are stock", l.limits)
+	t.Run("project members do not see states", l.hidden)
+	if said, err := l.try(t, []byte(shoot), l.kubectl, "kubectl", "--kubeconfig", l.kubeconfig(t, "garden"), "apply", "-f", "-"); err != nil {
+		t.Fatalf("create the shoot: %v\n%s", err, said)
+	}
+	l.await(t, "Create/Succeeded a")
+	t.Run("the shoot is used through the gateway", l.use)
+	t.Run("a change of seed changes nothing else", l.guarded)
+	l.keepsUnmodelledFields(t, "a")
+	l.on(t, "garden", "patch", "shoot", "-n", "garden-p", "alpha", "--type=merge", "-p", `{"spec":{"seedName":"b"}}`)
+	l.await(t, "Restore/Succeeded b")
+	t.Run("the shoot is used after it has moved", l.use)
+	l.keepsUnmodelledFields(t, "b")
+	l.on(t, "garden", "delete", "shoot", "-n", "garden-p", "alpha", "--timeout=120s")
+	if left := l.on(t, "garden", "get", "shootstates,shootstatechunks,backupentries,leases", "-n", "garden-p", "-o", "name"); left != "" {
+		t.Errorf("the shoot is gone, but this is left of it:\n%s", left)
+	}
+	if left := l.on(t, "b", "get", "clusters.extensions.gardener.cloud,backupentries.extensions.gardener.cloud", "-o", "name"); left != "" {
+		t.Errorf("the shoot is gone, but this is left of it on its seed:\n%s", left)
+	}
+}
+
+// await waits until the shoot's last operation and seed are as said.
+func (l *landscape) await(t *testing.T, want string) {
+	t.Helper()
+	const path = `{.status.lastOperation.type}/{.status.lastOperation.state} {.status.seedName}`
+	seen := ""
+	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(500 * time.Millisecond) {
+		if seen = l.on(t, "garden", "get", "shoot", "-n", "garden-p", "alpha", "-o", "jsonpath="+path); seen == want {
+			return
+		}
+	}
+	t.Fatalf("the shoot is %q, want %q:\n%s", seen, want, l.on(t, "garden", "get", "shoot", "-n", "garden-p", "alpha", "-o", "yaml"))
+}
+
+func (l *landscape) shows(t *testing.T) {
+	shown := l.on(t, "garden", "get", "seeds")
+	for _, word := range []string{"NAME", "PROVIDER", "REGION", "a ", "b "} {
+		if !strings.Contains(shown, word) {
+			t.Errorf("kubectl get seeds does not show %q:\n%s", word, shown)
+		}
+	}
+	if pods := l.on(t, "a", "get", "pods", "-A"); !strings.Contains(pods, "gardenlet") || !strings.Contains(pods, "Running") {
+		t.Errorf("kubectl get pods on a seed shows:\n%s", pods)
+	}
+	if logs := l.on(t, "a", "logs", "-n", "garden", "deployment/gardenlet"); !strings.Contains(logs, "Starting workers") {
+		t.Errorf("kubectl logs of the gardenlet shows:\n%s", logs)
+	}
+	version := l.on(t, "garden", "version")
+	if strings.Count(version, "v1.36.3") != 2 {
+		t.Errorf("kubectl version does not tell the truth:\n%s", version)
+	}
+}
+
+// The texts of SPEC 9.5 on the garden as it is.
+func (l *landscape) limits(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind, want string
+		bytes      int
+	}{
+		"over 1.5 MiB":       {"ShootState", "etcdserver: request is too large", 3<<19 + 1000},
+		"over 2 MiB":         {"ShootState", "trying to send message larger than max", 2<<20 + 1000},
+		"over 3 MiB":         {"ShootState", "Request entity too large: limit is 3145728", 3<<20 + 1000},
+		"ConfigMap of 1 MiB": {"ConfigMap", "may not be more than 1048576 bytes", 1<<20 + 1000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := map[string]any{
+				"apiVersion": "core.gardener.cloud/v1beta1", "kind": "ShootState",
+				"metadata": map[string]any{"name": "large", "namespace": "garden-p"},
+				"spec":     map[string]any{"extensions": []any{map[string]any{"kind": "Large", "name": "large", "state": map[string]any{"a": strings.Repeat("a", c.bytes)}}}},
+			}
+			if c.kind == "ConfigMap" {
+				object["apiVersion"], object["kind"], object["data"] = "v1", "ConfigMap", map[string]any{"a": strings.Repeat("a", c.bytes)}
+				delete(object, "spec")
+			}
+			content, err := json.Marshal(object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said, err := l.try(t, content, l.kubectl, "kubectl", "--kubeconfig", l.kubeconfig(t, "garden"), "create", "-f", "-")
+			if err == nil || !strings.Contains(said, c.want) {
+				t.Errorf("got %v %.300s, want %q", err, said, c.want)
+			}
+		})
+	}
+}
+
+// SPEC 9.5, Z6: a member of a project works with its shoots, and never sees their states.
+func (l *landscape) hidden(t *testing.T) {
+	l.on(t, "garden", "create", "rolebinding", "-n", "garden-p", "member", "--clusterrole=gardener.cloud:system:project-member", "--user=member")
+	for resource, want := range map[string]string{
+		"shoots.core.gardener.cloud": "yes", "shootstates.core.gardener.cloud": "no", "shootstatechunks.transplant.dev": "no",
+	} {
+		said, _ := l.try(t, nil, l.kubectl, "kubectl", "--kubeconfig", l.kubeconfig(t, "garden"),
+			"auth", "can-i", "get", resource, "-n", "garden-p", "--as=member")
+		if got := strings.TrimSpace(strings.Split(said, "\n")[0]); got != want {
+			t.Errorf("may a member get %s? %q, want %q", resource, got, want)
+		}
+	}
+}
+
+func (l *landscape) use(t *testing.T) {
+	nodes := l.on(t, "alpha", "get", "nodes")
+	if !strings.Contains(nodes, " Ready ") {
+		t.Errorf("kubectl get nodes of the shoot shows:\n%s", nodes)
+	}
+	name := fmt.Sprintf("used-%d", time.Now().UnixNano())
+	l.on(t, "alpha", "create", "configmap", name, "--from-literal=k=v")
+	if got := l.on(t, "alpha", "get", "configmap", name, "-o", "jsonpath={.data.k}"); got != "v" {
+		t.Errorf("read %q, want what was written", got)
+	}
+}
+
+// guarded: the admission server answers in the style of the Kubernetes API.
+func (l *landscape) guarded(t *testing.T) {
+	for patch, want := range map[string]string{
+		`{"spec":{"seedName":"nowhere"}}`:                             "spec.seedName",
+		`{"spec":{"seedName":"b","kubernetes":{"version":"1.36.4"}}}`: "spec",
+		`{"spec":{"seedName":null}}`:                                  "seedName",
+	} {
+		said, err := l.try(t, nil, l.kubectl, "kubectl", "--kubeconfig", l.kubeconfig(t, "garden"),
+			"patch", "shoot", "-n", "garden-p", "alpha", "--type=merge", "-p", patch)
+		if err == nil || !strings.Contains(said, want) {
+			t.Errorf("%s: got %v %q, want a refusal that names %s", patch, err, said, want)
+		}
+	}
+}
+
+// keepsUnmodelledFields: what our types do not know survives the flows, in the garden and on the seed.
+func (l *landscape) keepsUnmodelledFields(t *testing.T, seed string) {
+	t.Helper()
+	const shootPath = `jsonpath={.spec.futureField.deep[1].er} {.spec.kubernetes.futureSetting}`
+	if got := l.on(t, "garden", "get", "shoot", "-n", "garden-p", "alpha", "-o", shootPath); got != "2 kept" {
+		t.Errorf("on seed %s the shoot's unmodelled fields are %q", seed, got)
+	}
+	if got := l.on(t, seed, "get", "cluster.extensions.gardener.cloud", "shoot--p--alpha", "-o", "jsonpath={.spec.shoot.spec.futureField.deep[1].er}"); got != "2" {
+		t.Errorf("on seed %s the Cluster's unmodelled field is %q", seed, got)
+	}
+	for _, kind := range []string{"infrastructure", "worker", "network.extensions.gardener.cloud", "controlplane"} {
+		l.on(t, seed, "patch", kind, "-n", "shoot--p--alpha", "alpha", "--type=merge", "-p", `{"spec":{"futureField":"kept"}}`)
+	}
+	before := l.on(t, "garden", "get", "shoot", "-n", "garden-p", "alpha", "-o", "jsonpath={.status.lastOperation.lastUpdateTime}")
+	l.on(t, "garden", "annotate", "shoot", "-n", "garden-p", "alpha", "gardener.cloud/operation=reconcile")
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(500 * time.Millisecond) {
+		state := l.on(t, "garden", "get", "shoot", "-n", "garden-p", "alpha", "-o", "jsonpath={.status.lastOperation.type}/{.status.lastOperation.state}")
+		if state == "Reconcile/Succeeded" && before != l.on(t, "garden", "get", "shoot", "-n", "garden-p", "alpha", "-o", "jsonpath={.status.lastOperation.lastUpdateTime}") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the reconciliation has not ended: %s", state)
+		}
+	}
+	for _, kind := range []string{"infrastructure", "worker", "network.extensions.gardener.cloud", "controlplane"} {
+		if got := l.on(t, seed, "get", kind, "-n", "shoot--p--alpha", "alpha", "-o", "jsonpath={.spec.futureField}"); got != "kept" {
+			t.Errorf("on seed %s the unmodelled field of %s is %q after a reconciliation", seed, kind, got)
+		}
+	}
+}
