@@ -242,7 +242,11 @@ func TestProxyAnswersBadly(t *testing.T) {
 		"CONNECT api.test HTTP/1.1\r\nHost: api.test\r\n\r\n":           "400 link(user,shoots): read the target of CONNECT: address api.test: missing port in address",
 		"CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\n\r\n\n": `502 link(user,shoot/api.test): resolve "api.test": no such  host`,
 	} {
-		response := raw(t, u.proxy, request)
+		got := wait(t, raw(t, u.proxy, request))
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		response := got.value
 		text, err := io.ReadAll(response.Body)
 		if response.Status != want || err != nil || len(text) == 0 {
 			t.Errorf("%q: got %q with %q, %v; want %q", request, response.Status, text, err, want)
@@ -250,7 +254,8 @@ func TestProxyAnswersBadly(t *testing.T) {
 	}
 }
 
-func raw(t *testing.T, p *link.Proxy, request string) *http.Response {
+// raw sends bytes to a proxy and reads one answer.
+func raw(t *testing.T, p *link.Proxy, request string) <-chan result[*http.Response] {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(p.URL(), "http://"))
 	if err != nil {
@@ -261,11 +266,7 @@ func raw(t *testing.T, p *link.Proxy, request string) *http.Response {
 	if _, err := io.WriteString(conn, request); err != nil {
 		t.Fatal(err)
 	}
-	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response
+	return async(func() (*http.Response, error) { return http.ReadResponse(bufio.NewReader(conn), nil) })
 }
 
 // TestProxyVerifiesUpstream: a host is trusted by its own roots only.
@@ -331,6 +332,19 @@ func TestProxyCut(t *testing.T) {
 	got := wait(t, get(t, u.proxied(u.proxy), u.named("api.test")))
 	if got.err == nil || !strings.HasSuffix(got.err.Error(), "link(user,shoot/api.test): connection refused") {
 		t.Errorf("got %q, %v; want a refusal", got.value, got.err)
+	}
+}
+
+// TestProxyLatency: the CONNECT that names the link is delayed like all the rest.
+func TestProxyLatency(t *testing.T) {
+	t.Parallel()
+	u := newTown(t)
+	u.ttl = 24 * time.Hour
+	defer u.proxy.SetAll(link.Latency{Direction: link.ToServer, Delay: time.Minute})()
+	call := raw(t, u.proxy, "CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\n\r\n")
+	got, took := pass(t, u.clock, time.Second, call)
+	if got.value == nil || got.value.StatusCode != http.StatusOK || took < time.Minute {
+		t.Errorf("CONNECT was answered with %v after %s, want a minute", got.value, took)
 	}
 }
 
