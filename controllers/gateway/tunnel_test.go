@@ -22,7 +22,7 @@ func (w *world) plain(port string) net.Conn {
 		w.Fatal(err)
 	}
 	w.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		w.Fatal(err)
 	}
 	return conn

@@ -29,7 +29,7 @@ var errDiskFull = errors.New("no space left")
 
 func newBench(t *testing.T, memory ownership.Memory) *bench {
 	b := &bench{T: t, clock: &ownershiptest.Clock{}}
-	b.clock.Step(time.Hour)
+	b.clock.Step(time.Millisecond) // just booted
 	b.restart(memory)
 	return b
 }

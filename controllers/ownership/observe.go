@@ -41,28 +41,34 @@ func (g *Guard) startLocked(source Source, o Observation) error {
 	return g.renewLocked(source, o)
 }
 
+// renewLocked extends the validity, or begins a new one where DNS names the guard. What begins is written down first;
+// an extension takes effect first, so that a lapse in between leaves no validity behind that a restart would find.
 func (g *Guard) renewLocked(source Source, o Observation) error {
 	until := o.Started.Add(g.timing.Timeout)
 	if until.Sub(g.clock.Now()) <= 0 || until <= g.term.Until() {
 		return nil
 	}
-	valid := g.term.Valid()
-	if !valid && source != Decision {
-		return nil // the garden alone never revives
-	}
 	m := g.memoryLocked()
 	m.Served, m.BootID, m.Until = true, g.clock.BootID(), until
+	if g.term.Extend(until) {
+		return g.rememberLocked(m)
+	}
+	if source != Decision {
+		return nil // the garden alone never revives
+	}
+	if err := g.rememberLocked(m); err != nil {
+		return err
+	}
+	g.term = NewTerm(g.clock, g.self.Epoch, until)
+	g.notifyLocked()
+	return nil
+}
+
+func (g *Guard) rememberLocked(m Memory) error {
 	if err := g.remember(m); err != nil {
 		return fmt.Errorf("remember the validity of epoch %d: %w", g.self.Epoch, err)
 	}
 	g.memory = m
-	if !g.term.Extend(until) {
-		if source != Decision {
-			return nil
-		}
-		g.term = NewTerm(g.clock, g.self.Epoch, until)
-		g.notifyLocked()
-	}
 	return nil
 }
 

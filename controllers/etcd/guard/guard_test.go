@@ -244,6 +244,27 @@ func (w *world) holdsAll(t *testing.T, acknowledged *sync.Map) {
 	})
 }
 
+func TestFinalSnapshotWaitsForAHolderThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.is(ownership.Serving)
+	holder, err := ownership.NewHolder(w.url, "silent", w.clock, http.DefaultTransport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.Ask(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.decision.Set(newer)
+	w.eventually("the final snapshot", func() bool {
+		final, err := backup.FinalSnapshot(t.Context(), w.bucket, owner.Epoch)
+		return err == nil && final != nil
+	})
+	if remaining := holder.Term().Remaining(); remaining > 0 {
+		t.Errorf("the final snapshot was taken while a holder was valid for %v", remaining)
+	}
+}
+
 func TestReleaseIsRefusedToAnotherEpochAndToASuspendedGuard(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
