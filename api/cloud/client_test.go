@@ -22,7 +22,9 @@ func serve(t *testing.T, status int, header http.Header, body string) (*Client, 
 			w.Header()[key] = values
 		}
 		w.WriteHeader(status)
-		io.WriteString(w, body)
+		if _, err := io.WriteString(w, body); err != nil {
+			t.Error(err)
+		}
 	}))
 	t.Cleanup(server.Close)
 	client, err := New(&rest.Config{Host: server.URL + "/", BearerToken: "t"}, Options{Scope: Scope{Shoot: "alpha", Epoch: 3}})

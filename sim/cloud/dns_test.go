@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"errors"
 	"net"
 	"slices"
 	"strings"
@@ -26,9 +27,14 @@ func serveNames(t *testing.T, handler dns.Handler) string {
 	for _, server := range []*dns.Server{{Listener: tcp, Handler: handler}, {PacketConn: udp, Handler: handler}} {
 		ready := make(chan struct{})
 		server.NotifyStartedFunc = func() { close(ready) }
-		go server.ActivateAndServe()
+		ended := make(chan error, 1)
+		go func() { ended <- server.ActivateAndServe() }()
 		<-ready
-		t.Cleanup(func() { server.Shutdown() })
+		t.Cleanup(func() {
+			if err := errors.Join(server.Shutdown(), <-ended); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 	return tcp.Addr().String()
 }

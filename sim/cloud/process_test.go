@@ -63,7 +63,7 @@ func newProcess(t *testing.T, more ...string) *cloudProcess {
 		"--dir=" + filepath.Join(dir, "data"), "--listen=" + p.address, "--dns-listen=" + p.names, "--tokens=" + tokenFile(t),
 		"--serving-cert=" + pki.Folder(dir).Certificate("cloud"), "--serving-key=" + pki.Folder(dir).Key("cloud"),
 	}, more...)
-	t.Cleanup(func() { p.signal(t, syscall.SIGKILL) })
+	t.Cleanup(func() { p.kill(t) })
 	return p
 }
 
@@ -91,6 +91,14 @@ func (p *cloudProcess) start(t *testing.T) {
 		_, err := client.Networks().List(t.Context(), api.Filter{})
 		return err == nil
 	})
+}
+
+// kill ends the process as a power cut would, if it runs.
+func (p *cloudProcess) kill(t *testing.T) {
+	t.Helper()
+	if err := p.signal(t, syscall.SIGKILL); err != nil && err.Error() != "signal: killed" {
+		t.Errorf("the killed process ended with %v: %s", err, p.output)
+	}
 }
 
 // signal ends the process, if it runs, and returns how it ended.
@@ -155,7 +163,7 @@ func TestNothingAcknowledgedIsLostByAKill(t *testing.T) {
 			})
 		}
 		eventually(t, "writes are acknowledged", func() bool { return acknowledged.Load() > 30 })
-		p.signal(t, syscall.SIGKILL)
+		p.kill(t)
 		writers.Wait()
 		p.start(t)
 	}

@@ -103,7 +103,11 @@ func (w *world) startAPIServer() {
 	flag := "--tls-sni-cert-key=" + folder.Certificate("shoot") + "," + folder.Key("shoot") + ":" + apiName
 	w.server, err = apiservertest.Launch(w.t.Context(), apiservertest.Options{Flags: []string{flag}})
 	w.check(err)
-	w.t.Cleanup(func() { w.server.Stop() })
+	w.t.Cleanup(func() {
+		if err := w.server.Stop(); err != nil {
+			w.t.Error(err)
+		}
+	})
 	w.api = w.server.APIServer
 	w.admin, err = kubernetes.NewForConfig(w.server.Config)
 	w.check(err)
