@@ -20,6 +20,9 @@ import (
 // validityRetry is the pause before an object is looked at again whose shoot this seed cannot prove to own.
 const validityRetry = 300 * time.Millisecond
 
+// staleRetry is the pause where the cloud has refused an epoch: another owner's turn does not end soon.
+const staleRetry = 5 * time.Second
+
 // callTimeout bounds one call of the cloud or of the seed, so that one that was swallowed does not hold up an object.
 const callTimeout = 30 * time.Second
 
@@ -110,7 +113,7 @@ func (t guardedTransport) RoundTrip(request *http.Request) (*http.Response, erro
 }
 
 // owned lets an act run while its shoot is held. Without validity it waits: that is no failure of the object, and only
-// the owner can do anything about it.
+// the owner can do anything about it. So it does when the cloud knows a newer epoch, which only a newer owner can have told.
 func owned[T extensionsv1alpha1.Object](fence Fence, namespace func(T) string, act contract.Act[T]) contract.Act[T] {
 	return func(ctx context.Context, log logr.Logger, obj T, cluster *contract.Cluster) error {
 		held, release, err := fence.Hold(ctx, namespace(obj))
@@ -122,7 +125,14 @@ func owned[T extensionsv1alpha1.Object](fence Fence, namespace func(T) string, a
 		}
 		defer release()
 		err = act(held, log, obj, cluster)
-		if err != nil && (cloud.IsStaleEpoch(err) || errors.Is(err, ownership.ErrLapsed) || errors.Is(context.Cause(held), ownership.ErrLapsed)) {
+		switch {
+		case err == nil:
+			return nil
+		case cloud.IsStaleEpoch(err):
+			scope, _ := cloud.ScopeFrom(held)
+			log.V(1).Info("The cloud knows a newer owner of the shoot", "reason", err.Error())
+			return contract.WaitingFor(staleRetry, "the ownership of the shoot: the cloud knows a newer epoch than %d", scope.Epoch)
+		case errors.Is(err, ownership.ErrLapsed) || errors.Is(context.Cause(held), ownership.ErrLapsed):
 			log.Info("The ownership lapsed during an operation, which was cancelled", "reason", err.Error())
 			return contract.WaitingFor(validityRetry, "a valid ownership of the shoot")
 		}
