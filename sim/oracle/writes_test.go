@@ -94,7 +94,7 @@ func epoch(seed string, number int64, remaining, sent float64, revision int64) t
 		state = "Suspended"
 	}
 	return by("observer", "alpha", timeline.EpochSeen{
-		Seed: seed, Epoch: number, State: state, Remaining: time1(remaining), Sent: seconds(sent), Answered: seconds(sent + 0.1), Revision: revision,
+		Seed: seed, Epoch: number, State: state, Remaining: timeline.Length(time1(remaining)), Sent: seconds(sent), Answered: seconds(sent + 0.1), Revision: revision,
 	})
 }
 

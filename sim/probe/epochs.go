@@ -62,7 +62,7 @@ func (e *Epochs) ask(ctx context.Context, to timeline.Recorder, plane world.Cont
 	}
 	// Validity was true at some instant before its answer, so that a slow look at the revision must not stretch it.
 	seen.Answered = timeline.Moment(to.Now())
-	seen.Epoch, seen.State, seen.Remaining = validity.Epoch, validity.State, validity.Remaining
+	seen.Epoch, seen.State, seen.Remaining = validity.Epoch, validity.State, timeline.Length(validity.Remaining)
 	if plane.API != nil {
 		seen.Revision, err = e.revision(ctx, plane.API)
 	}

@@ -99,7 +99,10 @@ func (p *present) line(e timeline.Event) (string, mark) {
 			return "✗ " + strings.Join(content.Waiting, "; "), bad
 		}
 	case timeline.Unseen:
-		return fmt.Sprintf("unseen, %s: %s", content.Probe, short(content.Error)), quiet
+		// What a probe cannot see while it goes on looking is on the timeline; only the last looks are worth a line.
+		if content.Final {
+			return fmt.Sprintf("unseen: %s: %s", content.Probe, short(content.Error)), bad
+		}
 	case timeline.RunEnded:
 		if content.Broken != "" {
 			return "✗ " + content.Broken, bad

@@ -41,7 +41,7 @@ func (t *teller) finale(ctx context.Context) error {
 
 func (t *teller) unseen(what string, err error) {
 	if err != nil {
-		t.Journal.Record(timeline.Event{Payload: timeline.Unseen{Probe: what, Error: err.Error()}})
+		t.Journal.Record(timeline.Event{Payload: timeline.Unseen{Probe: what, Error: err.Error(), Final: true}})
 	}
 }
 

@@ -104,3 +104,16 @@ func (m *Moment) UnmarshalText(text []byte) error {
 	*m = Moment(d)
 	return err
 }
+
+// Length of a stretch of time; in files a string such as "1.5s".
+type Length time.Duration
+
+// MarshalText writes the length as a duration.
+func (l Length) MarshalText() ([]byte, error) { return []byte(time.Duration(l).String()), nil }
+
+// UnmarshalText reads a duration.
+func (l *Length) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	*l = Length(d)
+	return err
+}

@@ -1,7 +1,5 @@
 package timeline
 
-import "time"
-
 // ShootSeen is the state of a Shoot in the garden, noted whenever any of it has changed.
 type ShootSeen struct {
 	Absent          bool          `json:"absent,omitempty"` // there is none of this name
@@ -38,12 +36,12 @@ type ConditionIs struct {
 // EpochSeen is what one control plane of a shoot says about its ownership (SPEC 9.1), asked past every link. The
 // subject is the shoot.
 type EpochSeen struct {
-	Seed      string        `json:"seed"`
-	Epoch     int64         `json:"epoch"`
-	State     string        `json:"state"`     // of the guard
-	Remaining time.Duration `json:"remaining"` // validity that was left, in nanoseconds
-	Sent      Moment        `json:"sent"`
-	Answered  Moment        `json:"answered"`
+	Seed      string `json:"seed"`
+	Epoch     int64  `json:"epoch"`
+	State     string `json:"state"`     // of the guard
+	Remaining Length `json:"remaining"` // validity that was left
+	Sent      Moment `json:"sent"`
+	Answered  Moment `json:"answered"`
 	// Revision of its store, read between Sent and Answered through its API server; 0 when it could not be read.
 	Revision int64 `json:"revision,omitempty"`
 }
@@ -135,4 +133,6 @@ func (Unseen) Kind() Kind { return "Unseen" }
 type Unseen struct {
 	Probe string `json:"probe"`
 	Error string `json:"error"`
+	// Final says that it was the last look: there will be no other.
+	Final bool `json:"final,omitempty"`
 }

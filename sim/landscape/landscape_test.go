@@ -1,0 +1,59 @@
+package landscape_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/transplant-sim/transplant/sim/landscape"
+)
+
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	settings := landscape.Settings{DNSTTL: metav1.Duration{Duration: time.Second}}
+	merged := landscape.Merge(
+		landscape.Landscape{Seeds: []landscape.Seed{{Name: "b"}, {Name: "a"}}, Shoots: []landscape.Shoot{{Name: "alpha"}}, Settings: settings},
+		landscape.Landscape{Seeds: []landscape.Seed{{Name: "a"}, {Name: "c"}}, Settings: settings},
+	)
+	want := landscape.Landscape{Seeds: []landscape.Seed{{Name: "b"}, {Name: "a"}, {Name: "c"}}, Settings: settings}
+	if diff := cmp.Diff(want, merged); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestDefaultsAreThoseForScenarios(t *testing.T) {
+	t.Parallel()
+	settings := landscape.Settings{OwnerCheckTimeout: metav1.Duration{Duration: 9 * time.Second}}
+	settings.Default()
+	d := func(seconds int) metav1.Duration {
+		return metav1.Duration{Duration: time.Duration(seconds) * time.Second}
+	}
+	want := landscape.Settings{
+		OwnerCheckInterval: d(1), OwnerCheckTimeout: d(9), DeltaInterval: d(1), FullSnapshotInterval: d(300), DNSTTL: d(1),
+		SeedLeaseRenew: d(1), SeedLossGracePeriod: d(10), WaitInterval: d(1),
+	}
+	if diff := cmp.Diff(want, settings); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	l := landscape.Landscape{Seeds: []landscape.Seed{{Name: "a"}}, Shoots: []landscape.Shoot{{Name: "alpha", Seed: "a"}}}
+	for name, c := range map[string]struct{ got, want []string }{
+		"actors":    {l.Actors(), []string{"control-planes-a", "extensions-a", "garden-controller-manager", "gardenlet-a", "gateway-a", "nodes", "user"}},
+		"processes": {l.ProcessActors(), []string{"extensions-a", "garden-controller-manager", "gardenlet-a", "gateway-a"}},
+		"targets":   {l.Targets(), []string{"a", "cloud", "garden", "shoot/alpha", "shoots"}},
+		"clusters":  {l.Clusters(), []string{"garden", "a"}},
+		"shoots":    {l.ShootNames(), []string{"alpha"}},
+	} {
+		if diff := cmp.Diff(c.want, c.got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if _, found := l.Shoot("beta"); found {
+		t.Error("a shoot that is not there is found")
+	}
+}

@@ -1,0 +1,157 @@
+package world_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/sim/expression"
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/world"
+	"github.com/transplant-sim/transplant/sim/world/worldtest"
+)
+
+func well() *gardencorev1beta1.Shoot {
+	seed := "a"
+	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
+	shoot.Spec.SeedName = &seed
+	shoot.Status = gardencorev1beta1.ShootStatus{
+		SeedName: &seed, ObservedGeneration: 2,
+		LastOperation: &gardencorev1beta1.LastOperation{Type: "Create", State: "Succeeded", Progress: 100},
+		Conditions:    []gardencorev1beta1.Condition{{Type: "APIServerAvailable", Status: "True"}, {Type: "EveryNodeReady", Status: "Progressing"}},
+	}
+	return shoot
+}
+
+func TestHealthy(t *testing.T) {
+	t.Parallel()
+	other, yes, now := "b", true, metav1.Now()
+	for name, c := range map[string]struct {
+		spoil func(*gardencorev1beta1.Shoot)
+		want  bool
+	}{
+		"well":     {func(*gardencorev1beta1.Shoot) {}, true},
+		"restored": {func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.Type = "Restore" }, true},
+		"asleep as it shall be": {func(s *gardencorev1beta1.Shoot) {
+			s.Spec.Hibernation, s.Status.IsHibernated = &gardencorev1beta1.Hibernation{Enabled: &yes}, true
+		}, true},
+		"nothing happened yet":   {func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation = nil }, false},
+		"still at work":          {func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.State = "Processing" }, false},
+		"in error":               {func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.State = "Error" }, false},
+		"migrated, not restored": {func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.Type = "Migrate" }, false},
+		"bound elsewhere":        {func(s *gardencorev1beta1.Shoot) { s.Spec.SeedName = &other }, false},
+		"on no seed":             {func(s *gardencorev1beta1.Shoot) { s.Spec.SeedName, s.Status.SeedName = nil, nil }, false},
+		"about to fall asleep":   {func(s *gardencorev1beta1.Shoot) { s.Spec.Hibernation = &gardencorev1beta1.Hibernation{Enabled: &yes} }, false},
+		"a newer wish":           {func(s *gardencorev1beta1.Shoot) { s.Generation = 3 }, false},
+		"a condition is False":   {func(s *gardencorev1beta1.Shoot) { s.Status.Conditions[0].Status = "False" }, false},
+		"a condition is Unknown": {func(s *gardencorev1beta1.Shoot) { s.Status.Conditions[0].Status = "Unknown" }, true},
+		"being deleted":          {func(s *gardencorev1beta1.Shoot) { s.DeletionTimestamp = &now }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shoot := well()
+			c.spoil(shoot)
+			if got := world.DescribeShoot(shoot).Healthy; got != c.want {
+				t.Errorf("healthy is %t, want %t", got, c.want)
+			}
+		})
+	}
+}
+
+// dark is a world in which one cluster cannot be reached.
+type dark struct {
+	*worldtest.World
+	cluster string
+}
+
+func (d dark) Connect(cluster string) (*rest.Config, error) {
+	if cluster == d.cluster {
+		return &rest.Config{Host: "http://127.0.0.1:1"}, nil
+	}
+	return d.World.Connect(cluster)
+}
+
+func TestWhatCannotBeReadIsUnknown(t *testing.T) {
+	t.Parallel()
+	query := world.Query{Shoots: []string{"alpha"}, Seeds: []string{"a"}, Cloud: true}
+	for cluster, c := range map[string]struct{ known, unknown []string }{
+		"a": {
+			known:   []string{"!shoot('alpha').exists", "seed('a').ready", "seed('a').bound == 0", "cloud.machines == 0"},
+			unknown: []string{"seed('a').shoots == 0", "seed('a').shoots != 0"},
+		},
+		landscape.Garden: {
+			known:   []string{"seed('a').shoots == 0"},
+			unknown: []string{"!shoot('alpha').exists", "shoot('alpha').exists", "seed('a').ready", "!seed('a').ready", "seed('a').bound == 0"},
+		},
+	} {
+		t.Run(cluster, func(t *testing.T) {
+			t.Parallel()
+			w := dark{worldtest.New(t, "a"), cluster}
+			clients, err := world.NewClients(w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			snapshot := world.Observe(t.Context(), w, clients, query)
+			for _, text := range c.known {
+				if met, why := evaluate(t, text, snapshot); !met {
+					t.Errorf("%s is not met: %s", text, why)
+				}
+			}
+			for _, text := range c.unknown {
+				if met, why := evaluate(t, text, snapshot); met || !strings.Contains(why, "connection refused") {
+					t.Errorf("%s is met: %t, %s", text, met, why)
+				}
+			}
+		})
+	}
+}
+
+func evaluate(t *testing.T, text string, snapshot expression.Snapshot) (bool, string) {
+	t.Helper()
+	e, err := expression.Compile(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.Evaluate(snapshot)
+}
+
+func TestObserve(t *testing.T) {
+	t.Parallel()
+	w := worldtest.New(t, "a", "b")
+	clients, err := world.NewClients(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	garden, err := clients.Cluster(landscape.Garden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shoot, err := w.ShootManifest(landscape.Shoot{Name: "alpha", Seed: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := garden.Create(t.Context(), shoot); err != nil {
+		t.Fatal(err)
+	}
+	want := expression.Shoot{
+		Exists: true, Seed: "a", SpecSeed: "a", Healthy: true, TechnicalID: "shoot--p--alpha", Conditions: map[string]string{}, Constraints: map[string]string{},
+		LastOperation: expression.Operation{Type: "Create", State: "Succeeded", Progress: 100, Description: "Create Succeeded"},
+	}
+	var got expression.Snapshot
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if got = world.Observe(t.Context(), w, clients, world.Query{Shoots: []string{"alpha"}, Seeds: []string{"a", "b"}}); got.Shoots["alpha"].Healthy {
+			break
+		}
+	}
+	if diff := cmp.Diff(want, got.Shoots["alpha"]); diff != "" {
+		t.Errorf("alpha (-want +got):\n%s", diff)
+	}
+	if a, b := got.Seeds["a"], got.Seeds["b"]; a.Shoots != 1 || a.Bound != 1 || !a.Ready || b.Shoots != 0 || b.Bound != 0 {
+		t.Errorf("seeds %+v, %+v", a, b)
+	}
+}
