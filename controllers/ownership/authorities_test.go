@@ -6,10 +6,13 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/go-logr/logr/testr"
 	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +23,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
+	simcloud "github.com/transplant-sim/transplant/sim/cloud"
 )
 
 // authorityContract is what every authority must do.
@@ -194,6 +198,34 @@ func TestTXTAuthorityThroughTheCloud(t *testing.T) {
 	if diff := cmp.Diff([]string{"owner=uid-c epoch=2 seed=c"}, d.values); diff != "" {
 		t.Error(diff)
 	}
+}
+
+func TestTXTAuthorityOnARunningCloud(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tokens := filepath.Join(dir, "tokens.yaml")
+	if err := os.WriteFile(tokens, []byte(`tokens: [{token: t, identity: control-planes-a}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server, err := simcloud.Open(t.Context(), simcloud.Options{Dir: filepath.Join(dir, "cloud"), Tokens: tokens, Log: testr.New(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewTLSServer(server.Handler())
+	t.Cleanup(func() {
+		web.Close()
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	client, err := cloud.New(&rest.Config{Host: web.URL, BearerToken: "t", TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, cloud.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Zones().Create(t.Context(), &cloud.Zone{Name: "shoots.transplant.test"}); err != nil {
+		t.Fatal(err)
+	}
+	authorityContract(t, &ownership.TXTAuthority{Records: &ownership.CloudTXT{Client: client}, Name: "owner.alpha.p.shoots.transplant.test"})
 }
 
 func TestRecordOfAShootThatIsGoneIsRemovedOnce(t *testing.T) {

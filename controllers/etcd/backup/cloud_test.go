@@ -1,0 +1,124 @@
+package backup_test
+
+import (
+	"errors"
+	"io"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr/testr"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/controllers/etcd/backup"
+	"github.com/transplant-sim/transplant/controllers/etcd/etcdtest"
+	simcloud "github.com/transplant-sim/transplant/sim/cloud"
+)
+
+// cloudBucket is a bucket of a running cloud.
+func cloudBucket(t *testing.T, prefix string) backup.Bucket {
+	t.Helper()
+	dir := t.TempDir()
+	tokens := filepath.Join(dir, "tokens.yaml")
+	if err := os.WriteFile(tokens, []byte(`tokens: [{token: t, identity: control-planes-a}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server, err := simcloud.Open(t.Context(), simcloud.Options{Dir: filepath.Join(dir, "cloud"), Tokens: tokens, Log: testr.New(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewTLSServer(server.Handler())
+	t.Cleanup(func() {
+		web.Close()
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	client, err := cloud.New(&rest.Config{Host: web.URL, BearerToken: "t", TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, cloud.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Buckets().Create(t.Context(), &cloud.Bucket{Name: "backups"}); err != nil {
+		t.Fatal(err)
+	}
+	return backup.CloudBucket{Content: client.Bucket("backups"), Prefix: prefix}
+}
+
+func TestBucketsKeepOneContract(t *testing.T) {
+	t.Parallel()
+	for name, bucket := range map[string]backup.Bucket{
+		"memory": &etcdtest.Bucket{}, "cloud": cloudBucket(t, ""), "cloud below a prefix": cloudBucket(t, "entry--uid/etcd-main"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
+			if keys, err := bucket.List(ctx, "e1/"); err != nil || len(keys) != 0 {
+				t.Errorf("an empty bucket lists %v: %v", keys, err)
+			}
+			if _, err := bucket.Get(ctx, "e1/a"); !errors.Is(err, backup.ErrNotFound) {
+				t.Errorf("get of nothing: %v", err)
+			}
+			for _, key := range []string{"e1/b", "e1/a", "e10/a", "epochs/1.json"} {
+				if err := bucket.Create(ctx, key, strings.NewReader("content of "+key)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := bucket.Create(ctx, "e1/a", strings.NewReader("again")); !errors.Is(err, backup.ErrExists) {
+				t.Errorf("a second create: %v", err)
+			}
+			broken := errors.New("the source broke")
+			if err := bucket.Create(ctx, "e1/half", io.MultiReader(strings.NewReader("half"), errorReader{broken})); !errors.Is(err, broken) {
+				t.Errorf("create from a broken source: %v", err)
+			}
+			keys, err := bucket.List(ctx, "e1/")
+			if diff := cmp.Diff([]string{"e1/a", "e1/b"}, keys); err != nil || diff != "" {
+				t.Errorf("list: %v\n%s", err, diff)
+			}
+			body, err := bucket.Get(ctx, "e1/a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			content, err := io.ReadAll(body)
+			if err := errors.Join(err, body.Close()); err != nil || string(content) != "content of e1/a" {
+				t.Errorf("get: %q: %v", content, err)
+			}
+			for range 2 {
+				if err := bucket.Delete(ctx, "e1/a"); err != nil {
+					t.Errorf("delete: %v", err)
+				}
+			}
+			if _, err := bucket.Get(ctx, "e1/a"); !errors.Is(err, backup.ErrNotFound) {
+				t.Errorf("get of what was deleted: %v", err)
+			}
+		})
+	}
+}
+
+type errorReader struct{ err error }
+
+func (r errorReader) Read([]byte) (int, error) { return 0, r.err }
+
+func TestSidecarAndRestoreThroughTheCloud(t *testing.T) {
+	t.Parallel()
+	etcd := etcdtest.Start(t, t.TempDir())
+	bucket := cloudBucket(t, "entry--uid/etcd-main")
+	if _, err := backup.EnsureManifest(t.Context(), bucket, bucket, 1); err != nil {
+		t.Fatal(err)
+	}
+	s, stop := sidecar(t, etcd, bucket, 1)
+	saved(t, s, revisionOf(t, etcd.Client))
+	revisions, states := writeStory(t, etcd.Client, s)
+	stop()
+	dir, result, err := restore(t, bucket, 2)
+	last := len(revisions) - 1
+	if err != nil || result.Revision != revisions[last] {
+		t.Fatalf("restored %+v: %v", result, err)
+	}
+	if diff := cmp.Diff(states[last], stateOf(t, etcdtest.Start(t, dir).Client)); diff != "" {
+		t.Error(diff)
+	}
+}
