@@ -99,7 +99,7 @@ func TestFaultConformance(t *testing.T) {
 					t.Errorf("the link has the injections %v", s.link.Injections())
 				}
 				call := get(t, s.client("h2"), s.link.URL())
-				if !(link.Cut{Refuse: true} == f) {
+				if f != (link.Cut{Refuse: true}) { // whom the kernel refuses nobody sees
 					eventually(t, "the fault is felt", func() bool { return i.Touched() > 0 })
 				}
 				i.Heal()

@@ -5,12 +5,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -77,66 +75,6 @@ func New(o Options) (*Link, error) {
 	return l, nil
 }
 
-// core is what links of both forms are made of.
-type core struct {
-	name        string
-	certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	upstream    *upstream
-	log         logr.Logger
-	clock       clock.Clock
-	random      *rand.Rand
-}
-
-func newLink(c core) *Link {
-	if c.clock == nil {
-		c.clock = clock.RealClock{}
-	}
-	if c.random == nil {
-		c.random = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
-	}
-	if c.log.GetSink() == nil {
-		c.log = logr.Discard()
-	}
-	c.log = c.log.WithValues("link", c.name)
-	ctx, stop := context.WithCancel(context.Background())
-	l := &Link{
-		name:     c.name,
-		traffic:  newTraffic(c.clock, c.random),
-		upstream: c.upstream,
-		inlet:    newInlet(),
-		stop:     stop,
-		served:   make(chan struct{}),
-	}
-	l.server = &http.Server{
-		Handler:     l.counted(newForwarder(c.name, c.upstream, c.log)),
-		BaseContext: func(net.Listener) context.Context { return ctx },
-		ConnContext: withTarget,
-		ErrorLog:    errorLog(c.log),
-		TLSConfig: &tls.Config{
-			MinVersion:     tls.VersionTLS12,
-			GetCertificate: c.certificate,
-			NextProtos:     []string{"h2", "http/1.1"},
-		},
-	}
-	go func() {
-		defer close(l.served)
-		_ = l.server.ServeTLS(l.inlet, "", "") // ends when the link is closed
-	}()
-	return l
-}
-
-func linkName(actor, target string) string { return fmt.Sprintf("link(%s,%s)", actor, target) }
-
-func (l *Link) counted(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := l.traffic.enter(); err != nil {
-			panic(http.ErrAbortHandler)
-		}
-		defer l.traffic.leave()
-		next.ServeHTTP(w, r)
-	})
-}
-
 // take lets a client's socket in.
 func (l *Link) take(socket net.Conn) {
 	if c := l.traffic.admit(socket); c != nil {
@@ -191,14 +129,4 @@ func (l *Link) Close() error {
 	}
 	l.upstream.close()
 	return err
-}
-
-// errorLog carries what net/http has to say, most of it about clients that break off.
-func errorLog(l logr.Logger) *log.Logger { return log.New(logLines{l}, "", 0) }
-
-type logLines struct{ log logr.Logger }
-
-func (l logLines) Write(line []byte) (int, error) {
-	l.log.V(1).Info("HTTP server", "message", strings.TrimSpace(string(line)))
-	return len(line), nil
 }

@@ -157,7 +157,7 @@ func (grpcServer) UnaryCall(ctx context.Context, r *grpc_testing.SimpleRequest) 
 func (grpcServer) FullDuplexCall(s grpc_testing.TestService_FullDuplexCallServer) error {
 	for {
 		request, err := s.Recv()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
@@ -229,7 +229,7 @@ func TestGRPC(t *testing.T) {
 		}
 	}
 	_ = stream.CloseSend()
-	if _, err := stream.Recv(); err != io.EOF {
+	if _, err := stream.Recv(); !errors.Is(err, io.EOF) {
 		t.Errorf("the stream ended with %v", err)
 	}
 }
