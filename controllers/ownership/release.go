@@ -2,6 +2,7 @@ package ownership
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -31,7 +32,7 @@ func Release(ctx context.Context, guard string, epoch int64, clock Clock, client
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("release epoch %d (guard says %+v, last error %v): %w", epoch, answer, err, context.Cause(ctx))
+			return errors.Join(fmt.Errorf("release epoch %d, of which the guard says %+v: %w", epoch, answer, context.Cause(ctx)), err)
 		case <-clock.After(releasePause):
 		}
 	}

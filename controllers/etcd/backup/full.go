@@ -65,7 +65,7 @@ func fetchSnapshot(ctx context.Context, client *clientv3.Client, folder string) 
 	defer func() {
 		err = errors.Join(err, file.Close())
 		if err != nil {
-			os.Remove(file.Name())
+			err = errors.Join(err, os.Remove(file.Name()))
 		}
 	}()
 	size, err := io.Copy(file, stream)
@@ -138,7 +138,7 @@ func compress(source, folder string) (z zippedFile, err error) {
 	defer func() {
 		err = errors.Join(err, out.Close())
 		if err != nil {
-			os.Remove(out.Name())
+			err = errors.Join(err, os.Remove(out.Name()))
 		}
 	}()
 	sum := sha256.New()

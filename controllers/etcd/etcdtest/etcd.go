@@ -53,7 +53,11 @@ func Start(t testing.TB, dataDir string) *Etcd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(run) })
+	t.Cleanup(func() {
+		if err := os.RemoveAll(run); err != nil {
+			t.Errorf("remove the folder of etcd's socket: %v", err)
+		}
+	})
 	e := &Etcd{DataDir: dataDir, Socket: filepath.Join(run, "etcd.sock:0"), log: filepath.Join(run, "log")}
 	e.Endpoint = "unix://" + e.Socket
 	e.launch(t)

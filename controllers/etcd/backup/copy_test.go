@@ -1,0 +1,148 @@
+package backup_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
+
+	"github.com/transplant-sim/transplant/controllers/etcd/backup"
+	"github.com/transplant-sim/transplant/controllers/etcd/etcdtest"
+)
+
+func TestCopyTakesTheChainToAnotherBucket(t *testing.T) {
+	t.Parallel()
+	etcd := etcdtest.Start(t, t.TempDir())
+	source, target := &etcdtest.Bucket{}, &etcdtest.Bucket{}
+	if _, err := backup.EnsureManifest(t.Context(), source, source, 1); err != nil {
+		t.Fatal(err)
+	}
+	s, stop := sidecar(t, etcd, source, 1)
+	saved(t, s, revisionOf(t, etcd.Client))
+	if _, err := put(t.Context(), etcd.Client, "/registry/a", "one")(); err != nil {
+		t.Fatal(err)
+	}
+	options := backup.CopyOptions{
+		Source: source, Target: target, Epoch: 2, FinalOf: 1, FinalTimeout: time.Millisecond, RequireFinal: true,
+		Clock: clock.RealClock{}, Log: testr.New(t),
+	}
+	var missing *backup.NoFinalError
+	if _, err := backup.Copy(t.Context(), options); !errors.As(err, &missing) || missing.Epoch != 1 {
+		t.Fatalf("copy without a final snapshot: %v", err)
+	}
+	if keys, _ := target.List(t.Context(), ""); len(keys) != 0 {
+		t.Errorf("a copy that failed wrote %v", keys)
+	}
+	options.FinalTimeout = 30 * time.Second
+	go func() { _, _ = s.Final(context.Background()) }() // comes while Copy waits; its error would show there
+	manifest, err := backup.Copy(t.Context(), options)
+	if err != nil || !manifest.Final() || manifest.From != 1 {
+		t.Fatalf("manifest %+v: %v", manifest, err)
+	}
+	if again, err := backup.Copy(t.Context(), options); err != nil || cmp.Diff(manifest, again) != "" {
+		t.Errorf("a second copy gave %+v: %v", again, err)
+	}
+	want := stateOf(t, etcd.Client)
+	stop()
+	dir, result, err := restore(t, target, 2)
+	if err != nil || !result.Final {
+		t.Fatalf("restored %+v: %v", result, err)
+	}
+	if diff := cmp.Diff(want, stateOf(t, etcdtest.Start(t, dir).Client)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestManifestInheritsFromTheNewestEpochOfBothBuckets(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	a, b := &etcdtest.Bucket{}, &etcdtest.Bucket{}
+	full := func(bucket *etcdtest.Bucket, epoch int64) backup.Object {
+		object := backup.Object{Epoch: epoch, Kind: backup.Full, Last: epoch * 100, SHA256: strings.Repeat(fmt.Sprint(epoch), 64)}
+		if err := bucket.Create(ctx, object.Key(), strings.NewReader("x")); err != nil {
+			t.Fatal(err)
+		}
+		return object
+	}
+	for _, step := range []struct {
+		epoch          int64
+		source, target *etcdtest.Bucket
+		from           int64
+	}{
+		{1, a, a, 0}, // created on a
+		{2, a, b, 1}, // moved to b
+		{3, a, b, 2}, // b again, with a new epoch, after it has served: what b has counts, not what a has
+		{4, b, a, 3}, // and back to a, which has old objects of its own
+	} {
+		manifest, err := backup.EnsureManifest(ctx, step.source, step.target, step.epoch)
+		if err != nil || manifest.From != step.from {
+			t.Fatalf("epoch %d inherits from %d: %v", step.epoch, manifest.From, err)
+		}
+		if step.from > 0 && (len(manifest.Objects) != 1 || manifest.Objects[0].Epoch != step.from) {
+			t.Errorf("epoch %d starts from %+v", step.epoch, manifest.Objects)
+		}
+		full(step.target, step.epoch)
+	}
+	var superseded *backup.SupersededError
+	if _, err := backup.EnsureManifest(ctx, b, b, 2); !errors.As(err, &superseded) || superseded.By != 3 {
+		t.Errorf("an old epoch made a manifest: %v", err)
+	}
+}
+
+func TestCopyRefusesADamagedObject(t *testing.T) {
+	t.Parallel()
+	etcd := etcdtest.Start(t, t.TempDir())
+	source, target := &etcdtest.Bucket{}, &etcdtest.Bucket{}
+	if _, err := backup.EnsureManifest(t.Context(), source, source, 1); err != nil {
+		t.Fatal(err)
+	}
+	s, stop := sidecar(t, etcd, source, 1)
+	saved(t, s, revisionOf(t, etcd.Client))
+	stop()
+	key := s.Latest().Full.Key
+	source.Damage(key)
+	_, err := backup.Copy(t.Context(), backup.CopyOptions{Source: source, Target: target, Epoch: 2, Clock: clock.RealClock{}, Log: testr.New(t)})
+	var damage *backup.DamageError
+	if !errors.As(err, &damage) || damage.Key != key {
+		t.Errorf("error is %v, want damage of %s", err, key)
+	}
+	if objects, _ := backup.ObjectsOf(t.Context(), target, 1); len(objects) != 0 {
+		t.Errorf("the damaged object was copied: %v", objects)
+	}
+}
+
+func TestCopyLeavesOutWhatIsDamagedWhenAsked(t *testing.T) {
+	t.Parallel()
+	etcd := etcdtest.Start(t, t.TempDir())
+	source, target := &etcdtest.Bucket{}, &etcdtest.Bucket{}
+	if _, err := backup.EnsureManifest(t.Context(), source, source, 1); err != nil {
+		t.Fatal(err)
+	}
+	s, stop := sidecar(t, etcd, source, 1)
+	saved(t, s, revisionOf(t, etcd.Client))
+	revisions, states := writeStory(t, etcd.Client, s)
+	stop()
+	source.Damage(s.Latest().Delta.Key)
+	options := backup.CopyOptions{Source: source, Target: target, Epoch: 2, LastGood: true, Clock: clock.RealClock{}, Log: testr.New(t)}
+	if _, err := backup.Copy(t.Context(), options); err != nil {
+		t.Fatal(err)
+	}
+	var damage *backup.DamageError
+	if _, _, err := restore(t, target, 2); !errors.As(err, &damage) || damage.Key != s.Latest().Delta.Key {
+		t.Errorf("a restore that was not asked to do without: %v", err)
+	}
+	dir, result, err := restore(t, target, 2, func(o *backup.RestoreOptions) { o.LastGood = true })
+	before := len(revisions) - 2
+	if err != nil || result.Revision != revisions[before] {
+		t.Fatalf("restored %+v: %v, want revision %d", result, err, revisions[before])
+	}
+	if diff := cmp.Diff(states[before], stateOf(t, etcdtest.Start(t, dir).Client)); diff != "" {
+		t.Error(diff)
+	}
+}
