@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -76,8 +76,8 @@ func (e *Epochs) revision(ctx context.Context, config *rest.Config) (int64, erro
 	if err != nil {
 		return 0, err
 	}
-	list, err := client.CoreV1().ConfigMaps(Namespace).List(ctx, metav1.ListOptions{Limit: 1})
-	if err != nil {
+	list := &corev1.ConfigMapList{}
+	if err := once(client.CoreV1().RESTClient().Get()).Param("limit", "1").Do(ctx).Into(list); err != nil {
 		return 0, fmt.Errorf("read the revision: %w", err)
 	}
 	return versionOf(list.ResourceVersion), nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -77,6 +78,7 @@ func hangUp(w http.ResponseWriter, _ *http.Request) {
 }
 
 func silent(_ http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body) // only then the server notices that the client is gone
 	select {
 	case <-r.Context().Done():
 	case <-time.After(5 * time.Second):
@@ -197,6 +199,31 @@ func TestUsersOpenANewConnectionPerSample(t *testing.T) {
 	}
 }
 
+// A request is sent once: after a second one nobody would know what became of the first.
+func TestNothingIsSentTwice(t *testing.T) {
+	t.Parallel()
+	var requests atomic.Int32
+	connect, _ := serving(t, func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		w.Header().Set("Retry-After", "0")
+		status(http.StatusServiceUnavailable)(w, r)
+	})
+	j := journal()
+	for range 4 {
+		if err := (&probe.Writer{Connect: connect, Keys: keys(), PerSecond: 10}).Sample(t.Context(), j); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := requests.Load(); got != 4 {
+		t.Errorf("%d requests for 4 writes", got)
+	}
+	for _, write := range timeline.Of[timeline.Write](j.Events()) {
+		if write.Outcome != timeline.Unknown {
+			t.Errorf("%+v", write)
+		}
+	}
+}
+
 // A key is left alone after a write whose outcome is unknown, and written by one write at a time: else the data at the
 // end would not tell which write is lost.
 func TestKeysAreLeftAloneAfterTheUnknown(t *testing.T) {
@@ -275,7 +302,7 @@ func clientOf(t *testing.T, connect probe.Connector) kubernetes.Interface {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return kubernetes.NewForConfigOrDie(config)
+	return kubernetes.NewForConfigOrDie(world.Unlimited(config))
 }
 
 func TestPreloadedObjectsAreInTheData(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
@@ -46,7 +45,8 @@ func (r *Reader) Sample(ctx context.Context, to timeline.Recorder) error {
 		return err
 	}
 	read := timeline.Read{Key: name, Sent: timeline.Moment(to.Now())}
-	found, err := client.CoreV1().ConfigMaps(Namespace).Get(ctx, name, metav1.GetOptions{})
+	found := &corev1.ConfigMap{}
+	err = once(client.CoreV1().RESTClient().Get()).Name(name).Do(ctx).Into(found)
 	read.Answered = timeline.Moment(to.Now())
 	switch {
 	case err == nil:

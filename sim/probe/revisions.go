@@ -61,8 +61,9 @@ func (r *Revisions) Follow(ctx context.Context, to timeline.Recorder) error {
 	seconds := int64(watchSeconds)
 	stream, err := maps.Watch(ctx, metav1.ListOptions{ResourceVersion: r.last, AllowWatchBookmarks: true, TimeoutSeconds: &seconds})
 	if err != nil {
+		err = fmt.Errorf("watch ConfigMaps from resource version %s: %w", r.last, err)
 		r.startOver(err)
-		return fmt.Errorf("watch ConfigMaps from resource version %s: %w", r.last, err)
+		return err
 	}
 	defer stream.Stop()
 	return r.collect(ctx, to, stream.ResultChan())

@@ -87,15 +87,22 @@ func carryOut(ctx context.Context, to timeline.Recorder, client kubernetes.Inter
 	write.ResourceVersion, write.UID = versionOf(written.ResourceVersion), string(written.UID)
 }
 
+// put sends one request, and never a second: what became of each must be known.
 func put(ctx context.Context, client kubernetes.Interface, write *timeline.Write) (*corev1.ConfigMap, error) {
-	maps := client.CoreV1().ConfigMaps(Namespace)
+	written := &corev1.ConfigMap{}
 	data := map[string]string{fieldNumber: fmt.Sprint(write.Number)}
 	if write.Verb == "create" {
-		return maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: write.Key}, Data: data}, metav1.CreateOptions{})
+		body := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: write.Key}, Data: data}
+		return written, once(client.CoreV1().RESTClient().Post()).Body(body).Do(ctx).Into(written)
 	}
 	patch, err := json.Marshal(map[string]any{"data": data})
 	if err != nil {
 		return nil, fmt.Errorf("marshal the patch: %w", err)
 	}
-	return maps.Patch(ctx, write.Key, types.MergePatchType, patch, metav1.PatchOptions{})
+	return written, once(client.CoreV1().RESTClient().Patch(types.MergePatchType)).Name(write.Key).Body(patch).Do(ctx).Into(written)
+}
+
+// once makes a request about the load's ConfigMaps that is not repeated, as client-go does by itself after some errors.
+func once(request *rest.Request) *rest.Request {
+	return request.Namespace(Namespace).Resource("configmaps").MaxRetries(0)
 }

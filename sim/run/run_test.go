@@ -83,7 +83,7 @@ func tellFor(ctx context.Context, s *small, folder string, files ...string) (str
 	var out bytes.Buffer
 	r := &runner{
 		clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", out: &out, folder: folder, randomSeed: 7,
-		patience: story.Patience{Raise: 20 * time.Second, Still: 2 * time.Second, Round: 300 * time.Millisecond},
+		patience: story.Patience{Raise: 20 * time.Second, Still: time.Second, Round: 150 * time.Millisecond},
 	}
 	worst, err := r.run(ctx, files)
 	return out.String(), worst, err
