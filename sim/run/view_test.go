@@ -1,0 +1,90 @@
+package run
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// told is a short run as it is shown.
+func told() []timeline.Event {
+	operation := timeline.Operation{Type: "Migrate", State: "Processing", Progress: 43, Description: "Creating final snapshot"}
+	later := operation
+	later.Progress = 60
+	var events []timeline.Event
+	for i, p := range []timeline.Payload{
+		timeline.Note{Text: "garden: ready"},
+		timeline.LandscapeReady{Seeds: []string{"a", "b"}},
+		timeline.ShootSteady{Nodes: 3, Objects: 200},
+		timeline.StepStarted{Verb: "migrate", Text: "migrate alpha to b"},
+		timeline.StepEnded{Verb: "migrate", Text: "migrate alpha to b", Outcome: timeline.StepDone},
+		timeline.Write{Outcome: timeline.Acknowledged},
+		timeline.Write{Outcome: timeline.Unknown},
+		timeline.ShootSeen{StatusSeed: "a", Operation: operation},
+		timeline.ShootSeen{StatusSeed: "a", Operation: later},
+		timeline.Reached{Outcome: timeline.Acknowledged},
+		timeline.Reached{Outcome: timeline.Failed, Error: "connection refused"},
+		timeline.Reached{Outcome: timeline.Failed, Error: "connection refused"},
+		timeline.Reached{Outcome: timeline.Acknowledged},
+		timeline.Unseen{Probe: "nodes of alpha", Error: "away"},
+		timeline.Unseen{Probe: "data of alpha", Error: "away", Final: true},
+		timeline.FaultInjected{Fault: "cut(user,shoots)"},
+		timeline.FaultHealed{Fault: "cut(user,shoots)", Touched: 4},
+		timeline.StepEnded{Verb: "expect", Text: "expect much", Outcome: timeline.StepUnmet, Message: "not met within 1s"},
+		timeline.Settled{Waiting: []string{"alpha is not well"}},
+		timeline.RunEnded{Broken: "no more"},
+	} {
+		events = append(events, timeline.Event{Seq: i + 1, At: time.Duration(i) * time.Second, Kind: p.Kind(), Subject: "alpha", Payload: p})
+	}
+	return events
+}
+
+func TestPlainLines(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	v := &view{out: &out, styles: stylesFor(&out), now: newPresent()}
+	for _, e := range told() {
+		v.event(e)
+	}
+	want := `    0.0s garden: ready
+    1.0s landscape ready: garden and a, b
+    2.0s alpha is ready: 3 nodes, 200 objects
+    3.0s → migrate alpha to b
+    7.0s alpha on a: Migrate Processing
+   10.0s alpha's API does not answer: connection refused
+   12.0s alpha's API answers
+   14.0s unseen: data of alpha: away
+   15.0s fault alpha begins: cut(user,shoots)
+   16.0s fault alpha ends, felt 4 times
+   17.0s ✗ not met within 1s
+   18.0s ✗ alpha is not well
+   19.0s ✗ no more
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestTheStatusLineOfATerminal(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	v := &view{out: &out, styles: stylesFor(&out), now: newPresent(), live: true}
+	for _, e := range told()[:9] {
+		v.event(e)
+	}
+	v.clear()
+	if want := "1 writes, 1 not acknowledged · alpha Migrate Processing 60% Creating final snapshot"; !strings.Contains(out.String(), want) {
+		t.Errorf("the status line lacks %q:\n%q", want, out.String())
+	}
+	if !strings.HasSuffix(out.String(), "\r\x1b[2K") {
+		t.Errorf("the status line is left on the screen:\n%q", out.String())
+	}
+	if long := short(strings.Repeat("word ", 100)); len([]rune(long)) != 140 || !strings.HasSuffix(long, "…") {
+		t.Errorf("a long line is cut to %q", long)
+	}
+}
