@@ -98,7 +98,7 @@ func (c *configuration) endpoint(path string) *applyadmissionregistrationv1.Webh
 	endpoint := applyadmissionregistrationv1.WebhookClientConfig().WithCABundle(c.caBundle...)
 	if c.service != nil {
 		return endpoint.WithService(applyadmissionregistrationv1.ServiceReference().
-			WithNamespace(c.service.Namespace).WithName(c.service.Name).WithPort(int32(c.port)).WithPath(path)) //nolint:gosec // a port fits
+			WithNamespace(c.service.Namespace).WithName(c.service.Name).WithPort(int32(c.port)).WithPath(path))
 	}
 	return endpoint.WithURL("https://" + net.JoinHostPort(c.host, strconv.Itoa(c.port)) + path)
 }

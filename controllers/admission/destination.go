@@ -10,9 +10,10 @@ import (
 	"github.com/transplant-sim/transplant/controllers/placement"
 )
 
-// destinationFits asks the rules of placement about the seed that the shoot is bound to.
+// destinationFits asks the rules of placement about the seed that the shoot is bound to. A shoot whose move is called
+// off stays where it is: nothing is asked.
 func destinationFits(r *request, g *garden) field.ErrorList {
-	if !r.binds() {
+	if !r.binds() || r.seedName() == r.source() {
 		return nil
 	}
 	q := &placement.Question{Shoot: r.shoot, Profile: g.profile, Seeds: g.seeds, Usage: g.usage, Source: r.source()}

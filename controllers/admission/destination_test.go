@@ -135,6 +135,10 @@ func TestDestination(t *testing.T) {
 		},
 		{name: "the source seed is not known, forced", wire: to("b", force), garden: func(g *garden) { g.seeds = g.seeds[1:] }},
 		{
+			name: "a move is called off and the shoot stays where it is", old: last("Reconcile", "Succeeded", "b", "a"), wire: to("a"),
+			garden: func(g *garden) { g.seeds[0].Spec.Taints = []gardencorev1beta1.SeedTaint{{Key: "drained"}} },
+		},
+		{
 			name: "a seed that does not fit is not looked at when the seed stays", garden: func(g *garden) { g.seeds = nil },
 			wire: func(shoot map[string]any) { in(shoot, "spec")["region"] = "there" },
 		},
