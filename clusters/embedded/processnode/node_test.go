@@ -2,6 +2,7 @@ package processnode_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -41,6 +42,7 @@ func TestNode(t *testing.T) {
 		{"node object", nodeObject},
 		{"refusals", refusals},
 		{"load balancer", loadBalancer},
+		{"forced deletion", forcedDeletion},
 		{"clients without a certificate", clientsWithoutCertificate},
 		{"node is killed and returns", nodeIsKilledAndReturns},
 		{"API server is away", apiServerIsAway},
@@ -95,6 +97,7 @@ func refusals(t *testing.T, c *cluster) {
 		}, `volume "v" is of a kind that this node does not have`},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c.create(t, name, test.change, "sleep")
 			pod := c.awaitPod(t, name, func(pod *corev1.Pod) error {
 				if pod.Status.Phase != corev1.PodFailed || pod.Status.Reason != "UnsupportedPod" {
@@ -138,6 +141,18 @@ func loadBalancer(t *testing.T, c *cluster) {
 		t.Errorf("got the address %s", ip)
 	}
 	fronts := []string{ip + ":9443", service.Spec.ClusterIP + ":9443", fmt.Sprintf("%s:%d", c.Cluster.Address, service.Spec.Ports[0].NodePort)}
+	if os.Geteuid() == 0 { // port 443 is for root only
+		await(t, "an answer of service default/kubernetes", func(ctx context.Context) error {
+			connection, err := new(tls.Dialer).DialContext(ctx, "tcp4", "127.242.128.1:443")
+			if err == nil {
+				return connection.Close()
+			}
+			if refused := new(tls.CertificateVerificationError); errors.As(err, &refused) {
+				return nil // TLS is spoken there
+			}
+			return err
+		})
+	}
 	for _, front := range fronts {
 		await(t, "an answer from "+front, func(ctx context.Context) error { return answers(ctx, front, "server") })
 	}
@@ -160,6 +175,28 @@ func answers(ctx context.Context, address, name string) error {
 		err = fmt.Errorf("got %q, want %q", content, name)
 	}
 	return err
+}
+
+// forcedDeletion frees a pod's name at once; what has it next must not wait for the one before.
+func forcedDeletion(t *testing.T, c *cluster) {
+	hour := int64(3600)
+	patient := func(pod *corev1.Pod) { pod.Spec.TerminationGracePeriodSeconds = &hour }
+	c.create(t, "forced", patient, "print", "first", "--", "ignore-term")
+	c.awaitLog(t, "forced", corev1.PodLogOptions{}, "ignoring SIGTERM")
+	id := c.processOf(t, "forced")
+	now := int64(0)
+	if err := c.client.CoreV1().Pods("default").Delete(t.Context(), "forced", metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+		t.Fatal(err)
+	}
+	c.create(t, "forced", nil, "print", "second", "--", "sleep")
+	c.awaitPod(t, "forced", isReady(0))
+	c.awaitLog(t, "forced", corev1.PodLogOptions{}, "second")
+	await(t, "the end of the first pod", func(context.Context) error {
+		if id.Alive() {
+			return errors.New("it is alive")
+		}
+		return nil
+	})
 }
 
 func clientsWithoutCertificate(t *testing.T, c *cluster) {

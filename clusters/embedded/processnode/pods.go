@@ -70,7 +70,7 @@ func (p *pods) lose(pod *corev1.Pod) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if w, known := p.workers[pod.UID]; known {
-		w.vanish()
+		w.vanish(pod)
 	}
 }
 
@@ -92,16 +92,17 @@ func (p *pods) all() []*worker {
 	return slices.Collect(maps.Values(p.workers))
 }
 
-// find returns the worker of a pod by its name.
-func (p *pods) find(namespace, name string) (*worker, bool) {
+// find returns the worker of a pod by its name; of several, one of which has lost the name already, the youngest.
+func (p *pods) find(namespace, name string) (found *worker, known bool) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	for _, w := range p.workers {
-		if w.namespace == namespace && w.first.Name == name {
-			return w, true
+		if w.namespace == namespace && w.first.Name == name &&
+			(found == nil || found.first.CreationTimestamp.Before(&w.first.CreationTimestamp)) {
+			found = w
 		}
 	}
-	return nil, false
+	return found, found != nil
 }
 
 // sweep removes what pods have left that went away while this node was down. It is called when all pods are known.

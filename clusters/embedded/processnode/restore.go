@@ -1,14 +1,19 @@
 package processnode
 
 import (
+	"path/filepath"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// lostExitCode is the exit code of a container that this node has lost: nobody knows how it ended.
-const lostExitCode = 255
+// What is said of a container that this node has lost: nobody knows how it ended.
+const (
+	lostExitCode = 255
+	lostMessage  = "The node was stopped."
+)
 
 // restore takes up a pod that an earlier life of this node has run: its containers have ended with that life, and are
 // started anew where the pod's policy says so, as after a reboot. Its address, empty folders and claims stay.
@@ -30,6 +35,9 @@ func (w *worker) restore() {
 			}
 		}
 	}
+	for _, i := range w.all() {
+		i.restoreRuns(w.containerFolder(i.spec.Name), metav1.NewTime(w.clock.Now()).Rfc3339Copy())
+	}
 	switch {
 	case status.Phase == corev1.PodSucceeded || status.Phase == corev1.PodFailed:
 		w.stage, w.initialized = stageStopped, true
@@ -48,13 +56,33 @@ func (i *instance) restore(status *corev1.ContainerStatus, now metav1.Time) {
 	}
 	if running := status.State.Running; running != nil {
 		i.ended = &corev1.ContainerStateTerminated{
-			ExitCode: lostExitCode, Reason: "Unknown", Message: "The node was stopped.",
+			ExitCode: lostExitCode, Reason: "Unknown", Message: lostMessage,
 			StartedAt: running.StartedAt, FinishedAt: now, ContainerID: status.ContainerID,
 		}
 	}
 	if i.ended != nil {
 		i.runs = int(status.RestartCount) + 1
 	}
+}
+
+// restoreRuns counts the runs by the logs they have left: a node that is lost together with its API server has not told
+// of the last ones.
+func (i *instance) restoreRuns(folder string, now metav1.Time) {
+	logs, err := filepath.Glob(filepath.Join(folder, "*.log"))
+	if err != nil {
+		return // the pattern is good
+	}
+	logged := 0
+	for _, log := range logs {
+		if n, err := strconv.Atoi(strings.TrimSuffix(filepath.Base(log), ".log")); err == nil {
+			logged = max(logged, n+1)
+		}
+	}
+	if logged <= i.runs {
+		return
+	}
+	i.runs = logged
+	i.ended = &corev1.ContainerStateTerminated{ExitCode: lostExitCode, Reason: "Unknown", Message: lostMessage, StartedAt: now, FinishedAt: now}
 }
 
 func anyRan(instances []*instance) bool {

@@ -3,6 +3,8 @@ package processnode
 import (
 	"encoding/json"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -161,5 +163,30 @@ func TestReferences(t *testing.T) {
 		if got := refersTo(pod, object); got != want {
 			t.Errorf("%v: got %t", object, got)
 		}
+	}
+}
+
+// TestRunsThatWereNeverTold has a container's logs say more than the status that the API server has.
+func TestRunsThatWereNeverTold(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	now := metav1.NewTime(time.Now())
+	i := newInstance(&node{}, &corev1.Container{Name: "c"}, false)
+	i.restoreRuns(folder, now)
+	if i.runs != 0 || i.ended != nil {
+		t.Errorf("without logs: %d runs, ended %v", i.runs, i.ended)
+	}
+	for _, name := range []string{"3.log", "10.log", "10.log.1", "termination-log"} {
+		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	i.restoreRuns(folder, now)
+	if i.runs != 11 || i.ended == nil || i.ended.ExitCode != 255 {
+		t.Errorf("with logs: %d runs, ended %v", i.runs, i.ended)
+	}
+	i.runs, i.ended = 12, nil
+	if i.restoreRuns(folder, now); i.runs != 12 || i.ended != nil {
+		t.Errorf("with a status that is newer: %d runs, ended %v", i.runs, i.ended)
 	}
 }

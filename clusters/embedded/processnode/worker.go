@@ -134,9 +134,9 @@ func (w *worker) update(pod *corev1.Pod) {
 	})
 }
 
-// vanish tells the worker that the pod is not in the API any more.
-func (w *worker) vanish() {
-	w.mail.post(func() { w.gone = true })
+// vanish tells the worker that the pod is not in the API any more. Its last version says how long it may still take.
+func (w *worker) vanish(last *corev1.Pod) {
+	w.mail.post(func() { w.gone, w.pod = true, last })
 }
 
 // refresh tells the worker that an object the pod refers to has changed.
