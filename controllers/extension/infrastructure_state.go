@@ -2,8 +2,8 @@ package extension
 
 import (
 	"context"
-	"maps"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -79,19 +79,7 @@ func (s *InfrastructureState) setSubnet(subnet SubnetStatus) {
 		return
 	}
 	s.Subnets = append(s.Subnets, subnet)
-	slices.SortFunc(s.Subnets, func(a, b SubnetStatus) int {
-		if a.Zone < b.Zone {
-			return -1
-		}
-		return 1
-	})
-}
-
-func (s *InfrastructureState) clone() *InfrastructureState {
-	c := *s
-	c.Subnets = slices.Clone(s.Subnets)
-	c.Pending = maps.Clone(s.Pending)
-	return &c
+	slices.SortFunc(s.Subnets, func(a, b SubnetStatus) int { return strings.Compare(a.Zone, b.Zone) })
 }
 
 // saveState writes the state document if it has changed.

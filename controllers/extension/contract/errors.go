@@ -55,10 +55,10 @@ func Codes(err error) []gardencorev1beta1.ErrorCode {
 }
 
 func collect(err error, into *[]gardencorev1beta1.ErrorCode) {
-	if coded, ok := err.(*Coded); ok {
+	if coded, ok := err.(*Coded); ok { //nolint:errorlint // the whole tree is walked here, node by node
 		*into = append(*into, coded.ErrorCode...)
 	}
-	switch wrapped := err.(type) {
+	switch wrapped := err.(type) { //nolint:errorlint // the whole tree is walked here, node by node
 	case interface{ Unwrap() []error }:
 		for _, e := range wrapped.Unwrap() {
 			collect(e, into)
