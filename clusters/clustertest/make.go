@@ -11,11 +11,6 @@ import (
 // podOption changes a pod before it is made.
 type podOption func(*corev1.Pod)
 
-// steps is a container's command line: the words of the text, with testpod before them.
-func (f *fixture) steps(text string) podOption {
-	return func(pod *corev1.Pod) { pod.Spec.Containers[0].Args = strings.Fields(text) }
-}
-
 // container returns a container of testpod that runs the steps.
 func (f *fixture) container(name, steps string) corev1.Container {
 	return corev1.Container{

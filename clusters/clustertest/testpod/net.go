@@ -97,8 +97,11 @@ func refused(args []string) error {
 		return err
 	}
 	_, err := fetch(&http.Client{Timeout: 5 * time.Second}, args[0])
+	if err == nil {
+		return errors.New("want a refused connection, got an answer")
+	}
 	if !errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("got %v, want a refused connection", err)
+		return fmt.Errorf("want a refused connection, got: %w", err)
 	}
 	return nil
 }

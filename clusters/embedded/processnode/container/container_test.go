@@ -3,6 +3,7 @@ package container_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -155,10 +156,10 @@ func TestExits(t *testing.T) {
 	if got := await(t, process); got != (container.Exit{Code: 7}) {
 		t.Errorf("got %+v, want code 7", got)
 	}
-	if err := process.Signal(syscall.SIGTERM); err != container.ErrNotRunning {
+	if err := process.Signal(syscall.SIGTERM); !errors.Is(err, container.ErrNotRunning) {
 		t.Errorf("signal a process that has ended: got %v", err)
 	}
-	if _, err := process.Exec(t.Context(), container.Command{Args: []string{"true"}}); err != container.ErrNotRunning {
+	if _, err := process.Exec(t.Context(), container.Command{Args: []string{"true"}}); !errors.Is(err, container.ErrNotRunning) {
 		t.Errorf("exec in a process that has ended: got %v", err)
 	}
 }
@@ -210,7 +211,7 @@ func TestExec(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
 			command.Args, command.TTY = []string{"sleep", "1000"}, false
-			if _, err := process.Exec(ctx, command); err != context.DeadlineExceeded {
+			if _, err := process.Exec(ctx, command); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("exec beyond its time: got %v", err)
 			}
 		})

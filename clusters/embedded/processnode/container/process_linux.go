@@ -36,7 +36,7 @@ func (p *Process) reap(command *exec.Cmd) {
 	p.exit = exitOf(command, err)
 	p.mutex.Lock()
 	if p.pidfd >= 0 {
-		unix.Close(p.pidfd)
+		_ = unix.Close(p.pidfd) // nothing is written to it
 		p.pidfd = -1
 	}
 	p.mutex.Unlock()

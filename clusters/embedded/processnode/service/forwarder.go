@@ -123,8 +123,7 @@ func (f *Forwarder) Run(ctx context.Context) {
 func (f *Forwarder) sync(ctx context.Context, name cache.ObjectName) error {
 	service, err := f.Services.Services(name.Namespace).Get(name.Name)
 	if apierrors.IsNotFound(err) || err == nil && service.DeletionTimestamp != nil {
-		f.listen(name, nil)
-		return f.LoadBalancers.Release(name.String())
+		return errors.Join(f.listen(name, nil), f.LoadBalancers.Release(name.String()))
 	}
 	if err != nil {
 		return err
