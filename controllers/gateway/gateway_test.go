@@ -45,6 +45,7 @@ func address() string {
 type guard struct {
 	mu      sync.Mutex
 	answer  ownership.ValidityAnswer
+	asked   int
 	fenced  chan struct{}
 	revoked chan string
 }
@@ -59,6 +60,7 @@ func startGuard(t *testing.T, ip string) *guard {
 		}
 		g.mu.Lock()
 		defer g.mu.Unlock()
+		g.asked++
 		_ = json.NewEncoder(w).Encode(g.answer)
 	})
 	mux.HandleFunc("GET /revocation", func(w http.ResponseWriter, r *http.Request) {
@@ -80,6 +82,18 @@ func (g *guard) set(state ownership.State, epoch int64, remaining time.Duration)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.answer = ownership.ValidityAnswer{State: state, Owner: "uid-a", Epoch: epoch, Remaining: metav1.Duration{Duration: remaining}}
+}
+
+// heard waits until the gateway has taken in what the guard says now: it asks one question after the other.
+func (w *world) heard() {
+	w.Helper()
+	asked := func() int {
+		w.guard.mu.Lock()
+		defer w.guard.mu.Unlock()
+		return w.guard.asked
+	}
+	before := asked()
+	w.eventually("the gateway's next questions", func() bool { return asked() >= before+2 })
 }
 
 func listen(t *testing.T, address string) net.Listener {
@@ -310,6 +324,7 @@ func TestLapseCutsOpenConnectionsAndRefusesNewOnes(t *testing.T) {
 	w.says(idle, "still valid")
 	term := w.table.byHost(host).holder.Term()
 	w.guard.set(ownership.Suspended, 1, 0)
+	w.heard()
 	// What was granted runs on: the gateway lives on the remaining time of its last answer.
 	w.says(busy, "the guard's silence ends nothing")
 	term.End() // in place of the hour that was granted
@@ -333,6 +348,8 @@ func TestShortAnswersLetTheValidityRunOut(t *testing.T) {
 		}
 	})
 	conn := w.mustDial(host)
+	w.guard.set(ownership.Suspended, 1, 0)
+	w.heard()
 	w.table.byHost(host).holder.Term().End() // end the hour; from now on the answers are short
 	w.isCutAfterData(conn)
 	w.guard.set(ownership.Serving, 1, 300*time.Millisecond)
@@ -484,6 +501,7 @@ func TestManyConnectionsAtOnce(t *testing.T) {
 	}
 	r := w.table.byHost(host)
 	w.guard.set(ownership.Suspended, 1, 0)
+	w.heard()
 	r.holder.Term().End()
 	w.eventually("all to be cut", func() bool {
 		r.mu.Lock()

@@ -137,6 +137,7 @@ func TestTunnelIsCutWithTheValidity(t *testing.T) {
 	}
 	w.says(conn, "through the tunnel")
 	w.guard.set("Suspended", 1, 0)
+	w.heard()
 	w.table.byHost(host).holder.Term().End()
 	w.isCut(conn)
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -243,8 +244,11 @@ func applyDelta(ctx context.Context, bucket Bucket, delta Object, r *replay) err
 	return damageOr(delta, r.apply(ctx, body))
 }
 
+// useSmallSegments sets etcd's own variable, which its restore reads.
+var useSmallSegments = sync.OnceFunc(func() { wal.SegmentSizeBytes = walSegmentBytes })
+
 func makeDataDir(o RestoreOptions, db, data string, log *zap.Logger) error {
-	wal.SegmentSizeBytes = walSegmentBytes
+	useSmallSegments()
 	err := snapshot.NewV3(log).Restore(snapshot.RestoreConfig{
 		SnapshotPath: db, OutputDataDir: data, Name: o.MemberName,
 		PeerURLs: []string{o.PeerURL}, InitialCluster: o.MemberName + "=" + o.PeerURL, InitialClusterToken: "etcd-cluster",
