@@ -46,17 +46,18 @@ func (s *Stage) Await(ctx context.Context, text string, within time.Duration) er
 	if err != nil {
 		return fmt.Errorf("compile %q: %w", text, err)
 	}
-	deadline := s.Clock.Now().Add(within)
+	deadline, last := s.Clock.Now().Add(within), "it was not looked at"
 	for {
 		met, why := e.Evaluate(world.Observe(ctx, s.World, s.Clients, world.Ask(e)))
 		switch {
 		case met:
 			return nil
-		case ctx.Err() != nil:
-			return fmt.Errorf("wait for %s: %w; %s", text, context.Cause(ctx), why)
+		case ctx.Err() != nil: // this look was cut short; the one before it tells more
+			return fmt.Errorf("wait for %s: %w; %s", text, context.Cause(ctx), last)
 		case !s.Clock.Now().Before(deadline):
 			return Unmet{Why: fmt.Sprintf("not met within %s: %s; %s", within, text, why)}
 		}
+		last = why
 		select {
 		case <-ctx.Done():
 		case <-s.Clock.After(pollInterval):
