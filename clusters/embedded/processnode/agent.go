@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
@@ -73,11 +74,12 @@ func newAgent(ctx context.Context, config Config, log logr.Logger) (*agent, erro
 	}
 	recording := record.NewBroadcaster(record.WithContext(ctx))
 	n.recorder = recording.NewRecorder(scheme.Scheme, corev1.EventSource{Component: commandName, Host: config.Name})
+	lean := informers.WithTransform(withoutManagedFields)
 	a := &agent{
 		node: n, recording: recording,
 		pods:    &pods{node: n, ctx: ctx, workers: map[types.UID]*worker{}},
-		factory: informers.NewSharedInformerFactory(client, 0),
-		bound: informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+		factory: informers.NewSharedInformerFactoryWithOptions(client, 0, lean),
+		bound: informers.NewSharedInformerFactoryWithOptions(client, 0, lean, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 			o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", config.Name).String()
 		})),
 		metadata: metadatainformer.NewSharedInformerFactory(metadataClient, 0),
@@ -155,4 +157,12 @@ func (a *agent) watchReferences(claims cache.SharedIndexInformer) error {
 		a.synced = append(a.synced, registration.HasSynced)
 	}
 	return nil
+}
+
+// withoutManagedFields keeps out of memory what nobody here reads.
+func withoutManagedFields(object any) (any, error) {
+	if accessor, err := meta.Accessor(object); err == nil {
+		accessor.SetManagedFields(nil)
+	}
+	return object, nil
 }

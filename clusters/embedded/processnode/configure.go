@@ -38,15 +38,19 @@ func (a *attempt) configure(ctx context.Context) (container.Spec, error) {
 	}
 	a.environment.Default("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
 	a.environment.Default("HOSTNAME", hostname(a.pod))
-	a.environment.Default("HOME", "/root")
 	spec := container.Spec{Hostname: hostname(a.pod), Programs: a.programs, Dir: a.spec.WorkingDir, Root: filepath.Join(a.folder, "root")}
+	if err := secure(&spec, a.pod, a.spec); err != nil {
+		return container.Spec{}, err
+	}
+	home := "/root"
+	if spec.User.UID != 0 {
+		home = "/" // as for any user whom the image does not know
+	}
+	a.environment.Default("HOME", home)
 	if spec.Args, err = a.command(); err != nil {
 		return container.Spec{}, err
 	}
 	spec.Env = a.environment.Strings()
-	if err := secure(&spec, a.pod, a.spec); err != nil {
-		return container.Spec{}, err
-	}
 	a.worker.volumesMutex.Lock()
 	spec.Mounts, err = a.worker.volumes.Mounts(a.pod, a.spec, a.environment)
 	a.worker.volumesMutex.Unlock()

@@ -129,6 +129,9 @@ func (f *Folders) provision(ctx context.Context, name cache.ObjectName) error {
 		return fmt.Errorf("read the storage class: %w", err)
 	}
 	volume := f.volumeFor(claim, class)
+	if err := os.MkdirAll(f.Root, 0o700); err != nil { // closed to others, as the volumes are open to all users of pods
+		return fmt.Errorf("make the folder of volumes: %w", err)
+	}
 	if err := os.MkdirAll(volume.Spec.HostPath.Path, 0o777); err != nil {
 		return fmt.Errorf("make the folder of the volume: %w", err)
 	}
