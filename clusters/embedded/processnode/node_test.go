@@ -46,6 +46,7 @@ func TestNode(t *testing.T) {
 		{"clients without a certificate", clientsWithoutCertificate},
 		{"node is killed and returns", nodeIsKilledAndReturns},
 		{"API server is away", apiServerIsAway},
+		{"node is asked to end", nodeIsAskedToEnd},
 		{"without root", func(t *testing.T, c *cluster) { withoutRoot(t, c, programs) }},
 	} {
 		if !t.Run(part.name, func(t *testing.T) { part.test(t, c) }) {
@@ -310,6 +311,25 @@ func apiServerIsAway(t *testing.T, c *cluster) {
 	}
 	c.awaitPod(t, "away", isReady(1))
 	c.awaitLog(t, "away", corev1.PodLogOptions{}, "A=kept\n")
+}
+
+// nodeIsAskedToEnd has the node end by itself, and its pods with it.
+func nodeIsAskedToEnd(t *testing.T, c *cluster) {
+	id := c.processOf(t, "always")
+	if err := c.agent.Stop(t.Context(), bound); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.agent.Err(); err != nil {
+		t.Errorf("the node has ended with %v", err)
+	}
+	await(t, "the pod to end with its node", func(context.Context) error {
+		if id.Alive() {
+			return errors.New("it is alive")
+		}
+		return nil
+	})
+	c.startNode(t)
+	c.awaitPod(t, "always", isReady(2))
 }
 
 // withoutRoot has an ordinary user run the node. Where the tests themselves are not root, everything above has shown it.
