@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
@@ -149,19 +150,34 @@ func (f *guardFlags) authorities() (claim, decision ownership.Authority, err err
 	if !ok {
 		return nil, nil, fmt.Errorf("parse the lease %q: it must be namespace/name", f.lease)
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", f.gardenKubeconfig)
+	config, err := authorityConfig(f.gardenKubeconfig)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the garden's kubeconfig: %w", err)
 	}
-	config.QPS = -1 // paced by the interval
 	garden, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a client for the garden: %w", err)
 	}
-	dns, err := cloud.FromKubeconfigFile(f.cloudKubeconfig, cloud.Options{})
+	if config, err = authorityConfig(f.cloudKubeconfig); err != nil {
+		return nil, nil, fmt.Errorf("read the cloud's kubeconfig: %w", err)
+	}
+	dns, err := cloud.New(config, cloud.Options{})
 	if err != nil {
 		return nil, nil, err
 	}
 	return &ownership.LeaseAuthority{Leases: garden.CoordinationV1().Leases(namespace), Name: name},
 		&ownership.TXTAuthority{Records: &ownership.CloudTXT{Client: dns}, Name: f.ownerRecord}, nil
+}
+
+// authorityConfig is for reads that are paced by the interval. With HTTP/1.1 a read that missed its deadline takes its
+// connection with it, and the next one dials anew: a connection that has died without a word costs one read, not the
+// 45 s that HTTP/2 needs to notice.
+func authorityConfig(kubeconfig string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	config.NextProtos = []string{"http/1.1"}
+	return config, nil
 }

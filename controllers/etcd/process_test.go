@@ -164,6 +164,7 @@ type guardProcess struct {
 	endpoint    string
 	http        string
 	tls         *tls.Config
+	files       pair
 	authorities *authorities
 	etcd        *etcdtest.Etcd
 }
@@ -186,7 +187,7 @@ func startGuard(t *testing.T) *guardProcess {
   contexts: [{name: x, context: {cluster: x, user: x}}], users: [{name: x, user: {token: t}}],
   clusters: [{name: x, cluster: {server: %q}}]}`, server.URL))
 	files := newPair(t, ip)
-	g.tls = files.config
+	g.tls, g.files = files.config, files
 	g.command = exec.Command(os.Args[0], "--listen="+g.endpoint, "--http-listen="+ip+":2381", "--endpoint="+g.etcd.Endpoint,
 		"--ca-file="+files.cert, "--cert-file="+files.cert, "--key-file="+files.key, "--data-dir="+g.etcd.DataDir,
 		"--garden-kubeconfig="+kubeconfig, "--cloud-kubeconfig="+kubeconfig, "--lease=garden-p/"+lease, "--owner-record="+record,

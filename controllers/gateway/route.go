@@ -15,6 +15,9 @@ import (
 const (
 	// dialDeadline bounds the connection to a Service of the seed.
 	dialDeadline = 5 * time.Second
+	// validityPatience is how long a client waits for a route that is not valid: one that has just been made is within
+	// moments.
+	validityPatience = time.Second
 	// keepAlive finds peers that are gone without a word.
 	keepAlive = 15 * time.Second
 )
@@ -35,6 +38,7 @@ func (t target) equal(o target) bool {
 type route struct {
 	target
 	holder *ownership.Holder
+	clock  ownership.Clock
 	cancel context.CancelFunc
 	ended  chan struct{} // closed when the holder has stopped
 
@@ -61,7 +65,7 @@ func newRoute(ctx context.Context, t target, name string, clock ownership.Clock,
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	r := &route{target: t, holder: holder, cancel: cancel, ended: make(chan struct{}), open: map[*link]struct{}{}}
+	r := &route{target: t, holder: holder, clock: clock, cancel: cancel, ended: make(chan struct{}), open: map[*link]struct{}{}}
 	go func() {
 		defer close(r.ended)
 		holder.Run(ctx, interval, r.cut)
@@ -113,11 +117,28 @@ func (r *route) untrack(l *link) {
 	close(l.ended)
 }
 
+// term is the present validity, after a short wait if there is none.
+func (r *route) term(ctx context.Context) (*ownership.Term, error) {
+	changed := r.holder.Changed()
+	if term := r.holder.Term(); term.Valid() {
+		return term, nil
+	}
+	select {
+	case <-ctx.Done():
+	case <-changed:
+	case <-r.clock.After(validityPatience):
+	}
+	if term := r.holder.Term(); term.Valid() {
+		return term, nil
+	}
+	return nil, fmt.Errorf("carry a connection to %s: %w", r.namespace, ownership.ErrLapsed)
+}
+
 // carry passes bytes between the client and the Service it wants until both have ended, or the validity has.
 func (r *route) carry(ctx context.Context, wish call) error {
-	term := r.holder.Term()
-	if !term.Valid() {
-		return fmt.Errorf("carry a connection to %s: %w", r.namespace, ownership.ErrLapsed)
+	term, err := r.term(ctx)
+	if err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialDeadline)
 	defer cancel()

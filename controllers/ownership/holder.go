@@ -91,15 +91,20 @@ func (h *Holder) note(answer ValidityAnswer, noted Instant) {
 	h.changed = make(chan struct{})
 }
 
-// Run asks the guard every interval and gives up its validity as soon as the guard is fenced, until ctx is done. Then
-// it calls revoked, unless nil, and confirms to the guard when that returns: nothing may be passed any more by then.
+// Run asks the guard every interval, more often while there is no validity, and gives up its validity as soon as the
+// guard is fenced, until ctx is done. Then it calls revoked, unless nil, and confirms to the guard when that returns:
+// nothing may be passed any more by then.
 func (h *Holder) Run(ctx context.Context, interval time.Duration, revoked func()) {
 	go h.followRevocation(ctx, interval, revoked)
 	for ctx.Err() == nil {
 		_ = h.Ask(ctx) // an unanswered question needs no word: the term runs out by itself
+		pause := interval
+		if !h.Term().Valid() {
+			pause = interval / 4 // somebody waits for it
+		}
 		select {
 		case <-ctx.Done():
-		case <-h.clock.After(interval):
+		case <-h.clock.After(pause):
 		}
 	}
 	h.Term().End()

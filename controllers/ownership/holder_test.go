@@ -74,7 +74,7 @@ func newHolder(t *testing.T) (*ownership.Holder, *answering, *ownershiptest.Cloc
 	return holder, a, clock
 }
 
-func TestHolderCountsFromBeforeItAsked(t *testing.T) {
+func TestO8HolderCountsFromBeforeItAsked(t *testing.T) {
 	t.Parallel()
 	holder, a, clock := newHolder(t)
 	a.set(serves(3, 5*time.Second), func() { clock.Step(2 * time.Second) })
@@ -95,7 +95,7 @@ func TestHolderCountsFromBeforeItAsked(t *testing.T) {
 	}
 }
 
-func TestHolderOfANewEpochHasANewTerm(t *testing.T) {
+func TestO8HolderOfANewEpochHasANewTerm(t *testing.T) {
 	t.Parallel()
 	holder, a, _ := newHolder(t)
 	a.set(serves(3, time.Minute), nil)
@@ -117,7 +117,7 @@ func TestHolderOfANewEpochHasANewTerm(t *testing.T) {
 	}
 }
 
-func TestHolderOfALapsedGuardSaysSo(t *testing.T) {
+func TestO8HolderOfALapsedGuardSaysSo(t *testing.T) {
 	t.Parallel()
 	holder, a, _ := newHolder(t)
 	a.set(ownership.ValidityAnswer{State: ownership.Suspended, Epoch: 3}, nil)
@@ -126,7 +126,7 @@ func TestHolderOfALapsedGuardSaysSo(t *testing.T) {
 	}
 }
 
-func TestHolderThatConfirmedARevocationIgnoresALateAnswer(t *testing.T) {
+func TestO8HolderThatConfirmedARevocationIgnoresALateAnswer(t *testing.T) {
 	t.Parallel()
 	holder, a, clock := newHolder(t)
 	a.set(serves(3, time.Hour), nil)

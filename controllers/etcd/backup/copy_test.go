@@ -59,7 +59,7 @@ func TestCopyTakesTheChainToAnotherBucket(t *testing.T) {
 	}
 }
 
-func TestManifestInheritsFromTheNewestEpochOfBothBuckets(t *testing.T) {
+func TestO7ManifestInheritsFromTheNewestEpochOfBothBuckets(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	a, b := &etcdtest.Bucket{}, &etcdtest.Bucket{}

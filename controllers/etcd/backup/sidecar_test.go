@@ -59,7 +59,7 @@ func TestBytesOfADeltaAreBoundedByItsWrites(t *testing.T) {
 	}
 }
 
-func TestFinalSnapshotEndsTheEpoch(t *testing.T) {
+func TestO11FinalSnapshotEndsTheEpoch(t *testing.T) {
 	t.Parallel()
 	etcd := etcdtest.Start(t, t.TempDir())
 	bucket := &etcdtest.Bucket{}
@@ -102,7 +102,7 @@ func TestFinalSnapshotEndsTheEpoch(t *testing.T) {
 	}
 }
 
-func TestLateUploadsOfAnOlderEpochBelongToNoChain(t *testing.T) {
+func TestO7LateUploadsOfAnOlderEpochBelongToNoChain(t *testing.T) {
 	t.Parallel()
 	etcd := etcdtest.Start(t, t.TempDir())
 	bucket := &etcdtest.Bucket{}
