@@ -102,7 +102,7 @@ func (l *Landscape) awaitExtra(ctx context.Context, e Extra, p *process.Process)
 			return true, nil
 		}
 		if !p.Running() {
-			return false, fmt.Errorf("it ended (%v)", p.Err())
+			return false, fmt.Errorf("it ended (%v)", p.Err()) //nolint:errorlint // it may have ended well, without an error
 		}
 		return false, nil
 	})

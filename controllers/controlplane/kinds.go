@@ -263,7 +263,7 @@ func poolVersion(shoot *gardencorev1beta1.Shoot, worker gardencorev1beta1.Worker
 	return shoot.Spec.Kubernetes.Version
 }
 
-// ClusterExtension writes the Cluster object, by which extensions learn of the shoot, from the raw objects of the
+// SyncCluster writes the Cluster object, by which extensions learn of the shoot, from the raw objects of the
 // garden, so that fields which our types do not model reach them (SPEC 1.9).
 func (o *Operation) SyncCluster(ctx context.Context) error {
 	shoot, err := o.raw(ctx, "Shoot", o.Shoot.Namespace, o.Shoot.Name)

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -97,8 +98,8 @@ func (r *BackupEntries) reconcile(ctx context.Context, entry *gardencorev1beta1.
 func (r *BackupEntries) deploy(ctx context.Context, entry *gardencorev1beta1.BackupEntry, operation gardencorev1beta1.LastOperationType) (bool, error) {
 	bucket := &extensionsv1alpha1.BackupBucket{}
 	err := r.Seed.Get(ctx, client.ObjectKey{Name: entry.Spec.BucketName}, bucket)
-	provider, region := "", ""
-	var providerStatus = bucket.Status.ProviderStatus
+	var provider, region string
+	var providerStatus *runtime.RawExtension
 	switch {
 	case err == nil:
 		provider, region, providerStatus = bucket.Spec.Type, bucket.Spec.Region, bucket.Status.ProviderStatus

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"encoding"
 	"fmt"
 	"math"
 	"reflect"
@@ -29,7 +28,6 @@ func (d *decoder) fail(node *yaml.Node, path, format string, arguments ...any) {
 var (
 	durationType = reflect.TypeFor[metav1.Duration]()
 	quantityType = reflect.TypeFor[resource.Quantity]()
-	textType     = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
 func (d *decoder) decode(node *yaml.Node, into reflect.Value, path string) {

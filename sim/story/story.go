@@ -147,10 +147,6 @@ func (t *teller) record(subject string, p timeline.Payload) {
 	t.Journal.Record(timeline.Event{Actor: world.Operator, Subject: subject, Payload: p})
 }
 
-func (t *teller) note(format string, arguments ...any) {
-	t.Journal.Record(timeline.Event{Payload: timeline.Note{Text: fmt.Sprintf(format, arguments...)}})
-}
-
 // followCloud starts with what happens from now on: earlier entries are of earlier stories.
 func (t *teller) followCloud(ctx context.Context) error {
 	c := t.World.Cloud()
