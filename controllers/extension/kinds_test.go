@@ -68,25 +68,64 @@ func TestD4LostState(t *testing.T) {
 // TestForeignPending: a creation that another seed had begun when the state was saved is not repeated by this one.
 func TestForeignPending(t *testing.T) {
 	t.Parallel()
-	c := newCloud(t)
-	b := newBench(t, "b", c, 2)
-	network, err := c.Client(t).Networks().Create(t.Context(), &cloud.Network{CIDR: "10.250.0.0/16", Tags: map[string]string{tagShoot: technicalID}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := infrastructureObject()
-	b.create(o)
-	b.changeStatus(o, func() {
-		o.Status.State = encode(InfrastructureState{
-			Whole: true, CIDR: "10.250.0.0/16", NetworkID: network.ID, By: "uid-on-a", Pending: map[string]string{"router": "token-of-a"},
+	for _, subnets := range []bool{false, true} {
+		c := newCloud(t)
+		b := newBench(t, "b", c, 2)
+		tags := map[string]string{tagShoot: technicalID}
+		network, err := c.Client(t).Networks().Create(t.Context(), &cloud.Network{CIDR: "10.250.0.0/16", Tags: tags})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for zone, cidr := range map[string]string{"r-a": "10.250.0.0/20", "r-b": "10.250.16.0/20"} {
+			if !subnets {
+				break // something else has to be created first
+			}
+			if _, err := c.Client(t).Subnets().Create(t.Context(), &cloud.Subnet{NetworkID: network.ID, CIDR: cidr, Zone: zone, Tags: tags}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o := infrastructureObject()
+		b.create(o)
+		b.changeStatus(o, func() {
+			o.Status.State = encode(InfrastructureState{
+				Whole: true, CIDR: "10.250.0.0/16", NetworkID: network.ID, By: "uid-on-a", Pending: map[string]string{"router": "token-of-a"},
+			})
 		})
-	})
-	b.annotate(o, "restore")
-	if _, err := b.once(o); !errors.Is(err, ErrStateLost) {
-		t.Fatalf("got %v", err)
+		b.annotate(o, "restore")
+		if _, err := b.once(o); !errors.Is(err, ErrStateLost) {
+			t.Fatalf("got %v", err)
+		}
+		if routers := c.IDs(cloud.KindRouters); len(routers) > 0 {
+			t.Errorf("a router was made: %v", routers)
+		}
 	}
-	if routers := c.IDs(cloud.KindRouters); len(routers) > 0 {
-		t.Errorf("a router was made: %v", routers)
+}
+
+// TestD8Transient: throttled calls, lost answers and a cloud that is away are tried again, and nothing is made twice.
+func TestD8Transient(t *testing.T) {
+	t.Parallel()
+	calm := newCloud(t)
+	reconciled(t, calm, infrastructureObject())
+	c := newCloud(t)
+	b, o := newBench(t, "a", c, 1), infrastructureObject()
+	b.create(o)
+	b.annotate(o, "reconcile")
+	calls, creations := 0, 0
+	c.LoseAnswers(func(verb, _ string) bool {
+		if verb == "create" {
+			creations++
+		}
+		return verb == "create" && creations%2 == 1
+	})
+	c.Refuse(func(string, string) *cloud.Error {
+		if calls++; calls%13 == 0 {
+			return &cloud.Error{Code: cloud.CodeRateLimited, Reason: "RequestLimitExceeded", Message: "Throttling: rate exceeded"}
+		}
+		return nil
+	})
+	b.settle(o)
+	if diff := cmp.Diff(len(calm.IDs()), len(c.IDs())); diff != "" {
+		t.Errorf("%v: %s", c.IDs(), diff)
 	}
 }
 

@@ -119,6 +119,58 @@ func names(b *bench) []string {
 	return found
 }
 
+// TestRestoredWithoutID: a Machine that was saved before it knew the id of its machine finds it by its name.
+func TestRestoredWithoutID(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.deployment(1)
+	b.settle()
+	m := b.all()[0]
+	before := m.DeepCopy()
+	m.Spec.ProviderID = ""
+	b.must(b.control.Patch(t.Context(), &m, client.MergeFrom(before)))
+	n := restored(b)
+	n.deployment(1)
+	n.settle()
+	n.expect("restored without an id", 1, 1, 1, 0)
+	if got := n.all()[0].Spec.ProviderID; got != before.Spec.ProviderID {
+		t.Errorf("it is bound to %q, was to %q", got, before.Spec.ProviderID)
+	}
+}
+
+// TestDeletedBeforeBound: a Machine that goes before it has learnt the id of its machine takes the machine with it.
+func TestDeletedBeforeBound(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.cloud.lose = true
+	d := b.deployment(1)
+	b.step()
+	b.change(d, func() { d.Spec.Replicas = 0 })
+	b.cloud.lose = false
+	b.settle()
+	b.expect("deleted before bound", 0, 0, 1, 1)
+}
+
+// TestQuarantineIsNoVictim: a set that shrinks does not choose a machine in quarantine.
+func TestQuarantineIsNoVictim(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	d := b.deployment(2)
+	b.settle()
+	n := restored(b)
+	b.change(d, func() { d.Spec.Replicas = 3 })
+	b.settle()
+	other := n.deployment(3)
+	n.settle()
+	n.expect("adopted", 3, 3, 3, 0)
+	n.change(other, func() { other.Spec.Replicas = 0 })
+	n.settle()
+	n.expect("shrunk", 1, 1, 3, 2)
+	if left := n.all()[0]; left.Annotations[annotationQuarantine] == "" {
+		t.Errorf("%s is left, which was not in quarantine", left.Name)
+	}
+}
+
 // TestShootAway: while the shoot's API server is away, and while its nodes are silent for less than the timeout, nothing
 // is replaced.
 func TestShootAway(t *testing.T) {
@@ -127,8 +179,10 @@ func TestShootAway(t *testing.T) {
 	b.deployment(2)
 	b.settle()
 	b.down = true
+	b.settle()
 	b.clock.Step(time.Hour)
 	b.settle()
+	b.expect("the API server is away", 2, 2, 2, 0)
 	b.down = false
 	b.ready(corev1.ConditionUnknown)
 	b.settle()
