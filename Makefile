@@ -19,7 +19,8 @@ scenario: build ## Run SCENARIO (default: a planned migration) on BACKEND and pr
 
 .PHONY: test
 test: build controlplane ## Run all tests that need no Docker
-	go test -count=1 -shuffle=on -timeout 40m ./...
+	@# one package at a time: most of them start API servers, and share the machine's cores badly
+	go test -p 1 -count=1 -shuffle=on -timeout 40m ./...
 
 ##@ Building
 
