@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+	"time"
 )
 
 // Descendants lists the living children of a process, their children, and so on, parents before children.
@@ -56,6 +57,9 @@ func (p *Process) Freeze() ([]ID, error) {
 	if err := p.Signal(syscall.SIGSTOP); err != nil {
 		return nil, err
 	}
+	if err := p.ID().awaitHeld(); err != nil {
+		return nil, err
+	}
 	var held []ID
 	for range freezeRounds {
 		below, err := Descendants(p.PID())
@@ -72,8 +76,29 @@ func (p *Process) Freeze() ([]ID, error) {
 			}
 		}
 		held = append(held, fresh...)
+		for _, id := range fresh {
+			if err := id.awaitHeld(); err != nil {
+				return held, err
+			}
+		}
 	}
 	return held, fmt.Errorf("freeze process %q: it kept getting children", p.Name())
+}
+
+// heldTimeout bounds how long a process may take to stop after it was told to, which it does when it next runs.
+const heldTimeout = 5 * time.Second
+
+// awaitHeld waits until the process stands still: until then it can still have children. One that is gone is held.
+func (id ID) awaitHeld() error {
+	for deadline := time.Now().Add(heldTimeout); ; time.Sleep(time.Millisecond) {
+		fields, err := stat(id.PID)
+		if err != nil || !id.Alive() || string(fields[0]) == "T" || string(fields[0]) == "t" {
+			return nil //nolint:nilerr // without a stat the process is gone
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("hold process %d: it does not stop, state %s", id.PID, fields[0])
+		}
+	}
 }
 
 // Thaw lets go a process and whom Freeze has held below it, children first.
