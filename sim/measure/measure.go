@@ -82,7 +82,7 @@ func rpo(events []timeline.Event, shoot string) (time.Duration, bool) {
 		read = read || e.Subject == shoot
 	}
 	var acknowledged []timeline.Write
-	for e, w := range timeline.Of[timeline.Write](events) {
+	for e, w := range timeline.Of[timeline.Write](oracle.LastLife(events, shoot)) {
 		if e.Subject == shoot && w.Outcome == timeline.Acknowledged {
 			acknowledged = append(acknowledged, w)
 			written = true

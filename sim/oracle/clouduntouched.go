@@ -45,6 +45,9 @@ func (CloudUntouched) judgeShoot(f *findings, events []timeline.Event, id, shoot
 	upset := disturbancesOf(events, shoot)
 	var owner int64
 	for _, e := range events {
+		if seen, is := e.Payload.(timeline.ShootSeen); is && e.Subject == shoot && seen.Absent {
+			owner = 0 // who is created again under the name is another shoot
+		}
 		call, is := e.Payload.(timeline.CloudCalled)
 		if !is || e.Subject != id {
 			continue

@@ -104,10 +104,35 @@ func technicalIDs(events []timeline.Event) map[string]string {
 	return ids
 }
 
-// writesOf are the writes to a shoot, in the order in which they were sent.
+// Lives splits events at the deletions of a shoot: one that is created again under its name is another shoot, with
+// other data and other clients. What others do stands in one part or the other, in its order.
+func Lives(events []timeline.Event, shoot string) [][]timeline.Event {
+	var lives [][]timeline.Event
+	begin, lived := 0, false
+	for i, e := range events {
+		seen, is := e.Payload.(timeline.ShootSeen)
+		if !is || e.Subject != shoot {
+			continue
+		}
+		if seen.Absent && lived {
+			lives = append(lives, events[begin:i])
+			begin = i
+		}
+		lived = !seen.Absent
+	}
+	return append(lives, events[begin:])
+}
+
+// LastLife are the events since the shoot was last deleted, or all.
+func LastLife(events []timeline.Event, shoot string) []timeline.Event {
+	lives := Lives(events, shoot)
+	return lives[len(lives)-1]
+}
+
+// writesOf are the writes to a shoot in its last life, in the order in which they were sent.
 func writesOf(events []timeline.Event, shoot string) []timeline.Write {
 	var writes []timeline.Write
-	for e, p := range timeline.Of[timeline.Write](events) {
+	for e, p := range timeline.Of[timeline.Write](LastLife(events, shoot)) {
 		if e.Subject == shoot {
 			writes = append(writes, p)
 		}

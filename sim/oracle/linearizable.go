@@ -48,7 +48,7 @@ func (o Linearizable) Judge(events []timeline.Event) []Violation {
 	// The bound is for real time, so that judging is bounded too; it decides only how much is found.
 	budget := checkTimeout
 	for _, shoot := range shootsOf(events) {
-		for _, key := range operationsByKey(events, shoot) {
+		for _, key := range operationsByKey(LastLife(events, shoot), shoot) {
 			result := porcupine.CheckOperationsTimeout(register, key.operations, budget)
 			if result == porcupine.Illegal {
 				f.add(key.at, "%s: no order of the %d reads and writes of %s explains their answers", shoot, len(key.operations), key.name)

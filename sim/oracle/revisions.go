@@ -32,16 +32,23 @@ func (Revisions) Lacks(events []timeline.Event) []string {
 // Judge long-lived clients by what they list and watch, and single keys by what is read and written.
 func (o Revisions) Judge(events []timeline.Event) []Violation {
 	f := findings{oracle: o.Name()}
-	o.judgeClients(&f, events)
-	o.judgeKeys(&f, events)
+	for _, shoot := range shootsOf(events) {
+		for _, life := range Lives(events, shoot) {
+			o.judgeClients(&f, life, shoot)
+			o.judgeKeys(&f, life, shoot)
+		}
+	}
 	return f.sorted()
 }
 
-func (Revisions) judgeClients(f *findings, events []timeline.Event) {
-	type client struct{ actor, shoot, resource string }
+func (Revisions) judgeClients(f *findings, events []timeline.Event, shoot string) {
+	type client struct{ actor, resource string }
 	last := map[client]int64{}
 	for e, p := range timeline.Of[timeline.VersionsSeen](events) {
-		who := client{e.Actor, e.Subject, p.Resource}
+		if e.Subject != shoot {
+			continue
+		}
+		who := client{e.Actor, p.Resource}
 		if p.Gone {
 			last[who] = 0
 		}
@@ -56,31 +63,33 @@ func (Revisions) judgeClients(f *findings, events []timeline.Event) {
 }
 
 // judgeKeys: what is sent after an answer about the same key has been received never tells of an older version.
-func (Revisions) judgeKeys(f *findings, events []timeline.Event) {
-	type key struct{ shoot, name string }
+func (Revisions) judgeKeys(f *findings, events []timeline.Event, shoot string) {
 	type sight struct {
 		answered timeline.Moment
 		version  int64
 	}
-	highest := map[key][]sight{} // of each key, in the order of the timeline, which is that of the answers
-	look := func(at time.Duration, k key, sent, answered timeline.Moment, version int64) {
+	highest := map[string][]sight{} // of each key, in the order of the timeline, which is that of the answers
+	look := func(at time.Duration, k string, sent, answered timeline.Moment, version int64) {
 		for _, earlier := range highest[k] {
 			if earlier.answered < sent && version < earlier.version {
-				f.add(at, "%s: %s was at resource version %d, though a client had seen %d before it asked", k.shoot, k.name, version, earlier.version)
+				f.add(at, "%s: %s was at resource version %d, though a client had seen %d before it asked", shoot, k, version, earlier.version)
 				break
 			}
 		}
 		highest[k] = append(highest[k], sight{answered, version})
 	}
 	for _, e := range events {
+		if e.Subject != shoot {
+			continue
+		}
 		switch p := e.Payload.(type) {
 		case timeline.Read:
 			if p.Outcome == timeline.Acknowledged && p.ResourceVersion > 0 {
-				look(e.At, key{e.Subject, p.Key}, p.Sent, p.Answered, p.ResourceVersion)
+				look(e.At, p.Key, p.Sent, p.Answered, p.ResourceVersion)
 			}
 		case timeline.Write:
 			if p.Outcome == timeline.Acknowledged && p.ResourceVersion > 0 {
-				look(e.At, key{e.Subject, p.Key}, p.Sent, p.Answered, p.ResourceVersion)
+				look(e.At, p.Key, p.Sent, p.Answered, p.ResourceVersion)
 			}
 		}
 	}

@@ -32,10 +32,12 @@ func (SingleWriter) Lacks(events []timeline.Event) []string {
 func (o SingleWriter) Judge(events []timeline.Event) []Violation {
 	f := findings{oracle: o.Name()}
 	for _, shoot := range shootsOf(events) {
-		epochs := EpochsOf(events, shoot)
-		o.judgeValidity(&f, events, shoot, epochs)
-		o.judgeCommits(&f, events, shoot, epochs)
-		o.judgeAnswers(&f, events, shoot, epochs)
+		for _, life := range Lives(events, shoot) {
+			epochs := EpochsOf(life, shoot)
+			o.judgeValidity(&f, life, shoot, epochs)
+			o.judgeCommits(&f, life, shoot, epochs)
+			o.judgeAnswers(&f, life, shoot, epochs)
+		}
 	}
 	return f.sorted()
 }

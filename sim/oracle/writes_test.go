@@ -52,6 +52,10 @@ func TestNoLostWrite(t *testing.T) {
 		},
 		"the data was not read": {events: history(steady(0), ack(1, "w-1", 1, 2, 5)), lacks: "the data of alpha"},
 		"nothing acknowledged":  {events: history(steady(0), data()), lacks: "acknowledged writes"},
+		"created again": {events: history(steady(0), seen(shoot("a", "a", "Create", "Succeeded")), ack(1, "w-1", 1, 2, 5), seen(timeline.ShootSeen{Absent: true}),
+			seen(shoot("a", "a", "Create", "Succeeded")), ack(1, "w-1", 5, 6, 5), steady(0), data(holds("w-1", 1, 5)))},
+		"created again and lost": {events: history(steady(0), seen(shoot("a", "a", "Create", "Succeeded")), ack(1, "w-1", 1, 2, 5), seen(timeline.ShootSeen{Absent: true}),
+			seen(shoot("a", "a", "Create", "Succeeded")), ack(2, "w-2", 5, 6, 5), steady(0), data()), want: "acknowledged write 2 to w-2 is lost"},
 		"the shoot was deleted": {events: history(steady(0), ack(1, "w-1", 1, 2, 5), of("alpha", timeline.ShootSeen{Absent: true}))},
 	})
 }
@@ -83,8 +87,10 @@ func TestRevisions(t *testing.T) {
 		"they go back within a list": {events: history(steady(0), versions("watch", false, 6, 5)), want: "at resource version 5"},
 		"the client was told":        {events: history(steady(0), versions("list", false, 9), versions("list", true, 5), versions("watch", false, 6))},
 		"two clients":                {events: history(steady(0), versions("list", false, 9), by("other", "alpha", timeline.VersionsSeen{Resource: "configmaps", Versions: []int64{5}}))},
-		"a key goes back":            {events: history(steady(0), versions("list", false, 5), ack(1, "r-0", 1, 2, 9), read("r-0", 1, 3, 4, 8)), want: "r-0 was at resource version 8, though a client had seen 9"},
-		"a key read beside a write":  {events: history(steady(0), versions("list", false, 5), ack(1, "r-0", 1, 4, 9), read("r-0", 1, 3, 5, 8))},
+		"created again": {events: history(steady(0), seen(shoot("a", "a", "Create", "Succeeded")), versions("list", false, 50), ack(1, "r-0", 1, 2, 60),
+			seen(timeline.ShootSeen{Absent: true}), seen(shoot("a", "a", "Create", "Succeeded")), versions("list", false, 5), ack(1, "r-0", 5, 6, 7), steady(0))},
+		"a key goes back":           {events: history(steady(0), versions("list", false, 5), ack(1, "r-0", 1, 2, 9), read("r-0", 1, 3, 4, 8)), want: "r-0 was at resource version 8, though a client had seen 9"},
+		"a key read beside a write": {events: history(steady(0), versions("list", false, 5), ack(1, "r-0", 1, 4, 9), read("r-0", 1, 3, 5, 8))},
 	})
 }
 
@@ -124,6 +130,8 @@ func TestSingleWriter(t *testing.T) {
 			events: history(steady(0), epoch("a", 1, 5, 1, 100), ack(1, "w-1", 1, 2, 103), epoch("b", 2, 5, 6, 100), ack(2, "w-2", 6, 7, 102)),
 			want:   "two histories",
 		},
+		"created again": {events: history(steady(0), seen(shoot("b", "b", "Restore", "Succeeded")), epoch("b", 2, 5, 1, bump), ack(1, "w-1", 1, 2, bump+1),
+			seen(timeline.ShootSeen{Absent: true}), seen(shoot("a", "a", "Create", "Succeeded")), epoch("a", 1, 5, 6, 10), ack(1, "w-1", 6, 7, 11), steady(0))},
 		"no epochs": {events: history(steady(0), ack(1, "w-1", 1, 2, 103)), lacks: "the owner epochs of alpha"},
 	})
 }

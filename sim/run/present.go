@@ -83,7 +83,7 @@ func (p *present) line(e timeline.Event) (string, mark) {
 	case timeline.FaultInjected:
 		return fmt.Sprintf("fault %s begins: %s", e.Subject, content.Fault), bad
 	case timeline.FaultHealed:
-		return fmt.Sprintf("fault %s ends, felt %d times", e.Subject, content.Touched), good
+		return fmt.Sprintf("fault %s ends, felt %s", e.Subject, times(content.Touched)), good
 	case timeline.ShootSeen:
 		if p.operation {
 			return e.Subject + " " + shootLine(content), plain
@@ -148,6 +148,13 @@ func (p *present) status() string {
 		parts = append(parts, text)
 	}
 	return short(strings.Join(parts, " · "))
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 // short keeps a text on one line of an ordinary terminal.

@@ -392,7 +392,10 @@ func TestComeAndGo(t *testing.T) {
   - load: {shoot: guest}
   - delete: {shoot: guest}
   - expect: {that: "seed('a').shoots == 1 && !shoot('guest').exists"}
-  always: [NoLostWrite, NoOrphans, MigrationEnds]`))
+  - create: {shoot: guest}
+  - load: {shoot: guest, writesPerSecond: 50}
+  - wait: {for: 300ms, because: there shall be writes in its second life}
+  always: [NoLostWrite, NoOrphans, MigrationEnds, SingleWriter, Revisions, Linearizable]`))
 	if err != nil || worst != verdict.Held {
 		t.Fatalf("verdict %s, %v\n%s", worst, err, out)
 	}

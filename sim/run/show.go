@@ -28,7 +28,7 @@ func show(out io.Writer, r *verdict.Report, folder string) {
 		fmt.Fprintf(out, "  %s\n", strings.Join(measures, "\n  "))
 	}
 	for _, f := range r.Faults {
-		fmt.Fprintf(out, "  fault %s was felt %d times\n", f.Name, f.Touched)
+		fmt.Fprintf(out, "  fault %s was felt %s\n", f.Name, times(f.Touched))
 	}
 	fmt.Fprintf(out, "  kept in %s\n", folder)
 }
@@ -37,14 +37,14 @@ func measureLines(r *verdict.Report) []string {
 	var lines []string
 	seconds := func(name string, value *float64) {
 		if value != nil {
-			lines = append(lines, fmt.Sprintf("%-18s %8.3f s", name, *value))
+			lines = append(lines, fmt.Sprintf("%-24s %8.3f s", name, *value))
 		}
 	}
 	m := r.Measures
 	seconds("API downtime", m.APIDowntimeSeconds)
 	seconds("longest outage", m.APILongestGapSeconds)
 	if m.LostWrites != nil {
-		lines = append(lines, fmt.Sprintf("%-18s %8d", "lost writes", *m.LostWrites))
+		lines = append(lines, fmt.Sprintf("%-24s %8d", "lost writes", *m.LostWrites))
 	}
 	seconds("RPO", m.RPOSeconds)
 	seconds("RTO", m.RTOSeconds)

@@ -37,7 +37,7 @@ func (d *Delete) Check(path *field.Path, plot *Plot) field.ErrorList {
 
 // Run confirms the deletion and deletes.
 func (d *Delete) Run(ctx context.Context, stage *Stage) error {
-	stage.Cast.Dismiss(ctx, d.Shoot)
+	stage.Cast.Dismiss(d.Shoot)
 	return stage.DeleteShoot(ctx, d.Shoot)
 }
 

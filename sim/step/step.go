@@ -105,7 +105,7 @@ type Cast interface {
 	// Load starts numbered writes.
 	Load(ctx context.Context, load Load) error
 	// Dismiss ends writes to and probes of a shoot that is about to be deleted.
-	Dismiss(ctx context.Context, shoot string)
+	Dismiss(shoot string)
 }
 
 // Unmet says that a condition did not become true in time.

@@ -35,7 +35,7 @@ func (c *cast) Load(_ context.Context, l step.Load) error {
 	return nil
 }
 
-func (c *cast) Dismiss(_ context.Context, shoot string) { c.calls = append(c.calls, "dismiss "+shoot) }
+func (c *cast) Dismiss(shoot string) { c.calls = append(c.calls, "dismiss "+shoot) }
 
 // staged is a stage on a small world on which the shoot alpha lives on seed a.
 func staged(t *testing.T) (*step.Stage, *cast, client.Client) {

@@ -47,6 +47,16 @@ func (c *crew) follow(ctx context.Context, name string, f probe.Follower) {
 	c.start(ctx, name, func(ctx context.Context) { c.followAll(ctx, f) })
 }
 
+// followOnce follows unless the group is there already.
+func (c *crew) followOnce(ctx context.Context, name string, f probe.Follower) {
+	c.mu.Lock()
+	_, there := c.groups[name]
+	c.mu.Unlock()
+	if !there {
+		c.follow(ctx, name, f)
+	}
+}
+
 func (c *crew) start(ctx context.Context, name string, work func(context.Context)) {
 	// A probe outlives the step that started it, not the story: stop ends it.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))

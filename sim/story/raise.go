@@ -23,6 +23,9 @@ const cloudGroup = "cloud"
 // loadGroup of a shoot: what writes to it.
 func loadGroup(shoot string) string { return "load of " + shoot }
 
+// stateGroup of a shoot: what follows it in the garden, until the end of the story.
+func stateGroup(shoot string) string { return "state of " + shoot }
+
 // pollInterval between two looks at something that will be there soon.
 const pollInterval = 200 * time.Millisecond
 
@@ -75,7 +78,7 @@ func (t *teller) create(ctx context.Context, shoot landscape.Shoot) error {
 	t.on[shoot.Name] = true
 	t.keys[shoot.Name] = probe.NewKeys(dice(t.RandomSeed, "keys of "+shoot.Name))
 	t.mu.Unlock()
-	t.crew.follow(ctx, shoot.Name, &probe.Shoots{Shoot: shoot.Name, Key: t.World.ShootKey(shoot.Name), Garden: garden})
+	t.crew.followOnce(ctx, stateGroup(shoot.Name), &probe.Shoots{Shoot: shoot.Name, Key: t.World.ShootKey(shoot.Name), Garden: garden})
 	return nil
 }
 
@@ -157,15 +160,12 @@ func (t *teller) Load(ctx context.Context, l step.Load) error {
 }
 
 // Dismiss ends writes to and probes of a shoot. Its state in the garden is followed on.
-func (t *teller) Dismiss(ctx context.Context, shoot string) {
+func (t *teller) Dismiss(shoot string) {
 	t.crew.end(loadGroup(shoot))
 	t.crew.end(shoot)
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.on[shoot] = false
-	t.mu.Unlock()
-	if garden, err := t.clients.Cluster(landscape.Garden); err == nil {
-		t.crew.follow(ctx, shoot, &probe.Shoots{Shoot: shoot, Key: t.World.ShootKey(shoot), Garden: garden})
-	}
 }
 
 func (t *teller) keysOf(shoot string) *probe.Keys {
