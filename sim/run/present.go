@@ -60,11 +60,14 @@ func shootLine(s timeline.ShootSeen) string {
 	if s.Absent {
 		return "is gone"
 	}
+	if s.Operation.Type == "" {
+		return "waits for its first operation"
+	}
 	where := s.StatusSeed
 	if where == "" {
 		where = "no seed yet"
 	}
-	return strings.TrimSpace(fmt.Sprintf("on %s: %s %s", where, s.Operation.Type, s.Operation.State))
+	return fmt.Sprintf("on %s: %s %s", where, s.Operation.Type, s.Operation.State)
 }
 
 // line tells an event to people; empty for what need not be told.
