@@ -140,7 +140,7 @@ func (o *Operation) BackupEntryName() string {
 	return fmt.Sprintf("%s--%s", o.Namespace(), o.Shoot.Status.UID)
 }
 
-// ClusterKey is the key of an object in the control-plane namespace.
+// key is the key of an object in the control-plane namespace.
 func (o *Operation) key(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: o.Namespace(), Name: name}
 }

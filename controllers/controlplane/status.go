@@ -16,9 +16,6 @@ import (
 	"github.com/transplant-sim/transplant/controllers/flow"
 )
 
-// Text is what lastOperation.description says at the beginning and end of a flow (SPEC 2.12).
-type Text struct{ Initialized, Succeeded string }
-
 // Begin writes the start of a flow into the shoot's status (SPEC 2.5, step 3). It fails with a conflict if somebody
 // else wrote the status since the shoot was read, so that two gardenlets cannot both begin.
 func (o *Operation) Begin(ctx context.Context, operation gardencorev1beta1.LastOperationType, description, version string) error {
