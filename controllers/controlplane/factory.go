@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,8 +29,16 @@ type Factory struct {
 	// Version is the gardenlet's own.
 	Version string
 
-	mu   sync.Mutex
-	busy map[client.ObjectKey]bool
+	mu        sync.Mutex
+	busy      map[client.ObjectKey]bool
+	takeovers map[client.ObjectKey]takeover
+}
+
+// takeover is how far a shoot's take-over has come in this process, kept from one run of a flow to the next: who begins
+// anew waits anew (SPEC 9.2, O6).
+type takeover struct {
+	shoot types.UID
+	*ownership.Takeover
 }
 
 // Operation makes the Operation for one run. The shoot is read anew, uncached: a decision must not rest on a cache.
@@ -37,6 +46,9 @@ type Factory struct {
 func (f *Factory) Operation(ctx context.Context, log logr.Logger, key client.ObjectKey) (*Operation, error) {
 	shoot := &gardencorev1beta1.Shoot{}
 	if err := f.Garden.Get(ctx, key, shoot); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			f.forget(key)
+		}
 		return nil, client.IgnoreNotFound(err)
 	}
 	seed := &gardencorev1beta1.Seed{}
@@ -46,7 +58,27 @@ func (f *Factory) Operation(ctx context.Context, log logr.Logger, key client.Obj
 	return &Operation{
 		Settings: f.Settings, Log: log, Clock: f.Clock, Boottime: f.Boottime, Garden: f.Garden, Seed: f.Seed, Bell: f.Bell,
 		Shoots: f.Shoots, Owners: f.Owners, Bucket: f.Bucket, States: f.States, Shoot: shoot, SeedObject: seed,
+		takeover: f.takeoverOf(shoot),
 	}, nil
+}
+
+func (f *Factory) takeoverOf(shoot *gardencorev1beta1.Shoot) *ownership.Takeover {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key := client.ObjectKeyFromObject(shoot)
+	if f.takeovers == nil {
+		f.takeovers = map[client.ObjectKey]takeover{}
+	}
+	if f.takeovers[key].shoot != shoot.UID {
+		f.takeovers[key] = takeover{shoot: shoot.UID, Takeover: &ownership.Takeover{}}
+	}
+	return f.takeovers[key].Takeover
+}
+
+func (f *Factory) forget(key client.ObjectKey) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.takeovers, key)
 }
 
 // TryLock makes sure that only one flow of this gardenlet works on a shoot, whichever duty it belongs to. It returns

@@ -54,8 +54,6 @@ type Authorities interface {
 	Claim(namespace, lease string) ownership.Authority
 	// Decision is the record in DNS.
 	Decision(record string) ownership.Authority
-	// DeleteDecision removes the record of a shoot that is no more; that it is gone already is fine.
-	DeleteDecision(ctx context.Context, record string) error
 }
 
 // States keeps the ShootStates in the garden.
@@ -89,8 +87,9 @@ type Operation struct {
 	SeedObject *gardencorev1beta1.Seed
 	// State is set while restoring: what the ShootState says, expanded (SPEC 9.5).
 	State *shootstate.State
-	// Epoch is the ownership epoch this run acts in; set by Claim.
-	Epoch int64
+	// Epoch is the ownership epoch this run acts in; set by HoldOwnership.
+	Epoch    int64
+	takeover *ownership.Takeover
 }
 
 // Namespace is the name of the control-plane namespace in the seed, the technical id.

@@ -32,25 +32,23 @@ func (o *Operation) HoldOwnership(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	takeover := &ownership.Takeover{
-		Owner:    string(o.SeedObject.UID),
-		Seed:     o.SeedName,
-		Claim:    o.Owners.Claim(o.Shoot.Namespace, o.ownerLeaseName()),
-		Decision: o.Owners.Decision(o.ownerRecordName()),
-		Clock:    o.Boottime,
-		Timing:   ownership.Timing{Interval: o.OwnerCheckInterval, Timeout: o.OwnerCheckTimeout},
-		BoundTo:  o.boundTo,
-		FinalSnapshot: func(ctx context.Context, epoch int64) (bool, error) {
-			entry, err := o.BackupEntry(ctx)
-			if err != nil || entry == nil {
-				return false, err
-			}
-			return o.Bucket.HasFinalSnapshot(ctx, entry.Spec.BucketName, o.BackupPrefix(), epoch)
-		},
-		Started: started,
-	}
-	o.Epoch, err = takeover.Run(ctx)
+	t := o.takeover
+	t.Owner, t.Seed = string(o.SeedObject.UID), o.SeedName
+	t.Claim = o.Owners.Claim(o.Shoot.Namespace, o.ownerLeaseName())
+	t.Decision = o.Owners.Decision(o.ownerRecordName())
+	t.Clock = o.Boottime
+	t.Timing = ownership.Timing{Interval: o.OwnerCheckInterval, Timeout: o.OwnerCheckTimeout}
+	t.BoundTo, t.FinalSnapshot, t.Started = o.boundTo, o.hasFinalSnapshot, started
+	o.Epoch, err = t.Run(ctx)
 	return err
+}
+
+func (o *Operation) hasFinalSnapshot(ctx context.Context, epoch int64) (bool, error) {
+	entry, err := o.BackupEntry(ctx)
+	if err != nil || entry == nil {
+		return false, err
+	}
+	return o.Bucket.HasFinalSnapshot(ctx, entry.Spec.BucketName, o.BackupPrefix(), epoch)
 }
 
 // startedEpoch is the epoch of the etcd that is deployed here, zero if there is none.
@@ -78,11 +76,11 @@ func (o *Operation) boundTo(ctx context.Context) (string, error) {
 	return ptr.Deref(shoot.Spec.SeedName, ""), nil
 }
 
-// ReleaseOwnership removes both records of a shoot that has ceased to exist: the decision first, so that a crash
-// between the two leaves no owner rather than one.
+// ReleaseOwnership gives a shoot that has ceased to exist to nobody, and removes the claim afterwards, so that a crash
+// between the two leaves no owner rather than one. The decision stays (docs/adr/0005).
 func (o *Operation) ReleaseOwnership(ctx context.Context) error {
-	if err := o.Owners.DeleteDecision(ctx, o.ownerRecordName()); err != nil {
-		return fmt.Errorf("delete the owner record %q: %w", o.ownerRecordName(), err)
+	if err := ownership.Retire(ctx, o.Owners.Decision(o.ownerRecordName()), string(o.SeedObject.UID)); err != nil {
+		return err
 	}
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: o.ownerLeaseName(), Namespace: o.Shoot.Namespace}}
 	return remove(ctx, o.Garden, lease)

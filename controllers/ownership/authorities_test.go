@@ -228,19 +228,6 @@ func TestTXTAuthorityOnARunningCloud(t *testing.T) {
 	authorityContract(t, &ownership.TXTAuthority{Records: &ownership.CloudTXT{Client: client}, Name: "owner.alpha.p.shoots.transplant.test"})
 }
 
-func TestRecordOfAShootThatIsGoneIsRemovedOnce(t *testing.T) {
-	t.Parallel()
-	records := newCloudTXT(t, &dns{version: 1, values: []string{"owner=uid-a epoch=1 seed=a"}})
-	for range 2 {
-		if err := records.DeleteTXT(t.Context(), "owner.alpha.p.shoots.transplant.test"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if values, version, err := records.GetTXT(t.Context(), "owner.alpha.p.shoots.transplant.test"); err != nil || values != nil || version != "" {
-		t.Errorf("there is still %q, version %q: %v", values, version, err)
-	}
-}
-
 func TestTXTAuthorityRefusesWhatIsNoRecord(t *testing.T) {
 	t.Parallel()
 	for name, values := range map[string][]string{

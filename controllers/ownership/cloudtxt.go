@@ -85,16 +85,3 @@ func (c *CloudTXT) zoneOf(ctx context.Context, name string) (string, error) {
 	c.zones[name] = best.ID
 	return best.ID, nil
 }
-
-// DeleteTXT removes the record set; that it is gone already is fine. Only a shoot that is no more has its record
-// removed: an epoch is never used twice.
-func (c *CloudTXT) DeleteTXT(ctx context.Context, name string) error {
-	zone, err := c.zoneOf(ctx, name)
-	if err != nil {
-		return err
-	}
-	if err := c.Client.Records(zone).Delete(ctx, cloud.RecordTXT, name, cloud.If{}); err != nil && !cloud.IsNotFound(err) {
-		return err
-	}
-	return nil
-}

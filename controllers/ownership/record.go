@@ -10,13 +10,19 @@ import (
 
 // Record is what an authority holds for one shoot (SPEC 9.1). The zero Record means that there is none.
 type Record struct {
-	// Owner is the UID of the owning Seed.
+	// Owner is the UID of the owning Seed, or Nobody.
 	Owner string
 	// Epoch grows with every change of owner and is never used twice.
 	Epoch int64
 	// Seed is the owner's name. It is for people: a seed rebuilt under its name is another owner.
 	Seed string
 }
+
+// Nobody owns a shoot that was deleted: the record stays, so that no epoch is used twice under the shoot's name.
+const Nobody = "none"
+
+// Retired tells that the shoot was deleted by its last owner: all epochs up to this one are over.
+func (r Record) Retired() bool { return r.Owner == Nobody }
 
 // Absent tells that the authority has no record.
 func (r Record) Absent() bool { return r == Record{} }

@@ -67,6 +67,7 @@ type Takeover struct {
 	// writes nothing.
 	Started int64
 
+	held    int64 // the epoch that Run returned last: it may be asked again before that epoch has started
 	pending *pending
 }
 
@@ -74,7 +75,7 @@ type Takeover struct {
 type pending struct {
 	record           Record
 	claim, decision  Version
-	replaced         int64 // the epoch that the write to DNS replaces; 0 if there was none
+	replaced         int64 // the epoch that the write to DNS replaces; 0 if nobody can be running it
 	claimed, decided bool
 	known            Instant // when both writes were known to be done
 	waited           bool
@@ -122,8 +123,8 @@ func (t *Takeover) round(ctx context.Context) (int64, error) {
 	if err := t.readAgain(ctx); err != nil {
 		return 0, err
 	}
-	t.pending = nil
-	return p.record.Epoch, nil
+	t.pending, t.held = nil, p.record.Epoch
+	return t.held, nil
 }
 
 // begin reads both authorities and then the binding, and chooses the new epoch.
@@ -139,14 +140,19 @@ func (t *Takeover) begin(ctx context.Context) (started int64, err error) {
 	if err := t.bound(ctx); err != nil {
 		return 0, err
 	}
-	if t.Started > 0 && decision.Names(t.Owner, t.Started) && !t.final(ctx, t.Started) {
-		return t.Started, nil
+	began := t.Started > 0 && decision.Names(t.Owner, t.Started)
+	won := t.held > 0 && decision.Names(t.Owner, t.held) && claim.Names(t.Owner, t.held) // a start needs both (O1)
+	if (began || won) && !t.final(ctx, decision.Epoch) {
+		return decision.Epoch, nil
 	}
 	t.pending = &pending{
 		record:   Record{Owner: t.Owner, Seed: t.Seed, Epoch: max(claim.Epoch, decision.Epoch) + 1},
 		claim:    claimVersion,
 		decision: decisionVersion,
 		replaced: decision.Epoch,
+	}
+	if decision.Retired() {
+		t.pending.replaced = 0 // whoever retired it had ended its epoch before
 	}
 	return 0, nil
 }
@@ -191,7 +197,7 @@ func (t *Takeover) write(ctx context.Context, what Source, authority Authority, 
 }
 
 // wait is O6: until the final snapshot of exactly the replaced epoch is there, or W has passed. Where DNS had no
-// record nobody can ever have started, and there is nobody to wait for.
+// record, or that of a deleted shoot, nobody can be running, and there is nobody to wait for.
 func (t *Takeover) wait(ctx context.Context) error {
 	p := t.pending
 	for !p.waited {

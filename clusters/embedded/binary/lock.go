@@ -25,7 +25,10 @@ func lock(ctx context.Context, path string, progress Progress) (unlock func(), e
 	for {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
-			return func() { _ = file.Close() }, nil
+			return func() {
+				_ = syscall.Flock(int(file.Fd()), syscall.LOCK_UN) // a child being forked has the file open too
+				_ = file.Close()
+			}, nil
 		}
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			_ = file.Close()

@@ -134,8 +134,11 @@ func (d Dir) Owner() (process.ID, error) {
 	return owner, nil
 }
 
-// Unlock gives the folder up.
-func (l *Lock) Unlock() error { return l.file.Close() }
+// Unlock gives the folder up. It does not leave that to the close: a child that is just being forked has the file open,
+// and with it the lock, until it executes its program.
+func (l *Lock) Unlock() error {
+	return errors.Join(syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN), l.file.Close())
+}
 
 // Owned says whether some living process owns the folder.
 func (d Dir) Owned() (bool, error) {
@@ -146,16 +149,15 @@ func (d Dir) Owned() (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("open the lock of landscape %q: %w", d.Name, err)
 	}
-	defer file.Close()
 	// A shared lock: two who ask at the same time do not take each other for the owner.
 	err = syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return true, nil
+		return true, file.Close()
 	}
 	if err != nil {
-		return false, fmt.Errorf("ask for the lock of landscape %q: %w", d.Name, err)
+		return false, errors.Join(fmt.Errorf("ask for the lock of landscape %q: %w", d.Name, err), file.Close())
 	}
-	return false, nil
+	return false, (&Lock{file: file}).Unlock()
 }
 
 // needBytes is the least that a landscape is started with: three idle clusters take a tenth of it.

@@ -74,10 +74,6 @@ func (a *authorities) Decision(record string) ownership.Authority {
 	return &ownership.TXTAuthority{Records: a.txt, Name: record}
 }
 
-func (a *authorities) DeleteDecision(ctx context.Context, record string) error {
-	return a.txt.DeleteTXT(ctx, record)
-}
-
 // buckets are the cloud's.
 type buckets struct{ cloud *cloud.Client }
 
