@@ -14,6 +14,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/cli"
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode"
 	"github.com/transplant-sim/transplant/cmd/transplant/actors"
+	"github.com/transplant-sim/transplant/cmd/transplant/explain"
 	"github.com/transplant-sim/transplant/cmd/transplant/stage"
 	"github.com/transplant-sim/transplant/controllers/etcd"
 	"github.com/transplant-sim/transplant/controllers/extension"
@@ -60,7 +61,7 @@ func newCommand() *cobra.Command {
 	add(people, cli.NewCommands(func(o *embedded.Options) { stage.New(stage.ScenarioSettings).Configure(o) })...)
 	add(people,
 		run.NewRunCommand(map[string]run.Backend{"embedded": stage.Backend{}}),
-		run.NewJudgeCommand(), scenario.NewValidateCommand(), scenario.NewPlanCommand(),
+		run.NewJudgeCommand(), scenario.NewValidateCommand(), scenario.NewPlanCommand(), explain.NewCommand(),
 	)
 	add(programs,
 		actors.NewGardenControllerManager(), actors.NewGardenlet(),
