@@ -6,6 +6,7 @@ package fault
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"strings"
 
@@ -31,6 +32,10 @@ type Fault interface {
 type Spec struct {
 	// Name by which it is healed and reported.
 	Name string `json:"name"`
+
+	// Cluster faults.
+	LoseCluster   *LoseCluster   `json:"loseCluster,omitempty"`
+	FreezeCluster *FreezeCluster `json:"freezeCluster,omitempty"`
 
 	// Link faults.
 	Cut       *Cut       `json:"cut,omitempty"`
@@ -84,4 +89,9 @@ func (s *Spec) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, s.Name, "exactly one fault must be given: "+strings.Join(Kinds(), ", "))}
 	}
 	return f.Check(path.Child(kind), on)
+}
+
+// cannot says that the backend lacks an ability; it is the backstop of what is refused before the run.
+func cannot(fault string, ability world.Ability) error {
+	return fmt.Errorf("%s: this backend cannot %s", fault, ability)
 }

@@ -26,12 +26,14 @@ var ground = landscape.Landscape{Seeds: []landscape.Seed{{Name: "a"}}, Shoots: [
 
 // examples of every fault, by its name in files.
 var examples = map[string]fault.Spec{
-	"cut":       {Cut: &fault.Cut{Link: fault.Link{Actor: "gardenlet-a", Target: "garden"}}},
-	"latency":   {Latency: &fault.Latency{Link: fault.Link{Actor: "user", Target: "shoot/alpha"}, Delay: metav1.Duration{Duration: time.Second}}},
-	"bandwidth": {Bandwidth: &fault.Bandwidth{Link: fault.Link{Actor: "user", Target: "shoots"}, BytesPerSecond: resource.MustParse("1Ki")}},
-	"reset":     {Reset: &fault.Reset{Actor: "nodes", Target: "cloud"}},
-	"kill":      {Kill: &fault.Kill{Process: fault.Process{Actor: "gardenlet-a"}}},
-	"freeze":    {Freeze: &fault.Freeze{Process: fault.Process{Shoot: "alpha", Program: "guard"}}},
+	"loseCluster":   {LoseCluster: &fault.LoseCluster{Cluster: fault.Cluster{Cluster: "a"}, Wipe: true}},
+	"freezeCluster": {FreezeCluster: &fault.FreezeCluster{Cluster: fault.Cluster{Cluster: "garden"}}},
+	"cut":           {Cut: &fault.Cut{Link: fault.Link{Actor: "gardenlet-a", Target: "garden"}}},
+	"latency":       {Latency: &fault.Latency{Link: fault.Link{Actor: "user", Target: "shoot/alpha"}, Delay: metav1.Duration{Duration: time.Second}}},
+	"bandwidth":     {Bandwidth: &fault.Bandwidth{Link: fault.Link{Actor: "user", Target: "shoots"}, BytesPerSecond: resource.MustParse("1Ki")}},
+	"reset":         {Reset: &fault.Reset{Actor: "nodes", Target: "cloud"}},
+	"kill":          {Kill: &fault.Kill{Process: fault.Process{Actor: "gardenlet-a"}}},
+	"freeze":        {Freeze: &fault.Freeze{Process: fault.Process{Shoot: "alpha", Program: "guard"}}},
 }
 
 // spy is a world that takes down what it is asked to break.
@@ -62,6 +64,14 @@ func (s *spy) BreakLink(_ context.Context, actor, target string, f link.Fault) (
 
 func (s *spy) BreakProcess(_ context.Context, p world.Process, h world.Harm) (world.Injection, error) {
 	return s.injection(p, h)
+}
+
+func (s *spy) LoseCluster(_ context.Context, cluster string, wipe bool) (world.Injection, error) {
+	return s.injection(cluster, wipe)
+}
+
+func (s *spy) FreezeCluster(_ context.Context, cluster string) (world.Injection, error) {
+	return s.injection(cluster)
 }
 
 func TestEveryFaultHasAnExampleThatIsFine(t *testing.T) {
@@ -167,10 +177,12 @@ func TestAWorldThatCannot(t *testing.T) {
 func TestFaultsReachTheRightPlace(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[string][]any{
-		"cut":     {"gardenlet-a", "garden", link.Cut{}},
-		"latency": {"user", "shoot/alpha", link.Latency{Delay: time.Second}},
-		"freeze":  {world.Process{Shoot: "alpha", Program: "guard"}, world.Freeze},
-		"kill":    {world.Process{Actor: "gardenlet-a"}, world.Kill},
+		"cut":           {"gardenlet-a", "garden", link.Cut{}},
+		"latency":       {"user", "shoot/alpha", link.Latency{Delay: time.Second}},
+		"freeze":        {world.Process{Shoot: "alpha", Program: "guard"}, world.Freeze},
+		"kill":          {world.Process{Actor: "gardenlet-a"}, world.Kill},
+		"loseCluster":   {"a", true},
+		"freezeCluster": {"garden"},
 	} {
 		w := &spy{World: worldtest.New(t, "a")}
 		spec := examples[kind]
@@ -194,7 +206,10 @@ func TestCheck(t *testing.T) {
 		`{"bandwidth":{"actor":"user","target":"shoots","bytesPerSecond":"0"}}`: `must be at least 1`,
 		`{"cut":{"actor":"observer","target":"a"}}`:                             `fault.cut.actor: Unsupported value: "observer"`,
 		`{"reset":{"actor":"user","target":"shoot/omega"}}`:                     `fault.reset.target: Unsupported value: "shoot/omega"`,
-		`{}`: `exactly one fault must be given: cut, latency, bandwidth, reset, kill, freeze`,
+		`{"loseCluster":{"cluster":"z"}}`:                                       `fault.loseCluster.cluster: Unsupported value: "z": supported values: "garden", "a"`,
+		`{"loseCluster":{"cluster":"garden","wipe":true}}`:                      `fault.loseCluster.wipe: Invalid value: true: nothing can bring a wiped garden back`,
+		`{"freezeCluster":{"cluster":"b"}}`:                                     `fault.freezeCluster.cluster: Unsupported value: "b"`,
+		`{}`:                                                                    `exactly one fault must be given: loseCluster, freezeCluster, cut`,
 	} {
 		var spec fault.Spec
 		if err := json.Unmarshal([]byte(text), &spec); err != nil {

@@ -41,7 +41,7 @@ func (l Link) check(path *field.Path, on landscape.Landscape, harm link.Fault) f
 func (l Link) inject(ctx context.Context, w world.World, harm link.Fault) (world.Injection, error) {
 	breaker, can := w.(world.LinkBreaker)
 	if !can {
-		return world.Injection{}, fmt.Errorf("harm the link of %q to %q: this backend cannot %s", l.Actor, l.Target, world.BreakLinks)
+		return world.Injection{}, cannot(fmt.Sprintf("harm the link of %q to %q", l.Actor, l.Target), world.BreakLinks)
 	}
 	return breaker.BreakLink(ctx, l.Actor, l.Target, harm)
 }

@@ -51,7 +51,7 @@ func (p Process) check(path *field.Path, on landscape.Landscape) field.ErrorList
 func (p Process) inject(ctx context.Context, w world.World, harm world.Harm) (world.Injection, error) {
 	breaker, can := w.(world.ProcessBreaker)
 	if !can {
-		return world.Injection{}, fmt.Errorf("%s: this backend cannot %s", p.name(harm), world.BreakProcesses)
+		return world.Injection{}, cannot(p.name(harm), world.BreakProcesses)
 	}
 	return breaker.BreakProcess(ctx, world.Process(p), harm)
 }

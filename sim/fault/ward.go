@@ -11,8 +11,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// healTimeout bounds one heal. Heals run although the story was cancelled.
-const healTimeout = 60 * time.Second
+// healTimeout bounds one heal, that of a lost cluster with many pods too. Heals run although the story was cancelled.
+const healTimeout = 150 * time.Second
 
 // Ward keeps the faults at work and heals each exactly once, whatever becomes of the story.
 type Ward struct {

@@ -132,7 +132,7 @@ func TestMistakes(t *testing.T) {
 		"unknown actor":             {"actor: gardenlet-a", "actor: gardenlet-c", `f:16: spec.steps[2].fault.cut.actor: Unsupported value: "gardenlet-c": supported values: "control-planes-a"`},
 		"the observer":              {"actor: gardenlet-a", "actor: observer", `f:16: spec.steps[2].fault.cut.actor: Unsupported value: "observer"`},
 		"unknown target":            {"target: garden", "target: moon", `f:16: spec.steps[2].fault.cut.target: Unsupported value: "moon": supported values: "a", "b", "cloud", "garden", "shoot/alpha"`},
-		"two faults in one":         {"cut: {actor: gardenlet-a, target: garden}", "reset: {actor: user, target: shoots}, cut: {actor: user, target: shoots}", `exactly one fault must be given: cut, latency, bandwidth, reset, kill, freeze`},
+		"two faults in one":         {"cut: {actor: gardenlet-a, target: garden}", "reset: {actor: user, target: shoots}, cut: {actor: user, target: shoots}", `exactly one fault must be given: loseCluster, freezeCluster`},
 		"impossible direction":      {"target: garden}", "target: garden, direction: Up}", `unknown direction "Up"`},
 		"a CEL error":               {"shoot('alpha').seed == 'b'", "shoot('alpha').sed == 'b'", `f:17: spec.steps[3].expect.that: Invalid value: "shoot('alpha').sed == 'b'": column 15: undefined field 'sed'`},
 		"a CEL type error":          {"shoot('alpha').seed == 'b'", "shoot('alpha').seed", `gives string; must give true or false`},

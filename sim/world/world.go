@@ -95,6 +95,15 @@ type ProcessBreaker interface {
 	BreakProcess(ctx context.Context, process Process, harm Harm) (Injection, error)
 }
 
+// ClusterBreaker is a World whose clusters can be harmed as a whole: API server, etcd, node and all pods on it.
+type ClusterBreaker interface {
+	// LoseCluster kills everything at once. The heal brings the cluster back: on the data it had, or, with wipe, as
+	// one that was built anew under the same name.
+	LoseCluster(ctx context.Context, cluster string, wipe bool) (Injection, error)
+	// FreezeCluster holds everything with SIGSTOP; the heal lets it go on where it was.
+	FreezeCluster(ctx context.Context, cluster string) (Injection, error)
+}
+
 // Inventory is a World that knows what is there beside the objects of API servers: processes, data folders, buckets
 // and their objects, DNS records. The keys are seeds, or other places such as "cloud".
 type Inventory interface {
@@ -127,4 +136,5 @@ type Ability string
 const (
 	BreakLinks     Ability = "break links"
 	BreakProcesses Ability = "break processes"
+	BreakClusters  Ability = "break clusters"
 )

@@ -2,8 +2,10 @@ package worldtest
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
@@ -18,6 +20,50 @@ func (w *World) BreakProcess(_ context.Context, _ world.Process, harm world.Harm
 		return w.injection(0), nil
 	}
 	return w.injection(1), nil
+}
+
+// LoseCluster implements world.ClusterBreaker: nothing of the cluster answers until the heal. Disks are always kept.
+func (w *World) LoseCluster(_ context.Context, cluster string, _ bool) (world.Injection, error) {
+	return w.silence(cluster)
+}
+
+// FreezeCluster implements world.ClusterBreaker, as LoseCluster does.
+func (w *World) FreezeCluster(_ context.Context, cluster string) (world.Injection, error) {
+	return w.silence(cluster)
+}
+
+func (w *World) silence(cluster string) (world.Injection, error) {
+	server := w.seeds[cluster]
+	if cluster == landscape.Garden {
+		server = w.garden
+	}
+	if server == nil {
+		return world.Injection{}, fmt.Errorf("there is no cluster %q", cluster)
+	}
+	server.setDown(true)
+	quiet := w.setPlanesDown(cluster, true)
+	injection := w.injection(1 + quiet)
+	heal := injection.Heal
+	injection.Heal = func(ctx context.Context) error {
+		server.setDown(false)
+		w.setPlanesDown(cluster, false)
+		return heal(ctx)
+	}
+	return injection, nil
+}
+
+// setPlanesDown silences, or wakes, the control planes that are on a seed now, and says how many.
+func (w *World) setPlanesDown(seed string, down bool) (changed int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for shoot, planes := range w.planes {
+		if newest := planes[len(planes)-1]; newest.seed == seed {
+			newest.server.setDown(down)
+			w.names[shoot].setDown(down)
+			changed++
+		}
+	}
+	return changed
 }
 
 func (w *World) injection(touched int) world.Injection {

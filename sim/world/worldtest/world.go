@@ -70,6 +70,7 @@ var (
 	_ world.World          = &World{}
 	_ world.LinkBreaker    = &World{}
 	_ world.ProcessBreaker = &World{}
+	_ world.ClusterBreaker = &World{}
 	_ world.Inventory      = &World{}
 )
 

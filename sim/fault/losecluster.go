@@ -1,0 +1,43 @@
+package fault
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// LoseCluster kills everything of a cluster at once, as a fire does. The heal brings it back.
+type LoseCluster struct {
+	Cluster `json:",inline"`
+	// Wipe the disks too: the cluster returns empty, built anew under the same name. Only a seed can be rebuilt.
+	Wipe bool `json:"wipe,omitempty"`
+}
+
+var _ Fault = &LoseCluster{}
+
+// Name is "loseCluster(cluster)".
+func (l *LoseCluster) Name() string { return l.name("loseCluster") }
+
+// Needs clusters that can be broken.
+func (l *LoseCluster) Needs() world.Ability { return world.BreakClusters }
+
+// Check finds unknown clusters, and a garden that is to be wiped.
+func (l *LoseCluster) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
+	errs := l.check(path, on)
+	if l.Wipe && l.Cluster.Cluster == landscape.Garden {
+		errs = append(errs, field.Invalid(path.Child("wipe"), true, "nothing can bring a wiped garden back; wipe a seed, or leave it out"))
+	}
+	return errs
+}
+
+// Inject loses the cluster.
+func (l *LoseCluster) Inject(ctx context.Context, w world.World) (world.Injection, error) {
+	breaker, err := l.breaker("loseCluster", w)
+	if err != nil {
+		return world.Injection{}, err
+	}
+	return breaker.LoseCluster(ctx, l.Cluster.Cluster, l.Wipe)
+}
