@@ -1,0 +1,98 @@
+package webhooks
+
+import (
+	"cmp"
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+)
+
+const (
+	// KindValidating and KindMutating are the kinds of configurations.
+	KindValidating = "ValidatingWebhookConfiguration"
+	KindMutating   = "MutatingWebhookConfiguration"
+)
+
+// Configuration is a view of a webhook configuration of either kind. What is changed through it is changed in the
+// object behind it.
+type Configuration struct {
+	// Kind is KindValidating or KindMutating.
+	Kind string
+	// Webhooks are its webhooks, in order.
+	Webhooks []Webhook
+
+	meta *metav1.ObjectMeta
+}
+
+// Webhook is a view of one webhook of a configuration.
+type Webhook struct {
+	// Name is its name; an API server accepts no two of the same name in a configuration.
+	Name string
+
+	rules                             []admissionregistrationv1.RuleWithOperations
+	objectSelector, namespaceSelector **metav1.LabelSelector
+	failurePolicy                     **admissionregistrationv1.FailurePolicyType
+	timeoutSeconds                    **int32
+}
+
+// Validating views a ValidatingWebhookConfiguration.
+func Validating(c *admissionregistrationv1.ValidatingWebhookConfiguration) Configuration {
+	view := Configuration{Kind: KindValidating, meta: &c.ObjectMeta}
+	for i := range c.Webhooks {
+		w := &c.Webhooks[i]
+		view.Webhooks = append(view.Webhooks, Webhook{
+			Name: w.Name, rules: w.Rules, objectSelector: &w.ObjectSelector, namespaceSelector: &w.NamespaceSelector,
+			failurePolicy: &w.FailurePolicy, timeoutSeconds: &w.TimeoutSeconds,
+		})
+	}
+	return view
+}
+
+// Mutating views a MutatingWebhookConfiguration.
+func Mutating(c *admissionregistrationv1.MutatingWebhookConfiguration) Configuration {
+	view := Configuration{Kind: KindMutating, meta: &c.ObjectMeta}
+	for i := range c.Webhooks {
+		w := &c.Webhooks[i]
+		view.Webhooks = append(view.Webhooks, Webhook{
+			Name: w.Name, rules: w.Rules, objectSelector: &w.ObjectSelector, namespaceSelector: &w.NamespaceSelector,
+			failurePolicy: &w.FailurePolicy, timeoutSeconds: &w.TimeoutSeconds,
+		})
+	}
+	return view
+}
+
+// Name is the configuration's name.
+func (c Configuration) Name() string { return c.meta.Name }
+
+// Remediated is whether the configuration bears the warning of an earlier remediation.
+func (c Configuration) Remediated() bool { return c.meta.Annotations[constants.GardenerWarning] != "" }
+
+// Sort brings configurations into the order in which they are judged: validating ones first, then by name.
+func Sort(configurations []Configuration) {
+	slices.SortStableFunc(configurations, func(a, b Configuration) int {
+		// "V…" before "M…"
+		return cmp.Or(cmp.Compare(b.Kind, a.Kind), cmp.Compare(a.Name(), b.Name()))
+	})
+}
+
+const (
+	managedByGardener = "gardener"
+	// resourceManager is the value of the label app on the resource manager's own webhooks.
+	resourceManager = "gardener-resource-manager"
+)
+
+// judged is whether a configuration counts for the constraints (SPEC 5.5); the landscape's own do not.
+func (c Configuration) judged() bool {
+	return c.meta.Labels[constants.LabelApp] != resourceManager && c.meta.Labels[resourcesv1alpha1.ManagedBy] != managedByGardener
+}
+
+// remediable is whether a configuration may be changed (SPEC 5.7). Other than for the constraints the label app makes no
+// difference.
+func (c Configuration) remediable() bool {
+	return c.meta.Labels[constants.ExcludeWebhookFromRemediation] != constants.LabelTrue &&
+		c.meta.Labels[resourcesv1alpha1.ManagedBy] != managedByGardener
+}
