@@ -30,14 +30,7 @@ func (o *Operation) DeleteGraph() *flow.Graph {
 		extensionsv1alpha1.OperatingSystemConfigResource, extensionsv1alpha1.ExtensionResource, extensionsv1alpha1.WorkerResource)})
 	controlPlane := g.Add(flow.Task{Name: "Deleting shoot control plane components", Run: o.deleteAll(extensionsv1alpha1.ControlPlaneResource), After: after(late)})
 	machineController := g.Add(flow.Task{Name: "Deleting machine-controller-manager", Run: o.deleteDeployment(DeploymentMachineController), After: after(controlPlane)})
-	api := g.Add(flow.Task{Name: "Deleting kube-apiserver deployment", After: after(machineController), Run: func(ctx context.Context) error {
-		for _, name := range []string{DeploymentScheduler, DeploymentControllerManager, DeploymentKubeAPIServer} {
-			if err := o.DeleteDeployment(ctx, name); err != nil {
-				return err
-			}
-		}
-		return nil
-	}})
+	api := g.Add(flow.Task{Name: "Deleting kube-apiserver deployment", After: after(machineController), Run: o.DeleteKubernetes})
 	infrastructure := g.Add(flow.Task{Name: "Destroying shoot infrastructure", Run: o.deleteAll(extensionsv1alpha1.InfrastructureResource), After: after(api)})
 	dns := g.Add(flow.Task{Name: "Destroying DNS records", Run: o.deleteAll(extensionsv1alpha1.DNSRecordResource), After: after(api)})
 	etcd := g.Add(flow.Task{Name: "Destroying main etcd", Run: o.DeleteEtcd, After: after(infrastructure, dns)})

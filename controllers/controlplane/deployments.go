@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -55,6 +56,15 @@ func (o *Operation) scale(ctx context.Context, object client.Object, replicas in
 // DeleteDeployment deletes a Deployment of the control plane and waits until none of its pods is left.
 func (o *Operation) DeleteDeployment(ctx context.Context, name string) error {
 	return o.deleteWorkload(ctx, &appsv1.Deployment{ObjectMeta: o.meta(name)}, name)
+}
+
+// DeleteKubernetes deletes the API server and those who live on it, all at once, and waits until their pods are gone.
+func (o *Operation) DeleteKubernetes(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, name := range []string{DeploymentScheduler, DeploymentControllerManager, DeploymentKubeAPIServer} {
+		group.Go(func() error { return o.DeleteDeployment(ctx, name) })
+	}
+	return group.Wait()
 }
 
 // DeleteEtcd deletes etcd and its data, and waits until its pod is gone.

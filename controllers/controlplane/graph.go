@@ -40,7 +40,7 @@ func (o *Operation) ReconcileGraph() *flow.Graph {
 // addInfrastructure adds the tasks of the Infrastructure.
 func (o *Operation) addInfrastructure(g *flow.Graph, workers bool, before []flow.TaskID) flow.TaskID {
 	deployed := g.Add(flow.Task{Name: "Deploying Shoot infrastructure", Run: o.DeployInfrastructure, After: before, Skip: !workers})
-	return g.Add(flow.Task{Name: "Waiting until Shoot infrastructure has been reconciled", Run: o.WaitInfrastructure, After: after(deployed), Skip: !workers})
+	return g.Add(flow.Task{Name: "Waiting until Shoot infrastructure has been reconciled", Run: o.WaitInfrastructure, After: after(deployed), Skip: !workers || o.SkipReadiness()})
 }
 
 // addBackup adds the tasks that make the shoot's backups available to its etcd; while restoring they are copied from

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 )
@@ -97,6 +98,12 @@ func (o *Operation) Namespace() string { return o.Shoot.Status.TechnicalID }
 
 // Workerless tells whether the shoot has no workers, and so no infrastructure.
 func (o *Operation) Workerless() bool { return len(o.Shoot.Spec.Provider.Workers) == 0 }
+
+// SkipReadiness tells that the shoot's owner does not want this run to wait for what it does not need itself.
+func (o *Operation) SkipReadiness() bool {
+	_, asked := o.Shoot.Annotations[constants.ShootSkipReadiness]
+	return asked
+}
 
 // Hibernated tells whether the shoot is to be hibernated.
 func (o *Operation) Hibernated() bool {

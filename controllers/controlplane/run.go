@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
@@ -38,6 +39,8 @@ type Flow struct {
 	Work func(context.Context, *Reporter) error
 	// Finish changes the status in the last patch; may be nil.
 	Finish func(*gardencorev1beta1.ShootStatus)
+	// Consumes are annotations that were meant for this run only, removed when it has succeeded.
+	Consumes []string
 	// Gone tells that the shoot ceases to exist with the end of the flow: there is no status left to patch.
 	Gone bool
 }
@@ -76,8 +79,28 @@ func (r *Runner) Run(ctx context.Context, o *Operation, flow Flow) (reconcile.Re
 	if flow.Gone {
 		return reconcile.Result{}, nil
 	}
+	if err := o.consume(ctx, flow.Consumes); err != nil {
+		return reconcile.Result{}, err
+	}
 	if err := o.Succeed(ctx, flow.Succeeded, flow.Finish); err != nil {
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: r.Periods.Sync}, nil
+}
+
+// consume takes annotations off the shoot.
+func (o *Operation) consume(ctx context.Context, annotations []string) error {
+	before := o.Shoot.DeepCopy()
+	for _, name := range annotations {
+		delete(o.Shoot.Annotations, name)
+	}
+	if len(o.Shoot.Annotations) == len(before.Annotations) {
+		return nil
+	}
+	status := o.Shoot.Status.DeepCopy()
+	if err := o.Garden.Patch(ctx, o.Shoot, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("take %v off shoot %q: %w", annotations, client.ObjectKeyFromObject(o.Shoot), err)
+	}
+	o.Shoot.Status = *status // what the run goes on to change, not what came back
+	return nil
 }

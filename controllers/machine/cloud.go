@@ -62,6 +62,13 @@ func (c *GuardedCloud) Revoked() {
 	defer c.calls.Unlock()
 }
 
+// Leave ends all calls and tells the guard that none will follow.
+func (c *GuardedCloud) Leave(ctx context.Context) error {
+	c.Holder.Term().End()
+	c.Revoked()
+	return c.Holder.Leave(ctx)
+}
+
 // own makes one mutating call under the present term. The term cancels it when it ends.
 func (c *GuardedCloud) own(ctx context.Context, call func(context.Context, int64) error) error {
 	c.calls.RLock()

@@ -100,7 +100,13 @@ func (f *flags) run(ctx context.Context) error {
 		return err
 	}
 	go guarded.Holder.Run(ctx, f.ownerCheckInterval, guarded.Revoked)
-	return mgr.Start(ctx)
+	if err := mgr.Start(ctx); err != nil {
+		return err
+	}
+	if err := guarded.Leave(context.WithoutCancel(ctx)); err != nil {
+		klog.FromContext(ctx).Info("Guard was not told of the end", "reason", err.Error())
+	}
+	return nil
 }
 
 func (f *flags) cloud() (*GuardedCloud, error) {

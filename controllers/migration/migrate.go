@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
@@ -33,7 +34,8 @@ func (r *Reconciler) migrateFlow(o *controlplane.Operation) controlplane.Flow {
 			}
 			return m.graph().Run(ctx, reporter)
 		},
-		Finish: func(status *gardencorev1beta1.ShootStatus) { status.SeedName = o.Shoot.Spec.SeedName },
+		Consumes: []string{constants.ShootTasks},
+		Finish:   func(status *gardencorev1beta1.ShootStatus) { status.SeedName = o.Shoot.Spec.SeedName },
 	}
 }
 
@@ -88,7 +90,7 @@ func (m *migrate) graph() *flow.Graph {
 	removed := g.Add(flow.Task{Name: "Deleting extension resources from the Shoot namespace", Run: m.remove(beforeAPIServer), After: after(saved)})
 	shallow := g.Add(flow.Task{Name: "Shallow-deleting machine resources from the Shoot namespace", Run: m.ShallowDeleteMachines, After: after(saved)})
 	controlPlane := g.Add(flow.Task{Name: "Migrating shoot control plane", Run: m.letGo(withAPIServer), After: after(removed, shallow)})
-	stopped := g.Add(flow.Task{Name: "Deleting kube-apiserver deployment", Run: m.stopKubernetes, After: after(controlPlane)})
+	stopped := g.Add(flow.Task{Name: "Deleting kube-apiserver deployment", Run: m.DeleteKubernetes, After: after(controlPlane)})
 	late := g.Add(flow.Task{Name: "Migrating shoot infrastructure and DNS records", Run: m.letGo(afterAPIServer), After: after(stopped)})
 	// State that extensions wrote while they were migrated is saved too (QUIRK-M1).
 	savedAgain := g.Add(flow.Task{Name: "Persisting late state in garden cluster", Run: m.persist, After: after(late)})
@@ -101,15 +103,6 @@ func (m *migrate) graph() *flow.Graph {
 
 func (m *migrate) delete(deployment string) func(context.Context) error {
 	return func(ctx context.Context) error { return m.DeleteDeployment(ctx, deployment) }
-}
-
-func (m *migrate) stopKubernetes(ctx context.Context) error {
-	for _, name := range []string{controlplane.DeploymentScheduler, controlplane.DeploymentControllerManager, controlplane.DeploymentKubeAPIServer} {
-		if err := m.DeleteDeployment(ctx, name); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // letGo asks for the migration of every object of the kinds, and waits for all.

@@ -6,6 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
@@ -31,6 +32,7 @@ func (r *Reconciler) restoreFlow(o *controlplane.Operation) controlplane.Flow {
 			}
 			return o.ReconcileGraph().Run(ctx, reporter)
 		},
+		Consumes: []string{constants.ShootSkipReadiness, constants.ShootTasks},
 		Finish: func(status *gardencorev1beta1.ShootStatus) {
 			status.SeedName = &o.SeedName
 			status.IsHibernated = o.Hibernated()

@@ -67,6 +67,16 @@ func (g *Guard) Confirm(holder string) {
 	}
 }
 
+// Left notes that a holder has ended for good: nobody has to wait for what it was granted. A question of it that was
+// still on its way counts as a new grant, which nobody uses.
+func (g *Guard) Left(holder string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.grants.confirm(holder) {
+		g.notifyLocked()
+	}
+}
+
 // RevocationRemaining is how long to wait at most until no holder can be valid any more; zero or less means that
 // nobody is. Only meaningful after a fence.
 func (g *Guard) RevocationRemaining() time.Duration {

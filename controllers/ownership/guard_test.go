@@ -260,6 +260,30 @@ func TestO3FenceWaitsForNobodyWhenAllHaveConfirmed(t *testing.T) {
 	}
 }
 
+func TestO3FenceWaitsForNobodyWhoHasLeftBefore(t *testing.T) {
+	t.Parallel()
+	b := serving(t)
+	for _, holder := range []string{"machine-controller", ""} {
+		if _, err := b.guard.Grant(holder); err != nil {
+			t.Fatal(err)
+		}
+		b.guard.Left(holder)
+	}
+	b.reads(ownership.Decision, at(4), 0)
+	if got := b.guard.RevocationRemaining(); got != 5500*time.Millisecond {
+		t.Errorf("wait is %v, want that of the anonymous holder, for whom nobody can speak", got)
+	}
+	other := serving(t)
+	if _, err := other.guard.Grant("machine-controller"); err != nil {
+		t.Fatal(err)
+	}
+	other.guard.Left("machine-controller")
+	other.reads(ownership.Decision, at(4), 0)
+	if got := other.guard.RevocationRemaining(); got > 0 {
+		t.Errorf("%v to wait although the only holder has left", got)
+	}
+}
+
 func TestO3RestartForgetsWhoWasGrantedSoItWaitsTheBound(t *testing.T) {
 	t.Parallel()
 	b := serving(t)

@@ -26,6 +26,7 @@ type Holder struct {
 	mu      sync.Mutex
 	term    *Term
 	revoked int64 // highest epoch whose revocation was heard of
+	left    bool
 	changed chan struct{}
 }
 
@@ -76,8 +77,8 @@ func (h *Holder) Ask(ctx context.Context) error {
 func (h *Holder) note(answer ValidityAnswer, noted Instant) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if answer.Epoch <= h.revoked {
-		return // asked before the revocation, answered after it was confirmed
+	if h.left || answer.Epoch <= h.revoked {
+		return // asked before the revocation or the end, answered after it was told
 	}
 	until := noted.Add(answer.Remaining.Duration)
 	if answer.State == Fenced || answer.Epoch != h.term.Epoch() {
@@ -108,6 +109,21 @@ func (h *Holder) Run(ctx context.Context, interval time.Duration, revoked func()
 		}
 	}
 	h.Term().End()
+}
+
+// Leave ends the holder for good and tells the guard, so that a fence need not wait until what it was granted has
+// lapsed. Nothing may be passed any more when it is called. It is a courtesy: without it the guard waits.
+func (h *Holder) Leave(ctx context.Context) error {
+	h.mu.Lock()
+	h.left = true
+	h.term.End()
+	h.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, askDeadline)
+	defer cancel()
+	if _, err := h.call(ctx, http.MethodPost, PathLeft, nil); err != nil {
+		return fmt.Errorf("take leave of the guard: %w", err)
+	}
+	return nil
 }
 
 func (h *Holder) followRevocation(ctx context.Context, interval time.Duration, revoked func()) {

@@ -47,7 +47,7 @@ func (a *answering) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			_ = json.NewEncoder(w).Encode(fence)
 		case <-r.Context().Done():
 		}
-	case ownership.PathRevoked:
+	case ownership.PathRevoked, ownership.PathLeft:
 		a.revoked <- r.URL.Query().Get("holder")
 		w.WriteHeader(http.StatusNoContent)
 	}
@@ -123,6 +123,26 @@ func TestO8HolderOfALapsedGuardSaysSo(t *testing.T) {
 	a.set(ownership.ValidityAnswer{State: ownership.Suspended, Epoch: 3}, nil)
 	if err := holder.Ask(t.Context()); !errors.Is(err, ownership.ErrLapsed) || holder.Term().Valid() {
 		t.Errorf("error is %v", err)
+	}
+}
+
+func TestO8HolderThatHasLeftIsNotValidAgain(t *testing.T) {
+	t.Parallel()
+	holder, a, _ := newHolder(t)
+	a.set(serves(3, time.Hour), nil)
+	if err := holder.Ask(t.Context()); err != nil || !holder.Term().Valid() {
+		t.Fatalf("valid %v: %v", holder.Term().Valid(), err)
+	}
+	before := holder.Term()
+	if err := holder.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if name := <-a.revoked; name != "gateway-1" || before.Valid() {
+		t.Errorf("%q has left, still valid %v", name, before.Valid())
+	}
+	// A question that was under way when it left.
+	if err := holder.Ask(t.Context()); err != nil || holder.Term().Valid() {
+		t.Errorf("valid again %v: %v", holder.Term().Valid(), err)
 	}
 }
 

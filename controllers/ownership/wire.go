@@ -15,6 +15,8 @@ const (
 	PathRevocation = "/revocation"
 	// PathRevoked takes POST ?holder=<name>: the holder has given up its validity.
 	PathRevoked = "/revoked"
+	// PathLeft takes POST ?holder=<name>: the holder has ended, and its name will not be used again.
+	PathLeft = "/left"
 	// PathFence takes POST ?epoch=<n>: the owner ends its epoch by its own decision (O11). It answers with a
 	// FenceAnswer when the final snapshot is in the bucket.
 	PathFence = "/fence"

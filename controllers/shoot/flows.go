@@ -4,6 +4,7 @@ import (
 	"context"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
@@ -23,6 +24,7 @@ func reconcileFlow(o *controlplane.Operation, operation gardencorev1beta1.LastOp
 			}
 			return o.ReconcileGraph().Run(ctx, reporter)
 		},
+		Consumes: []string{constants.ShootSkipReadiness, constants.ShootTasks},
 		Finish: func(status *gardencorev1beta1.ShootStatus) {
 			status.SeedName = &o.SeedName
 			status.IsHibernated = o.Hibernated()

@@ -62,10 +62,19 @@ func ignored(shoot *gardencorev1beta1.Shoot) bool {
 	return shoot.Annotations[constants.ShootIgnore] == "true"
 }
 
+// requested tells that somebody asked for a run. Other operations are other controllers' affair.
+func requested(shoot *gardencorev1beta1.Shoot) bool {
+	switch shoot.Annotations[constants.GardenerOperation] {
+	case constants.ShootOperationReconcile, constants.ShootOperationRetry:
+		return true
+	}
+	return false
+}
+
 // due tells how long the shoot can wait for its next flow; zero means now.
 func (r *Reconciler) due(o *controlplane.Operation, operation gardencorev1beta1.LastOperationType) time.Duration {
 	last := o.Shoot.Status.LastOperation
-	asked := o.Shoot.Annotations[constants.GardenerOperation] != ""
+	asked := requested(o.Shoot)
 	switch {
 	case operation == gardencorev1beta1.LastOperationTypeCreate && last == nil, asked, o.Shoot.Status.ObservedGeneration != o.Shoot.Generation:
 		return 0
@@ -81,7 +90,7 @@ func (r *Reconciler) due(o *controlplane.Operation, operation gardencorev1beta1.
 func prepare(ctx context.Context, o *controlplane.Operation) error {
 	before := o.Shoot.DeepCopy()
 	changed := controllerutil.AddFinalizer(o.Shoot, constants.GardenerFinalizer)
-	if _, asked := o.Shoot.Annotations[constants.GardenerOperation]; asked {
+	if requested(o.Shoot) {
 		delete(o.Shoot.Annotations, constants.GardenerOperation)
 		changed = true
 	}

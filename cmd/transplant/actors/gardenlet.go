@@ -109,6 +109,9 @@ func (f *gardenletFlags) run(ctx context.Context) error {
 	if err := f.addDuties(mgr, seedCluster, factory); err != nil {
 		return err
 	}
+	if err := shoot.AbortInterrupted(ctx, factory.Garden, factory.Clock, f.settings.SeedName); err != nil {
+		return err
+	}
 	return mgr.Start(ctx)
 }
 

@@ -29,6 +29,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET "+ownership.PathValidity, s.validity)
 	mux.HandleFunc("GET "+ownership.PathRevocation, s.revocation)
 	mux.HandleFunc("POST "+ownership.PathRevoked, s.revoked)
+	mux.HandleFunc("POST "+ownership.PathLeft, s.left)
 	mux.HandleFunc("POST "+ownership.PathFence, s.fence)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", s.ready)
@@ -69,6 +70,11 @@ func (s *Server) revocation(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) revoked(w http.ResponseWriter, r *http.Request) {
 	s.Guard.Confirm(r.URL.Query().Get("holder"))
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (s *Server) left(w http.ResponseWriter, r *http.Request) {
+	s.Guard.Left(r.URL.Query().Get("holder"))
 	w.WriteHeader(http.StatusNoContent)
 }
 

@@ -1,0 +1,40 @@
+package shoot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+)
+
+// AbortInterrupted marks the operations that an earlier gardenlet of this seed has left half-done (SPEC 2.5). It is
+// called before any flow runs; the flows then begin anew, from what they find.
+func AbortInterrupted(ctx context.Context, garden client.Client, clock clock.PassiveClock, seedName string) error {
+	shoots := &gardencorev1beta1.ShootList{}
+	if err := garden.List(ctx, shoots); err != nil {
+		return fmt.Errorf("list the shoots whose operation was interrupted: %w", err)
+	}
+	var errs []error
+	for i := range shoots.Items {
+		shoot := &shoots.Items[i]
+		last := shoot.Status.LastOperation
+		if last == nil || last.State != gardencorev1beta1.LastOperationStateProcessing ||
+			controlplane.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName) != seedName {
+			continue
+		}
+		before := shoot.DeepCopy()
+		last.State, last.LastUpdateTime = gardencorev1beta1.LastOperationStateAborted, metav1.NewTime(clock.Now())
+		last.Description = fmt.Sprintf("The gardenlet was restarted at %d %% of the operation, which begins anew: %s", last.Progress, last.Description)
+		err := garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		if client.IgnoreNotFound(err) != nil {
+			errs = append(errs, fmt.Errorf("abort the interrupted operation of shoot %q: %w", client.ObjectKeyFromObject(shoot), err))
+		}
+	}
+	return errors.Join(errs...)
+}
