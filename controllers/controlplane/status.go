@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -143,6 +145,7 @@ type Reporter struct {
 
 	mu      sync.Mutex
 	latest  *flow.Progress
+	begun   map[flow.TaskID]time.Time // tasks at work
 	written time.Time
 	wake    chan struct{}
 	done    chan struct{}
@@ -159,11 +162,30 @@ func (o *Operation) Report(ctx context.Context, period time.Duration) *Reporter 
 func (r *Reporter) Observe(progress flow.Progress) {
 	r.mu.Lock()
 	r.latest = &progress
+	r.logTasks(progress.Running)
 	r.mu.Unlock()
 	select {
 	case r.wake <- struct{}{}:
 	default:
 	}
+}
+
+// logTasks logs what has ended since the last observation, with its duration.
+func (r *Reporter) logTasks(running []flow.TaskID) {
+	now := r.o.Clock.Now()
+	begun := map[flow.TaskID]time.Time{}
+	for _, task := range running {
+		begun[task] = now
+		if since, before := r.begun[task]; before {
+			begun[task] = since
+		}
+	}
+	for _, task := range slices.Sorted(maps.Keys(r.begun)) {
+		if _, still := begun[task]; !still {
+			r.o.Log.Info("Task ended", "task", task, "took", now.Sub(r.begun[task]).Round(time.Millisecond).String())
+		}
+	}
+	r.begun = begun
 }
 
 // Stop ends the Reporter; afterwards it writes nothing more. It must be called exactly once, after the flow.
