@@ -1,0 +1,59 @@
+package errorcodes
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+)
+
+const (
+	// DefaultRetryDuration is how long an operation is retried.
+	DefaultRetryDuration = 12 * time.Hour
+	// DefaultThrottledRetryPeriod is after how long a Failed shoot whose cloud throttled it is retried, and
+	// DefaultThrottledRetryJitter how much longer it may take, so that not all come at once.
+	DefaultThrottledRetryPeriod = 10 * time.Minute
+	DefaultThrottledRetryJitter = 5 * time.Minute
+)
+
+// StateAfter says in what state an operation ends that met errors, and why: Failed if a code says that no retry helps,
+// or if the cycle of retries has lasted longer than retryDuration; else Error, which is retried (SPEC 5.9). A cycle that
+// has not begun has not lasted.
+func StateAfter(errs []gardencorev1beta1.LastError, cycleStart *metav1.Time, now time.Time, retryDuration time.Duration) (gardencorev1beta1.LastOperationState, string) {
+	for _, e := range errs {
+		for _, code := range e.Codes {
+			if NonRetryable(code) {
+				return gardencorev1beta1.LastOperationStateFailed, fmt.Sprintf("%s is not retryable", code)
+			}
+		}
+	}
+	if cycleStart != nil && now.After(cycleStart.Add(retryDuration)) {
+		return gardencorev1beta1.LastOperationStateFailed, fmt.Sprintf("it has been retried since %s, for longer than %s", cycleStart.UTC().Format(time.RFC3339), retryDuration)
+	}
+	return gardencorev1beta1.LastOperationStateError, "no code forbids it to be retried"
+}
+
+// NewCycle is whether the next attempt begins a new cycle of retries: there is none, or the specification or the version
+// of who acts has changed since (SPEC 5.9).
+func NewCycle(status *gardencorev1beta1.ShootStatus, generation int64, version string) bool {
+	return status.RetryCycleStartTime == nil || status.ObservedGeneration != generation || status.Gardener.Version != version
+}
+
+// RetryThrottled says when a Failed shoot is to be retried because its cloud throttled it, which
+// passes (SPEC 5.9); false means never. A jitter between 0 and 1 spreads shoots that failed together.
+func RetryThrottled(status *gardencorev1beta1.ShootStatus, period, maxJitter time.Duration, jitter float64) (time.Time, bool) {
+	last := status.LastOperation
+	if last == nil || last.State != gardencorev1beta1.LastOperationStateFailed {
+		return time.Time{}, false
+	}
+	throttled := slices.ContainsFunc(status.LastErrors, func(e gardencorev1beta1.LastError) bool {
+		return slices.Contains(e.Codes, gardencorev1beta1.ErrorInfraRateLimitsExceeded)
+	})
+	if !throttled {
+		return time.Time{}, false
+	}
+	return last.LastUpdateTime.Add(period + time.Duration(jitter*float64(maxJitter))), true
+}
