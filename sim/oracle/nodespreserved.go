@@ -1,6 +1,8 @@
 package oracle
 
 import (
+	"path"
+
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -53,6 +55,7 @@ func (o NodesPreserved) Judge(events []timeline.Event) []Violation {
 		nodes := map[string]timeline.NodeSeen{}
 		pods := map[string]timeline.PodSeen{}
 		expected := steadyNodes(events, shoot)
+		ended := machinesEnded(events, shoot)
 		quiet := false
 		for _, e := range events {
 			was := quiet
@@ -67,7 +70,7 @@ func (o NodesPreserved) Judge(events []timeline.Event) []Violation {
 			switch p := e.Payload.(type) {
 			case timeline.NodeSeen:
 				before, known := nodes[p.Name]
-				if quiet {
+				if quiet && !(p.Gone && ended[path.Base(before.ProviderID)]) {
 					judgeNode(&f, e, p, before, known, len(nodes) >= expected)
 				}
 				if nodes[p.Name] = p; p.Gone {
@@ -85,6 +88,20 @@ func (o NodesPreserved) Judge(events []timeline.Event) []Violation {
 		}
 	}
 	return f.sorted()
+}
+
+// machinesEnded are the ids of machines that were deleted while their shoot was not calm. Their nodes may be seen
+// to be gone much later: nobody sees nodes while the shoot sleeps.
+func machinesEnded(events []timeline.Event, shoot string) map[string]bool {
+	disturbances := disturbancesOf(events, shoot)
+	ids := technicalIDs(events)
+	ended := map[string]bool{}
+	for e, p := range timeline.Of[timeline.CloudCalled](events) {
+		if ids[e.Subject] == shoot && p.Took && p.Verb == "delete" && p.What == "machines" && disturbances.at(p.Made) {
+			ended[p.ID] = true
+		}
+	}
+	return ended
 }
 
 func judgeNode(f *findings, e timeline.Event, now, before timeline.NodeSeen, known, complete bool) {
