@@ -233,7 +233,8 @@ func (r *Reporter) write(ctx context.Context, progress flow.Progress) error {
 	}
 	// A patch of its own, from a copy: the flow reads o.Shoot at the same time.
 	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Name: r.o.Shoot.Name, Namespace: r.o.Shoot.Namespace}}
-	patch := fmt.Appendf(nil, `{"status":{"lastOperation":{"progress":%d,"description":%q,"lastUpdateTime":%q}}}`,
-		progress.Percent, strings.Join(names, ", "), r.o.Clock.Now().UTC().Format(time.RFC3339))
+	// The UID refuses the patch where the shoot is gone and another has its name.
+	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"status":{"lastOperation":{"progress":%d,"description":%q,"lastUpdateTime":%q}}}`,
+		r.o.Shoot.UID, progress.Percent, strings.Join(names, ", "), r.o.Clock.Now().UTC().Format(time.RFC3339))
 	return r.o.Garden.Status().Patch(ctx, shoot, client.RawPatch("application/merge-patch+json", patch))
 }
