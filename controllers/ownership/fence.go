@@ -85,6 +85,13 @@ func (g *Guard) RevocationRemaining() time.Duration {
 	return g.grants.last().Sub(g.clock.Now())
 }
 
+// RevocationPending names the holders that have not given up yet.
+func (g *Guard) RevocationPending() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.grants.pending(g.clock.Now())
+}
+
 // Revoked writes down that step (3) is over: no holder is valid, so a final snapshot may be taken.
 func (g *Guard) Revoked() error { return g.advance(func(f *Fence) { f.Revoked = true }) }
 

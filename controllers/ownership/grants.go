@@ -1,5 +1,7 @@
 package ownership
 
+import "slices"
+
 // grants remembers what holders were given, so that a fence knows for whom it has to wait (O3 (3)). Instants are the
 // guard's own, with the drift of the holders' clocks added. The zero value is empty.
 type grants struct {
@@ -27,6 +29,22 @@ func (g *grants) confirm(holder string) bool {
 		delete(g.until, holder)
 	}
 	return known
+}
+
+// pending names the holders that may still be valid at the instant.
+func (g *grants) pending(now Instant) []string {
+	var names []string
+	for name, until := range g.until {
+		if until.Sub(now) <= 0 {
+			continue
+		}
+		if name == "" {
+			name = "holders of before a restart"
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
 }
 
 // last is the latest instant at which anybody may still be valid.

@@ -44,17 +44,21 @@ func (e *End) Run(ctx context.Context) {
 	if !e.try(ctx, "record the fence", e.Guard.Record) {
 		return
 	}
+	e.Log.Info("Holders have to give up", "holders", e.Guard.RevocationPending(), "atMost", e.Guard.RevocationRemaining().String())
+	begin := e.Clock.Now()
 	if !e.until(ctx, func() (bool, time.Duration) {
 		left := e.Guard.RevocationRemaining()
 		return left <= 0, left
 	}) {
 		return
 	}
+	e.Log.Info("No holder is valid any more", "took", e.Clock.Now().Sub(begin).String())
 	if !e.try(ctx, "record the revocation", e.Guard.Revoked) {
 		return
 	}
 	if memory = e.Guard.Memory(); memory.Served && !memory.Fence.Finished {
 		e.takeFinal(ctx, !memory.Fence.By.Absent())
+		e.Log.Info("Final snapshot is over", "tookSinceFence", e.Clock.Now().Sub(begin).String())
 	}
 	if ctx.Err() == nil {
 		e.try(ctx, "record the end", e.Guard.Finished)

@@ -2,8 +2,10 @@ package guard
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -121,7 +123,8 @@ func (s *Server) fenceAnswer() ownership.FenceAnswer {
 		answer.Message = "the final snapshot is being taken"
 	default:
 		answer.Fenced = true
-		answer.Message = "waiting for holders, at most " + s.Guard.RevocationRemaining().String()
+		answer.Message = fmt.Sprintf("waiting for %s, at most %v",
+			strings.Join(s.Guard.RevocationPending(), ", "), s.Guard.RevocationRemaining())
 	}
 	return answer
 }
