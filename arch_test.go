@@ -18,12 +18,13 @@ const module = "github.com/transplant-sim/transplant/"
 // longest matching folder decides.
 var allowed = map[string][]string{
 	"api":              {},
-	"controllers":      {"api", "controllers/flow", "controllers/controlplane", "controllers/ownership", "controllers/etcd", "controllers/placement"},
+	"controllers":      {"api", "controllers/flow", "controllers/controlplane", "controllers/ownership", "controllers/etcd", "controllers/placement", "controllers/errorcodes"},
 	"controllers/flow": {},
 	"controllers/etcd": {"api", "controllers/ownership"},
 	// The shared ground lies below the duties, and may not look up to them.
 	"controllers/ownership":    {"api"},
 	"controllers/placement":    {"api"},
+	"controllers/errorcodes":   {"api"},
 	"controllers/controlplane": {"api", "controllers/flow", "controllers/ownership", "controllers/etcd"},
 	"clusters":                 {},
 	"sim":                      {"clusters", "api"},

@@ -164,7 +164,9 @@ func excluded(selector *metav1.LabelSelector) string {
 // TestSelectorsAndWildcards: which ways to write rules and selectors reach critical objects.
 func TestSelectorsAndWildcards(t *testing.T) {
 	t.Parallel()
-	labels := func(labels map[string]string) *metav1.LabelSelector { return &metav1.LabelSelector{MatchLabels: labels} }
+	labels := func(labels map[string]string) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchLabels: labels}
+	}
 	notIn := func(key, value string) *metav1.LabelSelector {
 		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: "NotIn", Values: []string{value}}}}
 	}

@@ -1,0 +1,7 @@
+// Package care watches over shoots: it decides the conditions and constraints of a shoot's status, the label with its
+// overall status, and which pods are garbage (SPEC chapter 5). Webhooks have a package of their own below.
+//
+// What is decided here is pure: what was seen goes in as an Observation with the time, the decision comes out. What could
+// not be seen is unknown, never healthy and never broken. It repairs nothing but webhooks and garbage, and it runs no
+// operations on shoots.
+package care
