@@ -10,6 +10,9 @@ import (
 const (
 	// PathValidity answers GET with a ValidityAnswer; ?holder=<name> lets the holder confirm a revocation later.
 	PathValidity = "/validity"
+	// PathState answers GET with a ValidityAnswer that is granted to nobody: a fence does not wait for who asks here, and
+	// so nobody may pass anything on the strength of it.
+	PathState = "/state"
 	// PathRevocation answers GET ?holder=<name> with a FenceAnswer as soon as the guard is fenced (200), or with
 	// nothing after a while (204).
 	PathRevocation = "/revocation"

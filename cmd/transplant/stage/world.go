@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -213,11 +214,16 @@ func (w *World) ControlPlanes(ctx context.Context, shoot string) ([]world.Contro
 	if err := w.garden.Get(ctx, key, access); err != nil {
 		return nil, fmt.Errorf("read the access of shoot %q: %w", shoot, err)
 	}
+	// All at once: a seed that does not answer must not keep the others from being looked at.
+	seeds := w.Seeds()
+	planes, errs := make([]*world.ControlPlane, len(seeds)), make([]error, len(seeds))
+	var asked sync.WaitGroup
+	for i, seed := range seeds {
+		asked.Go(func() { planes[i], errs[i] = w.controlPlane(ctx, seed, shoot, access) })
+	}
+	asked.Wait()
 	var found []world.ControlPlane
-	var errs []error
-	for _, seed := range w.Seeds() {
-		plane, err := w.controlPlane(ctx, seed, shoot, access)
-		errs = append(errs, err)
+	for _, plane := range planes {
 		if plane != nil {
 			found = append(found, *plane)
 		}
@@ -238,10 +244,10 @@ func (w *World) controlPlane(ctx context.Context, seed, shoot string, access *co
 	return plane, err
 }
 
-// validityOf asks a guard without a holder's name, so that it never waits for us.
+// validityOf asks a guard for its state, which grants nothing, so that it never waits for us.
 func (w *World) validityOf(address string) func(context.Context) (world.Validity, error) {
 	return func(ctx context.Context) (world.Validity, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s:2381%s", address, ownership.PathValidity), nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s:2381%s", address, ownership.PathState), nil)
 		if err != nil {
 			return world.Validity{}, err
 		}

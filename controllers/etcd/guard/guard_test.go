@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
@@ -311,15 +312,25 @@ func TestAnswersHoldersAndProbes(t *testing.T) {
 		}
 		return response.StatusCode, body
 	}
-	validity := func() ownership.ValidityAnswer {
-		code, body := get("/validity?holder=me")
+	ask := func(path string) ownership.ValidityAnswer {
+		code, body := get(path)
 		var answer ownership.ValidityAnswer
 		if err := json.Unmarshal(body, &answer); err != nil || code != http.StatusOK {
 			t.Fatalf("%d %s: %v", code, body, err)
 		}
 		return answer
 	}
+	validity := func() ownership.ValidityAnswer { return ask("/validity?holder=me") }
+	if state := ask("/state"); state.Epoch != 3 || state.State != ownership.Serving || state.Remaining.Duration <= 0 {
+		t.Errorf("state is %+v", state)
+	}
+	if pending := w.guard.RevocationPending(); len(pending) != 0 {
+		t.Errorf("a fence would wait for %q, who only looked", pending)
+	}
 	answer := validity()
+	if diff := cmp.Diff([]string{"me"}, w.guard.RevocationPending()); diff != "" {
+		t.Errorf("a fence would wait for:\n%s", diff)
+	}
 	if answer.Epoch != 3 || answer.Owner != "uid-a" || answer.BootID != w.clock.BootID() || answer.State != ownership.Serving ||
 		answer.Remaining.Duration <= 0 || answer.Remaining.Duration > timing.Timeout {
 		t.Errorf("validity is %+v", answer)

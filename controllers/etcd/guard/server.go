@@ -29,6 +29,7 @@ type Server struct {
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+ownership.PathValidity, s.validity)
+	mux.HandleFunc("GET "+ownership.PathState, s.state)
 	mux.HandleFunc("GET "+ownership.PathRevocation, s.revocation)
 	mux.HandleFunc("POST "+ownership.PathRevoked, s.revoked)
 	mux.HandleFunc("POST "+ownership.PathLeft, s.left)
@@ -48,6 +49,15 @@ func (s *Server) validity(w http.ResponseWriter, r *http.Request) {
 	}
 	answer.State = s.Guard.State()
 	write(w, http.StatusOK, answer)
+}
+
+// state tells how things are, to people and probes.
+func (s *Server) state(w http.ResponseWriter, _ *http.Request) {
+	self := s.Guard.Self()
+	write(w, http.StatusOK, ownership.ValidityAnswer{
+		Owner: self.Owner, Epoch: self.Epoch, BootID: s.Clock.BootID(), State: s.Guard.State(),
+		Remaining: metav1.Duration{Duration: s.Guard.Remaining()},
+	})
 }
 
 // revocation stays open until the guard is fenced.
