@@ -58,6 +58,10 @@ race: build controlplane ## Run the tests with the race detector
 mutants: build controlplane ## Plant bugs one by one and see that each is caught by its oracle (long)
 	go run ./e2e/mutants
 
+.PHONY: catalogue
+catalogue: build ## Run every scenario on BACKEND, one after the other in one landscape
+	bin/transplant run scenarios/*.yaml --backend $(BACKEND) --out out/catalogue
+
 .PHONY: soak
 soak: build ## Run SCENARIO twenty times in a row; all must be Held (long)
 	for i in $$(seq 20); do bin/transplant run $(SCENARIO) --backend $(BACKEND) --out out/soak-$$i >out/soak-$$i.log 2>&1 || { tail -30 out/soak-$$i.log; exit 1; }; echo "$$i of 20: Held"; done
