@@ -1,0 +1,195 @@
+package cleanup
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+const (
+	webhooksKey   = "shoot.gardener.cloud/cleanup-webhooks-finalize-grace-period-seconds"
+	extendedKey   = "shoot.gardener.cloud/cleanup-extended-apis-finalize-grace-period-seconds"
+	kubernetesKey = "shoot.gardener.cloud/cleanup-kubernetes-resources-finalize-grace-period-seconds"
+)
+
+var (
+	noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+	// spares are labels and whether objects with them are cleaned up: the selector K of SPEC 6.3.
+	spares = map[string]bool{
+		"": true, "gardener.cloud/role=system-component": false, "gardener.cloud/role=other": true,
+		"shoot.gardener.cloud/no-cleanup=true": false, "shoot.gardener.cloud/no-cleanup=false": true,
+		"provider=kubernetes": true, "kube-aggregator.kubernetes.io/automanaged=onstart": true,
+	}
+)
+
+// tableRow is a row of SPEC 6.3.
+type tableRow struct {
+	step            Step
+	apiVersion      string
+	kinds           string
+	but             map[string]bool // other than K
+	grace, finalize time.Duration
+	annotation      string
+	factor          float64
+}
+
+// The rows, as SPEC 0.0 has them: the no-cleanup label is honoured on APIServices too, and the third annotation is for the
+// third step only.
+var tableRows = []tableRow{
+	{Webhooks, "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration ValidatingWebhookConfiguration", nil, 300 * time.Second, 300 * time.Second, webhooksKey, 1},
+	{ExtendedAPIs, "apiregistration.k8s.io/v1", "APIService", map[string]bool{"kube-aggregator.kubernetes.io/automanaged=onstart": false}, 300 * time.Second, 3600 * time.Second, extendedKey, 0.1},
+	{ExtendedAPIs, "apiextensions.k8s.io/v1", "CustomResourceDefinition", nil, 300 * time.Second, 3600 * time.Second, extendedKey, 0.1},
+	{KubernetesResources, "batch/v1", "CronJob Job", nil, 300 * time.Second, 300 * time.Second, kubernetesKey, 1},
+	{KubernetesResources, "apps/v1", "DaemonSet Deployment ReplicaSet StatefulSet", nil, 300 * time.Second, 300 * time.Second, kubernetesKey, 1},
+	{KubernetesResources, "networking.k8s.io/v1", "Ingress", nil, 300 * time.Second, 300 * time.Second, kubernetesKey, 1},
+	{KubernetesResources, "v1", "Pod ReplicationController PersistentVolumeClaim", nil, 300 * time.Second, 300 * time.Second, kubernetesKey, 1},
+	{KubernetesResources, "v1", "Service", map[string]bool{"provider=kubernetes": false}, 300 * time.Second, 300 * time.Second, kubernetesKey, 1},
+	{VolumeSnapshots, "snapshot.storage.k8s.io/v1", "VolumeSnapshot", nil, 300 * time.Second, 3600 * time.Second, "", 0},
+	{VolumeSnapshots, "snapshot.storage.k8s.io/v1", "VolumeSnapshotContent", nil, 300 * time.Second, 3600 * time.Second, "", 0},
+}
+
+func (r tableRow) object(kind string) metav1.PartialObjectMetadata {
+	return metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: r.apiVersion, Kind: kind},
+		ObjectMeta: metav1.ObjectMeta{Name: "x", CreationTimestamp: metav1.NewTime(noon.Add(-24 * time.Hour))},
+	}
+}
+
+func only(t *testing.T, annotations map[string]string, object metav1.PartialObjectMetadata, now time.Time) Decision {
+	t.Helper()
+	plan, err := Decide(Cluster{Annotations: annotations, Objects: []metav1.PartialObjectMetadata{object}, Start: noon.Add(-time.Minute)}, now)
+	if err != nil || len(plan.Decisions) != 1 {
+		t.Fatalf("%+v, %v", plan, err)
+	}
+	return plan.Decisions[0]
+}
+
+// TestTable goes through the rows of SPEC 6.3: selector, grace period, the moment of forced finalization, and both with
+// the annotation.
+func TestTable(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	for _, row := range tableRows {
+		for kind := range strings.FieldsSeq(row.kinds) {
+			seen++
+			t.Run(row.step.String()+" "+kind, func(t *testing.T) {
+				t.Parallel()
+				row.testSelector(t, kind)
+				row.testTimeline(t, kind, nil, row.grace, row.finalize)
+				if row.annotation == "" {
+					row.testTimeline(t, kind, map[string]string{webhooksKey: "0", extendedKey: "0", kubernetesKey: "0"}, row.grace, row.finalize)
+					return
+				}
+				lower := map[string]string{row.annotation: "100"}
+				row.testTimeline(t, kind, lower, time.Duration(100*row.factor)*time.Second, 100*time.Second)
+				row.testTimeline(t, kind, map[string]string{row.annotation: "3601"}, row.grace, row.finalize)
+			})
+		}
+	}
+	if all := len(kinds); seen != all {
+		t.Errorf("%d kinds are cleaned up, the table has %d", all, seen)
+	}
+}
+
+func (r tableRow) testSelector(t *testing.T, kind string) {
+	t.Helper()
+	wanted := map[string]bool{}
+	for pair, cleaned := range spares {
+		wanted[pair] = cleaned
+	}
+	for pair, cleaned := range r.but {
+		wanted[pair] = cleaned
+	}
+	for pair, cleaned := range wanted {
+		object := r.object(kind)
+		if key, value, found := strings.Cut(pair, "="); found {
+			object.Labels = map[string]string{key: value}
+		}
+		d := only(t, nil, object, noon)
+		if d.Step != r.step || (d.Action == Delete) != cleaned || (d.Action == Keep) == cleaned {
+			t.Errorf("labelled %q: step %s, %s because %s", pair, d.Step, d.Action, d.Why)
+		}
+		k, _ := kindOf(object.GroupVersionKind())
+		if k.Selector().Matches(labels.Set(object.Labels)) != cleaned {
+			t.Errorf("the selector %q disagrees about %q", k.Selector(), pair)
+		}
+	}
+}
+
+func (r tableRow) testTimeline(t *testing.T, kind string, annotations map[string]string, grace, finalize time.Duration) {
+	t.Helper()
+	object := r.object(kind)
+	if d := only(t, annotations, object, noon); d.Action != Delete || d.Grace != grace {
+		t.Errorf("%v: %s with grace %s, want %s", annotations, d.Action, d.Grace, grace)
+	}
+	object.DeletionTimestamp, object.Finalizers = &metav1.Time{Time: noon}, []string{"example.com/f"}
+	due := noon.Add(finalize)
+	if d := only(t, annotations, object, due); d.Action != Wait || !d.Until.Equal(due) {
+		t.Errorf("%v: %s until %s", annotations, d.Action, d.Until)
+	}
+	if d := only(t, annotations, object, due.Add(time.Second)); d.Action != Finalize || !strings.Contains(d.Why, "example.com/f") {
+		t.Errorf("%v: %s because %s after %s", annotations, d.Action, d.Why, finalize)
+	}
+	object.Finalizers = nil
+	if d := only(t, annotations, object, due.Add(time.Hour)); d.Action != Wait || !d.Until.IsZero() {
+		t.Errorf("%v: %s without finalizers", annotations, d.Action)
+	}
+}
+
+// TestZeroIsAtOnce, also for what was deleted before with a grace period of its own.
+func TestZeroIsAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, row := range tableRows[:8] {
+		kind, _, _ := strings.Cut(row.kinds, " ")
+		annotations := map[string]string{row.annotation: "0"}
+		object := row.object(kind)
+		if d := only(t, annotations, object, noon); d.Action != Delete || d.Grace != 0 {
+			t.Errorf("%s: %s with grace %s", kind, d.Action, d.Grace)
+		}
+		object.DeletionTimestamp, object.Finalizers = &metav1.Time{Time: noon.Add(time.Hour)}, []string{"f"}
+		if d := only(t, annotations, object, noon); d.Action != Finalize {
+			t.Errorf("%s: %s because %s", kind, d.Action, d.Why)
+		}
+	}
+}
+
+// TestSkipped: SPEC 6.5, with the value true.
+func TestSkipped(t *testing.T) {
+	t.Parallel()
+	want := map[Step][]string{
+		Webhooks:            {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"},
+		KubernetesResources: {"Service", "PersistentVolumeClaim"},
+		VolumeSnapshots:     {"VolumeSnapshot", "VolumeSnapshotContent"},
+	}
+	for _, step := range Steps() {
+		var got []string
+		for _, k := range Kinds(step, true) {
+			got = append(got, k.Kind)
+		}
+		if diff := cmp.Diff(want[step], got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step, diff)
+		}
+	}
+	skip := map[string]string{"shoot.gardener.cloud/skip-cleanup": "true"}
+	for _, row := range tableRows {
+		for kind := range strings.FieldsSeq(row.kinds) {
+			cleaned := strings.Contains(strings.Join(want[row.step], " "), kind)
+			if d := only(t, skip, row.object(kind), noon); (d.Action == Delete) != cleaned {
+				t.Errorf("%s: %s because %s", kind, d.Action, d.Why)
+			}
+			if d := only(t, map[string]string{"shoot.gardener.cloud/skip-cleanup": "yes"}, row.object(kind), noon); d.Action != Delete {
+				t.Errorf("%s: only true skips, and this is %s", kind, d.Action)
+			}
+		}
+	}
+	// Snapshots have the five minutes of the third step then, and its annotation.
+	periods, err := PeriodsOf(VolumeSnapshots, map[string]string{"shoot.gardener.cloud/skip-cleanup": "true", kubernetesKey: "60"})
+	if diff := cmp.Diff(Periods{Grace: time.Minute, Finalize: time.Minute}, periods); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+}

@@ -1,0 +1,105 @@
+package cleanup
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+)
+
+const (
+	// Interval is the time between two looks at what is left (SPEC 6.2).
+	Interval = 5 * time.Second
+	// StepTimeout is after how long a step is given up for this run of the flow, with what is left as the error (SPEC 6.1).
+	StepTimeout = 10 * time.Minute
+
+	fiveMinutes = 5 * time.Minute
+)
+
+// Periods are how long objects are given.
+type Periods struct {
+	// Grace is what they are given to end gracefully once deleted.
+	Grace time.Duration
+	// Finalize is how long after their deletion their finalizers are taken off them.
+	Finalize time.Duration
+}
+
+// rule is the default of a step and the annotation of the Shoot that lowers it.
+type rule struct {
+	Periods
+	// annotation is "" where none has a say.
+	annotation string
+	// share of the annotation's value is the grace period.
+	share float64
+}
+
+// ruleOf is what holds for a step. The third annotation is for the third step only, as [S3] has it (SPEC 0.0); what is
+// left of the last step in a clean-up that is skipped goes by the third step's rule, as Gardener has it (SPEC 6.5).
+func ruleOf(step Step, skipped bool) rule {
+	kubernetesResources := rule{
+		Periods: Periods{Grace: fiveMinutes, Finalize: fiveMinutes}, annotation: constants.ShootCleanupKubernetesResourcesFinalizeGracePeriodSeconds, share: 1,
+	}
+	switch {
+	case step == Webhooks:
+		return rule{Periods: Periods{Grace: fiveMinutes, Finalize: fiveMinutes}, annotation: constants.ShootCleanupWebhooksFinalizeGracePeriodSeconds, share: 1}
+	case step == ExtendedAPIs:
+		return rule{Periods: Periods{Grace: fiveMinutes, Finalize: time.Hour}, annotation: constants.ShootCleanupExtendedAPIsFinalizeGracePeriodSeconds, share: 0.1}
+	case step == VolumeSnapshots && !skipped:
+		return rule{Periods: Periods{Grace: fiveMinutes, Finalize: time.Hour}}
+	}
+	return kubernetesResources
+}
+
+// PeriodsOf are the periods of a step for a Shoot with these annotations (SPEC 6.3). An annotation counts only if it is
+// lower than the default; "0" means at once. One that is no number is an error.
+func PeriodsOf(step Step, annotations map[string]string) (Periods, error) {
+	r := ruleOf(step, Skipped(annotations))
+	asked, found, err := r.asked(annotations)
+	if err != nil || !found || asked >= r.Finalize {
+		return r.Periods, err
+	}
+	return Periods{Grace: time.Duration(float64(asked) * r.share).Truncate(time.Second), Finalize: asked}, nil
+}
+
+func (r rule) asked(annotations map[string]string) (time.Duration, bool, error) {
+	text, found := annotations[r.annotation]
+	if r.annotation == "" || !found {
+		return 0, false, nil
+	}
+	seconds, err := strconv.Atoi(text)
+	if err != nil || seconds < 0 {
+		return 0, false, fmt.Errorf("read annotation %s: %q is no number of seconds: write one such as \"300\", or \"0\" for at once", r.annotation, text)
+	}
+	return time.Duration(seconds) * time.Second, true, nil
+}
+
+// toleratedAfter is how long after the beginning of the clean-up objects are made that nobody waits for any more (SPEC
+// 6.6). The annotation counts here even if it is higher than the default.
+func toleratedAfter(step Step, annotations map[string]string) (time.Duration, error) {
+	r := ruleOf(step, Skipped(annotations))
+	asked, found, err := r.asked(annotations)
+	if err != nil || !found {
+		return r.Finalize, err
+	}
+	return asked, nil
+}
+
+// Skipped is whether a Shoot with these annotations asks to skip clean-up (SPEC 6.5).
+func Skipped(annotations map[string]string) bool {
+	return annotations[constants.ShootSkipCleanup] == constants.LabelTrue
+}
+
+// Start is when the clean-up began, as noted on the shoot's namespace in the seed; now if it has not been noted yet, in
+// which case the note to write is returned.
+func Start(annotations map[string]string, now time.Time) (start time.Time, note string, err error) {
+	text, found := annotations[constants.ShootCleanupKubernetesResourcesStartTime]
+	if !found {
+		now = now.UTC().Truncate(time.Second)
+		return now, now.Format(time.RFC3339), nil
+	}
+	if start, err = time.Parse(time.RFC3339, text); err != nil {
+		return time.Time{}, "", fmt.Errorf("read annotation %s: %w", constants.ShootCleanupKubernetesResourcesStartTime, err)
+	}
+	return start, "", nil
+}
