@@ -2,6 +2,7 @@ package version
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/Masterminds/semver/v3"
 
@@ -44,6 +45,8 @@ type Update struct {
 	Reason string `json:"reason"`
 	// Failure is why a due update cannot be made.
 	Failure string `json:"failure,omitempty"`
+	// Expires is when the version before expires or has expired; nil if no end is known.
+	Expires *time.Time `json:"expires,omitempty"`
 	// Held are the higher versions that were not chosen, the nearest first.
 	Held []Held `json:"held,omitempty"`
 }
@@ -77,6 +80,9 @@ type Component struct {
 // Decide says what maintenance does to the component (SPEC 4.4).
 func (c Component) Decide() Update {
 	update := Update{From: c.Current, To: c.Current, Class: None}
+	if c.Known != nil {
+		update.Expires = c.Known.Expires
+	}
 	update.Cause, update.Reason = c.cause()
 	current, err := Parse(c.Current)
 	if err != nil {
@@ -153,7 +159,9 @@ func (c Component) cause() (Cause, string) {
 	}
 }
 
-func (c Component) misfit() string { return "Version does not fit the worker pool any more: " + c.Misfit }
+func (c Component) misfit() string {
+	return "Version does not fit the worker pool any more: " + c.Misfit
+}
 
 // latest is why an automatic update has nothing to do.
 func (c Component) latest() string {
