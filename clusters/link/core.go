@@ -44,7 +44,7 @@ func newLink(c core) *Link {
 		stop:     stop,
 		served:   make(chan struct{}),
 	}
-	l.server = newServer(ctx, c, l.counted(newForwarder(c.name, c.upstream, c.log)))
+	l.server = newServer(ctx, c, l.counted(l.interposed(newForwarder(c.name, c.upstream, c.log))))
 	go func() {
 		defer close(l.served)
 		_ = l.server.ServeTLS(l.inlet, "", "") // ends when the link is closed
@@ -56,7 +56,7 @@ func newServer(ctx context.Context, c core, handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler:     handler,
 		BaseContext: func(net.Listener) context.Context { return ctx },
-		ConnContext: withTarget,
+		ConnContext: withConn,
 		ErrorLog:    errorLog(c.log),
 		TLSConfig: &tls.Config{
 			MinVersion:     tls.VersionTLS12,

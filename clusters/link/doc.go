@@ -5,7 +5,11 @@
 // harms a link until it is healed; it acts on open connections too, on open watches above all, and counts how often it
 // was felt.
 //
-// A link judges nothing, retries nothing, caches no answers and knows no Kubernetes: it is a wire that can be broken.
-// Faults act between the client and the link, on the bytes of the client's connection, so that a client under a fault
-// sees what it would see on a bad network: handshakes that hang, pings without an answer, dead connections.
+// A link judges nothing and retries nothing: it is a wire that can be broken. Faults of the network act between the
+// client and the link, on the bytes of the client's connection, so that a client under a fault sees what it would see on
+// a bad network: handshakes that hang, pings without an answer, dead connections.
+//
+// Faults of requests and watches act inside the link, and only there does it know Kubernetes: a request's verb and
+// resource, the ends of a watch's events, how an API server refuses. While no such fault is set no body is looked into
+// and nothing is kept.
 package link

@@ -1,13 +1,18 @@
 package link
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 )
 
-// Fault is a harm that a link can do to the traffic on it: [Cut], [Latency], [Bandwidth], [Reset]. Faults are plain
-// values: they can be compared, stored and sent as JSON (see [Spec]); what is going on lives in the [Injection].
+// Fault is a harm that a link can do to the traffic on it. Some act on bytes, whatever they mean: [Cut], [Latency],
+// [Bandwidth], [Reset]; some on requests to an API server: [Fail], [Delay], [Hold], [DropAnswer], [Crash], [SizeLimit],
+// [StaleList], [Tripwire]; some on its watches: [FrozenWatch], [CloseWatch], [GoneWatch].
+//
+// Faults are plain values: they can be stored and sent as JSON (see [Spec]); what is going on lives in the [Injection].
 type Fault interface {
 	// Name is the fault as people write it, such as "Cut(ToServer)".
 	Name() string
@@ -60,6 +65,18 @@ type effect struct {
 	cuts    bool // connections that lived through it are dead after it
 	refuses bool // new connections are refused
 	resets  bool // open and new connections are reset
+
+	// match selects the requests, or watches, of a fault that acts on those; with writes only such as may change what
+	// the server stores.
+	match  Match
+	writes bool
+	// serve acts on a selected request; next brings it to the server and the answer back.
+	serve func(a *active, x *exchange, next func(*exchange))
+	// watch begins to act on a selected watch that is open, or opens; unwatch ends what watch has begun. Both are
+	// called under the watch's own lock.
+	watch, unwatch func(a *active, s *stream)
+	// prime prepares the fault, given the watches that are open at its injection.
+	prime func(a *active, open []*stream)
 }
 
 func (e *effect) holds(d Direction) bool { return e.release != nil && e.direction.covers(d) }
@@ -70,4 +87,21 @@ type transit struct {
 	bytes     int
 	arrived   time.Time // on the link
 	now       time.Time
+}
+
+// valid finds what is wrong with a selection of requests.
+func valid(m Match, t Turn, at ...Moment) error {
+	errs := []error{m.validate(), t.validate()}
+	for _, moment := range at {
+		errs = append(errs, moment.validate())
+	}
+	return errors.Join(errs...)
+}
+
+// validWatch finds what is wrong with a selection of lists or watches, which need no verb.
+func validWatch(m Match, t Turn) error {
+	if len(m.Verbs) > 0 {
+		return fmt.Errorf("verbs %s: must not be given, the fault has its own", strings.Join(m.Verbs, ","))
+	}
+	return valid(m, t)
 }

@@ -1,6 +1,9 @@
 package link
 
 import (
+	"context"
+	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -8,17 +11,37 @@ import (
 // Injection is a fault at work, on one link or on all links of a proxy.
 type Injection struct {
 	fault   Fault
+	hook    Hook
+	turns   turns // of all links where it is at work
 	touched atomic.Int64
 	once    sync.Once
 	healed  atomic.Bool
 	undo    func()
 }
 
+// Hook is told of a request that feels a fault, at the moment when it does. The request waits until the hook returns; its
+// context ends with the client.
+type Hook func(context.Context, Request)
+
+func newInjection(f Fault, hook Hook) *Injection {
+	if err := f.Validate(); err != nil {
+		panic(fmt.Sprintf("inject %s: %v", f.Name(), err))
+	}
+	i := &Injection{fault: f, hook: hook}
+	if taken, ok := f.(turned); ok {
+		i.turns.Turn = taken.turn()
+	}
+	return i
+}
+
+// turned is a fault that only some of the selected requests feel.
+type turned interface{ turn() Turn }
+
 // Fault is the fault that was injected.
 func (i *Injection) Fault() Fault { return i.fault }
 
-// Touched counts how often the fault was felt: bytes or connections held back, delayed or reset. It keeps its value
-// after the heal.
+// Touched counts how often the fault was felt: by bytes or connections, requests or events of watches. It keeps its
+// value after the heal.
 func (i *Injection) Touched() int { return int(i.touched.Load()) }
 
 // Healed says whether the fault has ended.
@@ -37,6 +60,7 @@ type active struct {
 	*effect
 	injection *Injection
 	traffic   *traffic
+	over      chan struct{} // closed when it has ended here
 }
 
 func (a *active) touch() {
@@ -47,10 +71,14 @@ func (a *active) touch() {
 // plan is the set of faults that the connections of a link obey. It is replaced as a whole, never changed.
 type plan struct {
 	active     []*active
+	serves     bool          // some act on requests
 	superseded chan struct{} // closed when another plan is in force
 }
 
-func newPlan(active []*active) *plan { return &plan{active: active, superseded: make(chan struct{})} }
+func newPlan(all []*active) *plan {
+	serves := slices.ContainsFunc(all, func(a *active) bool { return a.serve != nil })
+	return &plan{active: all, serves: serves, superseded: make(chan struct{})}
+}
 
 func (p *plan) holds(d Direction) bool {
 	for _, a := range p.active {

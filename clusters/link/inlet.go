@@ -46,13 +46,13 @@ func (i *inlet) Close() error {
 // Addr is nothing to connect to.
 func (i *inlet) Addr() net.Addr { return &net.TCPAddr{} }
 
-type targetKey struct{}
+type connKey struct{}
 
-// withTarget notes in the context of a connection's requests what its CONNECT asked for.
-func withTarget(ctx context.Context, c net.Conn) context.Context {
+// withConn notes in the context of a connection's requests which connection that is.
+func withConn(ctx context.Context, c net.Conn) context.Context {
 	if secured, ok := c.(*tls.Conn); ok {
-		if inner, ok := secured.NetConn().(*conn); ok && inner.target != "" {
-			return context.WithValue(ctx, targetKey{}, inner.target)
+		if inner, ok := secured.NetConn().(*conn); ok {
+			return context.WithValue(ctx, connKey{}, inner)
 		}
 	}
 	return ctx
@@ -60,6 +60,8 @@ func withTarget(ctx context.Context, c net.Conn) context.Context {
 
 // connectTarget sends a request where the CONNECT of its connection said.
 func connectTarget(r *http.Request) (scheme, host string) {
-	host, _ = r.Context().Value(targetKey{}).(string)
+	if c, ok := r.Context().Value(connKey{}).(*conn); ok {
+		host = c.target
+	}
 	return "https", host
 }

@@ -64,6 +64,7 @@ func TestKubernetes(t *testing.T) {
 			t.Run("informer survives reset", func(t *testing.T) { k.informer(t, link.Reset{}) })
 		})
 	}
+	t.Run("faults", ground{w, config, clientset(t, config), target, roots}.apiFaults)
 }
 
 func rootsOf(t *testing.T, config *rest.Config) *x509.CertPool {

@@ -93,17 +93,14 @@ func (l *Link) URL() string { return l.url }
 func (l *Link) Inject(f Fault) (heal func()) { return l.Begin(f).Heal }
 
 // Begin is Inject for those who ask afterwards how often the fault was felt.
-func (l *Link) Begin(f Fault) *Injection {
-	mustBeValid(f)
-	i := &Injection{fault: f}
+func (l *Link) Begin(f Fault) *Injection { return l.BeginWith(f, nil) }
+
+// BeginWith is Begin for those who want to be told of every request that feels the fault. Faults that act on bytes or
+// on watches tell nothing.
+func (l *Link) BeginWith(f Fault, hook Hook) *Injection {
+	i := newInjection(f, hook)
 	i.undo = l.traffic.begin(i)
 	return i
-}
-
-func mustBeValid(f Fault) {
-	if err := f.Validate(); err != nil {
-		panic(fmt.Sprintf("inject %s: %v", f.Name(), err))
-	}
 }
 
 // Close closes the link with all its connections and requests. It returns when nothing of it is left.

@@ -152,9 +152,11 @@ func (p *Proxy) Stats() Stats {
 func (p *Proxy) SetAll(f Fault) (heal func()) { return p.BeginAll(f).Heal }
 
 // BeginAll is SetAll for those who ask afterwards how often the fault was felt.
-func (p *Proxy) BeginAll(f Fault) *Injection {
-	mustBeValid(f)
-	i := &Injection{fault: f}
+func (p *Proxy) BeginAll(f Fault) *Injection { return p.BeginAllWith(f, nil) }
+
+// BeginAllWith is BeginAll for those who want to be told of every request that feels the fault.
+func (p *Proxy) BeginAllWith(f Fault, hook Hook) *Injection {
+	i := newInjection(f, hook)
 	i.undo = func() { p.endAll(i) }
 	p.mu.Lock()
 	defer p.mu.Unlock()

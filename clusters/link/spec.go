@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -16,6 +19,7 @@ import (
 //	{"type":"Latency","delay":"75ms","jitter":"10ms"}
 //	{"type":"Bandwidth","bytesPerSecond":"64Ki"}
 //	{"type":"Reset"}
+//	{"type":"Fail","match":{"verbs":["patch"],"resource":"shoots"},"turn":{"nth":2},"status":503}
 type Spec struct{ Fault }
 
 // The fields of each fault in JSON.
@@ -86,26 +90,65 @@ func (s *Spec) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func read(kind string, data []byte) (Fault, error) {
-	switch kind {
-	case "Cut":
+// types of faults in JSON, and how each is read.
+var types = map[string]func([]byte) (Fault, error){
+	"Cut": func(data []byte) (Fault, error) {
 		spec, err := strict[cutSpec](data)
 		return Cut{Direction: spec.Direction, Refuse: spec.Refuse}, err
-	case "Latency":
+	},
+	"Latency": func(data []byte) (Fault, error) {
 		spec, err := strict[latencySpec](data)
 		var jitter time.Duration
 		if spec.Jitter != nil {
 			jitter = spec.Jitter.Duration
 		}
 		return Latency{Direction: spec.Direction, Delay: spec.Delay.Duration, Jitter: jitter}, err
-	case "Bandwidth":
+	},
+	"Bandwidth": func(data []byte) (Fault, error) {
 		spec, err := strict[bandwidthSpec](data)
 		return Bandwidth{Direction: spec.Direction, BytesPerSecond: spec.BytesPerSecond.Value()}, err
-	case "Reset":
+	},
+	"Reset": func(data []byte) (Fault, error) {
 		_, err := strict[resetSpec](data)
 		return Reset{}, err
+	},
+	"Fail": plainly[Fail], "Delay": plainly[Delay], "Hold": plainly[Hold], "DropAnswer": plainly[DropAnswer],
+	"Crash": plainly[Crash], "Tripwire": plainly[Tripwire], "SizeLimit": plainly[SizeLimit], "StaleList": plainly[StaleList],
+	"FrozenWatch": plainly[FrozenWatch], "CloseWatch": plainly[CloseWatch], "GoneWatch": plainly[GoneWatch],
+}
+
+func read(kind string, data []byte) (Fault, error) {
+	if known, ok := types[kind]; ok {
+		return known(data)
 	}
-	return nil, fmt.Errorf("unknown type: must be Cut, Latency, Bandwidth or Reset")
+	return nil, fmt.Errorf("unknown type: must be one of %s", strings.Join(slices.Sorted(maps.Keys(types)), ", "))
+}
+
+// plainly reads a fault whose Go type is its form in JSON, but for the type.
+func plainly[T Fault](data []byte) (Fault, error) {
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return nil, err
+	}
+	delete(fields, "type")
+	rest, err := json.Marshal(fields)
+	if err != nil {
+		return nil, err
+	}
+	return strict[T](rest)
+}
+
+// typed writes a fault whose Go type is its form in JSON, with its type in front.
+func typed(kind string, plain any) ([]byte, error) {
+	body, err := json.Marshal(plain)
+	if err != nil {
+		return nil, err
+	}
+	head := fmt.Appendf(nil, `{"type":%q`, kind)
+	if len(body) > len("{}") {
+		head = append(head, ',')
+	}
+	return append(head, body[1:]...), nil
 }
 
 func strict[T any](data []byte) (T, error) {

@@ -29,12 +29,13 @@ type traffic struct {
 
 	mu       sync.Mutex
 	conns    map[*conn]struct{}
+	streams  map[*stream]struct{} // the open watches
 	closed   bool
 	handlers sync.WaitGroup
 }
 
 func newTraffic(c clock.Clock, random *rand.Rand) *traffic {
-	t := &traffic{clock: c, roll: lockedDice(random), conns: map[*conn]struct{}{}}
+	t := &traffic{clock: c, roll: lockedDice(random), conns: map[*conn]struct{}{}, streams: map[*stream]struct{}{}}
 	t.plan.Store(newPlan(nil))
 	return t
 }
@@ -83,7 +84,7 @@ func (t *traffic) remove(c *conn) {
 
 // begin lets a fault act, and returns how to end it.
 func (t *traffic) begin(i *Injection) (end func()) {
-	a := &active{effect: i.fault.start(t.roll), injection: i, traffic: t}
+	a := &active{effect: i.fault.start(t.roll), injection: i, traffic: t, over: make(chan struct{})}
 	open := t.replace(func(all []*active) []*active { return append(slices.Clone(all), a) }, false)
 	if a.resets {
 		for _, c := range open {
@@ -91,10 +92,18 @@ func (t *traffic) begin(i *Injection) (end func()) {
 			c.reset()
 		}
 	}
+	watches := t.open()
+	if a.prime != nil {
+		a.prime(a, watches)
+	}
+	for _, s := range watches {
+		s.begin(a)
+	}
 	return func() { t.end(a) }
 }
 
 func (t *traffic) end(a *active) {
+	close(a.over)
 	open := t.replace(func(all []*active) []*active {
 		return slices.DeleteFunc(slices.Clone(all), func(other *active) bool { return other == a })
 	}, a.cuts)
@@ -103,6 +112,16 @@ func (t *traffic) end(a *active) {
 			c.kill()
 		}
 	}
+	for _, s := range t.open() {
+		s.end(a)
+	}
+}
+
+// open lists the watches that are open.
+func (t *traffic) open() []*stream {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Keys(t.streams))
 }
 
 // replace puts a new plan in force and returns the connections that are open at that moment. Doomed ones must hold what

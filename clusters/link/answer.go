@@ -1,0 +1,42 @@
+package link
+
+import (
+	"bytes"
+	"maps"
+	"net/http"
+)
+
+// answer is a server's answer that is kept back.
+type answer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+var _ http.ResponseWriter = &answer{}
+
+// Header is that of the answer.
+func (a *answer) Header() http.Header { return a.header }
+
+// WriteHeader keeps the status.
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 && status >= http.StatusOK {
+		a.status = status
+	}
+}
+
+// Write keeps a part of the body.
+func (a *answer) Write(p []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	return a.body.Write(p)
+}
+
+// FlushError flushes nothing: the answer is not on its way yet.
+func (a *answer) FlushError() error { return nil }
+
+// send gives the answer to the client.
+func (a *answer) send(w http.ResponseWriter) {
+	maps.Copy(w.Header(), a.header)
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body.Bytes()) // the client may have gone
+}

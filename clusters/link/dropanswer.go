@@ -1,0 +1,38 @@
+package link
+
+import "fmt"
+
+// DropAnswer lets the server carry requests out and then closes the client's connection instead of answering: the client
+// does not know what has become of them. When no verb is given it strikes writes only.
+type DropAnswer struct {
+	Match Match `json:"match,omitzero"`
+	Turn  Turn  `json:"turn,omitzero"`
+}
+
+var _ Fault = DropAnswer{}
+
+// Name is "DropAnswer(requests)".
+func (d DropAnswer) Name() string { return fmt.Sprintf("DropAnswer(%s)", d.Match) }
+
+// Validate finds unknown verbs.
+func (d DropAnswer) Validate() error { return valid(d.Match, d.Turn) }
+
+func (d DropAnswer) turn() Turn { return d.Turn }
+
+func (d DropAnswer) start(dice) *effect {
+	return &effect{match: d.Match, writes: len(d.Match.Verbs) == 0, serve: func(a *active, x *exchange, next func(*exchange)) {
+		if x.endless() || !a.strikes() {
+			next(x)
+			return
+		}
+		x.keep(next)
+		a.tell(x)
+		x.hangUp()
+	}}
+}
+
+// MarshalJSON writes the fault with its type.
+func (d DropAnswer) MarshalJSON() ([]byte, error) {
+	type plain DropAnswer
+	return typed("DropAnswer", plain(d))
+}

@@ -1,0 +1,130 @@
+package link
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// exchange is one request under the faults of a link, on its way to the server and back.
+type exchange struct {
+	w       http.ResponseWriter
+	r       *http.Request
+	request *Request
+}
+
+// Moment is when a fault strikes a request. The zero value means Before.
+type Moment string
+
+// Moments of a request.
+const (
+	Before Moment = "Before" // the server has not seen it
+	After  Moment = "After"  // the server has carried it out, and the client does not know yet
+)
+
+func (m Moment) validate() error {
+	switch m {
+	case "", Before, After:
+		return nil
+	}
+	return fmt.Errorf("unknown moment %q: must be %q or %q", string(m), Before, After)
+}
+
+// interposed serves requests under the faults of the link. While none acts on requests it looks at nothing but whether
+// a request opens a watch, which is kept within reach of faults to come.
+func (l *Link) interposed(next http.Handler) http.Handler {
+	streamed := l.traffic.streamed(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		to := next
+		if mayWatch(r) {
+			to = streamed
+		}
+		p := l.traffic.plan.Load()
+		if !p.serves {
+			to.ServeHTTP(w, r)
+			return
+		}
+		q := describe(r)
+		p.serve(0, &exchange{w, r, &q}, to)
+	})
+}
+
+// serve lets the faults from the i-th on act on a request, one inside the other, and the link's own work at last.
+func (p *plan) serve(i int, x *exchange, last http.Handler) {
+	for ; i < len(p.active); i++ {
+		if a := p.active[i]; a.serve != nil && !a.isOver() && a.selects(x) {
+			a.serve(a, x, func(x *exchange) { p.serve(i+1, x, last) })
+			return
+		}
+	}
+	last.ServeHTTP(x.w, x.r)
+}
+
+func (a *active) selects(x *exchange) bool {
+	return (!a.writes || x.request.writes(x.r) && !a.match.noise(x.request)) && a.match.fits(x.request, x.r)
+}
+
+// strikes counts a selected request and tells whether it feels the fault.
+func (a *active) strikes() bool {
+	if !a.injection.turns.next() {
+		return false
+	}
+	a.touch()
+	return true
+}
+
+func (a *active) isOver() bool {
+	select {
+	case <-a.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// tell calls the hook of the injection, if there is one.
+func (a *active) tell(x *exchange) {
+	if hook := a.injection.hook; hook != nil {
+		hook(x.r.Context(), *x.request)
+	}
+}
+
+// endless says that the answer cannot be kept back: it has no end that matters, or is no answer.
+func (x *exchange) endless() bool {
+	return x.request.Verb == VerbWatch || x.r.Header.Get("Upgrade") != ""
+}
+
+// keep has the request carried out and keeps the answer.
+func (x *exchange) keep(next func(*exchange)) *answer {
+	kept := &answer{header: http.Header{}}
+	next(&exchange{kept, x.r, x.request})
+	return kept
+}
+
+// at does something at a moment of a request that feels the fault; the request ends there when it says false.
+func (a *active) at(m Moment, x *exchange, next func(*exchange), do func() bool) {
+	if !a.strikes() {
+		next(x)
+		return
+	}
+	if m != After || x.endless() {
+		if !do() {
+			x.hangUp()
+		}
+		next(x)
+		return
+	}
+	kept := x.keep(next)
+	if !do() {
+		x.hangUp()
+	}
+	kept.send(x.w)
+}
+
+// hangUp closes the client's connection, as when the network breaks: nothing that was under way on it is answered. A
+// client that has given the request up already keeps the rest.
+func (x *exchange) hangUp() {
+	if c, ok := x.r.Context().Value(connKey{}).(*conn); ok && x.r.Context().Err() == nil {
+		c.kill()
+	}
+	panic(http.ErrAbortHandler)
+}

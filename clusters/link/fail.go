@@ -1,0 +1,63 @@
+package link
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Fail answers requests with a status of an API server, in a form that the client accepts. The server does not see
+// them.
+type Fail struct {
+	Match Match `json:"match,omitzero"`
+	Turn  Turn  `json:"turn,omitzero"`
+	// Status is the HTTP status, from 400 on.
+	Status int `json:"status"`
+	// Reason and Message are those of an API server when not given.
+	Reason  metav1.StatusReason `json:"reason,omitempty"`
+	Message string              `json:"message,omitempty"`
+	// RetryAfter tells the client when to try again, in whole seconds; one second when not given for status 429. Clients
+	// that are told so try again by themselves.
+	RetryAfter metav1.Duration `json:"retryAfter,omitzero"`
+}
+
+var _ Fault = Fail{}
+
+// Name is "Fail(status,requests)".
+func (f Fail) Name() string { return fmt.Sprintf("Fail(%d,%s)", f.Status, f.Match) }
+
+// Validate wants a status of a failure.
+func (f Fail) Validate() error {
+	if f.Status < http.StatusBadRequest || f.Status > 599 {
+		return fmt.Errorf("status %d: must be from 400 to 599", f.Status)
+	}
+	if f.RetryAfter.Duration < 0 {
+		return fmt.Errorf("retryAfter %s: must not be negative", f.RetryAfter.Duration)
+	}
+	return valid(f.Match, f.Turn)
+}
+
+func (f Fail) turn() Turn { return f.Turn }
+
+func (f Fail) start(dice) *effect {
+	return &effect{match: f.Match, serve: func(a *active, x *exchange, next func(*exchange)) {
+		if !a.strikes() {
+			next(x)
+			return
+		}
+		a.tell(x)
+		retryAfter := f.RetryAfter.Duration
+		if retryAfter == 0 && f.Status == http.StatusTooManyRequests {
+			retryAfter = time.Second // as API servers do
+		}
+		x.refuse(refusal(x, f.Status, f.Reason, f.Message, retryAfter))
+	}}
+}
+
+// MarshalJSON writes the fault with its type.
+func (f Fail) MarshalJSON() ([]byte, error) {
+	type plain Fail
+	return typed("Fail", plain(f))
+}

@@ -1,0 +1,255 @@
+package link_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/transplant-sim/transplant/clusters/link"
+)
+
+const collection = "/api/v1/namespaces/n/configmaps"
+
+// apiScene is a link to a server that looks like an API server from far away: it answers everything, and has a watch.
+type apiScene struct {
+	*world
+	link    *link.Link
+	watched *stream
+}
+
+func newAPIScene(t *testing.T) *apiScene {
+	t.Helper()
+	s := &apiScene{watched: newStream(http.Header{"Content-Type": {"application/json"}})}
+	s.world = newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("watch") == "true" {
+			s.watched.ServeHTTP(w, r)
+			return
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"7"}}`)
+	}))
+	s.link = s.world.link(t, link.Options{})
+	return s
+}
+
+func (s *apiScene) send(ctx context.Context, protocol, method, path, body string) error {
+	request, err := http.NewRequestWithContext(ctx, method, s.link.URL()+path, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	response, err := s.client(protocol).Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	_, err = io.Copy(io.Discard, response.Body)
+	return err
+}
+
+// What a request to the link must look like to feel each fault.
+var feelings = map[string]struct {
+	fault              link.Fault
+	method, path, body string
+	endless            bool // it gets no answer before the heal
+	once               bool // a second one feels it no more
+}{
+	"fail":        {fault: link.Fail{Status: 500}, method: "GET", path: collection},
+	"delay":       {fault: link.Delay{Delay: metav1.Duration{Duration: time.Hour}}, method: "GET", path: collection, endless: true},
+	"hold":        {fault: link.Hold{}, method: "DELETE", path: collection + "/x", endless: true},
+	"hold after":  {fault: link.Hold{At: link.After}, method: "PUT", path: collection + "/x", body: "{}", endless: true},
+	"drop answer": {fault: link.DropAnswer{}, method: "POST", path: collection, body: "{}"},
+	"crash":       {fault: link.Crash{}, method: "PATCH", path: collection + "/x", body: "{}"},
+	"crash after": {fault: link.Crash{At: link.After}, method: "POST", path: collection, body: "{}"},
+	"size limit":  {fault: link.SizeLimit{Bytes: 10}, method: "POST", path: collection, body: strings.Repeat("x", 11)},
+	"tripwire":    {fault: link.Tripwire{}, method: "GET", path: "/healthz"},
+	"stale list":  {fault: link.StaleList{}, method: "GET", path: collection + "?resourceVersion=0"},
+}
+
+// Every fault of requests is felt, heals, and leaves the link clean; also when the client gives up, and when the link is
+// closed in the middle of it.
+func TestRequestFaultConformance(t *testing.T) {
+	t.Parallel()
+	for name, c := range feelings {
+		for _, protocol := range []string{"h2", "http/1.1"} {
+			t.Run(strings.ReplaceAll(name, " ", "-")+"/"+protocol, func(t *testing.T) {
+				t.Parallel()
+				s := newAPIScene(t)
+				if err := s.send(t.Context(), protocol, c.method, c.path, c.body); err != nil {
+					t.Fatal(err)
+				}
+				i := s.link.Begin(c.fault)
+				given, giveUp := context.WithCancel(t.Context())
+				call := func() (bool, error) { return true, s.send(given, protocol, c.method, c.path, c.body) }
+				if name == "stale list" {
+					wait(t, async(call)) // the first is what the others get
+				}
+				first := async(call)
+				eventually(t, "the fault is felt", func() bool { return i.Touched() == 1 })
+				if !c.endless {
+					wait(t, first)
+				}
+				second := async(call)
+				eventually(t, "the fault is felt again", func() bool { return i.Touched() == 2 })
+				giveUp()
+				wait(t, second)
+				i.Heal()
+				if err := s.send(t.Context(), protocol, c.method, c.path, c.body); err != nil || i.Touched() != 2 {
+					t.Errorf("after the heal: %v, felt %d times", err, i.Touched())
+				}
+
+				j := s.link.Begin(c.fault)
+				third := async(func() (bool, error) { return true, s.send(t.Context(), protocol, c.method, c.path, c.body) })
+				if name != "stale list" {
+					eventually(t, "the fault is felt", func() bool { return j.Touched() == 1 })
+				}
+				if err := s.link.Close(); err != nil {
+					t.Error(err)
+				}
+				wait(t, third)
+				j.Heal()
+			})
+		}
+	}
+}
+
+// What the link understands of requests.
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	s := newAPIScene(t)
+	told := make(chan link.Request, 1)
+	s.link.BeginWith(link.Tripwire{}, func(_ context.Context, q link.Request) { told <- q })
+	for line, want := range map[string]link.Request{
+		"GET /healthz":                                           {},
+		"GET /apis":                                              {},
+		"GET /apis/apps/v1":                                      {},
+		"GET /api/v1/namespaces":                                 {Verb: "list", Group: "core", Version: "v1", Resource: "namespaces"},
+		"GET /api/v1/namespaces/n":                               {Verb: "get", Group: "core", Version: "v1", Resource: "namespaces", Namespace: "n", Name: "n"},
+		"PUT /api/v1/namespaces/n/finalize":                      {Verb: "update", Group: "core", Version: "v1", Resource: "namespaces", Namespace: "n", Name: "n", Subresource: "finalize"},
+		"POST " + collection:                                     {Verb: "create", Group: "core", Version: "v1", Resource: "configmaps", Namespace: "n"},
+		"DELETE " + collection:                                   {Verb: "deletecollection", Group: "core", Version: "v1", Resource: "configmaps", Namespace: "n"},
+		"DELETE " + collection + "/x":                            {Verb: "delete", Group: "core", Version: "v1", Resource: "configmaps", Namespace: "n", Name: "x"},
+		"GET /apis/a.b/v1/shoots":                                {Verb: "list", Group: "a.b", Version: "v1", Resource: "shoots"},
+		"PATCH /apis/a.b/v1/namespaces/n/cs/x/status":            {Verb: "patch", Group: "a.b", Version: "v1", Resource: "cs", Namespace: "n", Name: "x", Subresource: "status"},
+		"GET " + collection + "?fieldSelector=metadata.name%3Dx": {Verb: "list", Group: "core", Version: "v1", Resource: "configmaps", Namespace: "n", Name: "x"},
+		"GET " + collection + "?watch=false":                     {Verb: "list", Group: "core", Version: "v1", Resource: "configmaps", Namespace: "n"},
+	} {
+		method, path, _ := strings.Cut(line, " ")
+		if err := s.send(t.Context(), "h2", method, path, ""); err != nil {
+			t.Fatal(err)
+		}
+		want.Method = method
+		want.Path, _, _ = strings.Cut(path, "?")
+		if diff := cmp.Diff(want, wait(t, told)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", line, diff)
+		}
+	}
+}
+
+func TestMatchAndTurn(t *testing.T) {
+	t.Parallel()
+	s := newAPIScene(t)
+	for _, c := range []struct {
+		fault link.Fault
+		felt  []int // of the calls below, counted from 1
+	}{
+		{link.Tripwire{}, []int{1, 2, 3, 4, 5, 6}},
+		{link.Tripwire{Match: link.Match{Verbs: []string{"patch"}}}, []int{2, 3}},
+		{link.Tripwire{Match: link.Match{Verbs: []string{"apply"}}}, []int{3}},
+		{link.Tripwire{Match: link.Match{Name: "x"}}, []int{1, 2, 3}},
+		{link.Tripwire{Match: link.Match{Name: "x", Subresource: "status"}}, []int{2}},
+		{link.Tripwire{Match: link.Match{Subresource: link.NoSubresource, Group: "core"}}, []int{1, 3, 5, 6}},
+		{link.Tripwire{Match: link.Match{Path: "/metrics/*"}}, []int{4}},
+		{link.Tripwire{Match: link.Match{Method: "GET"}}, []int{4, 6}},
+		{link.Tripwire{Turn: link.Turn{Nth: 2}}, []int{2}},
+		{link.Tripwire{Turn: link.Turn{From: 5}}, []int{5, 6}},
+		{link.Tripwire{Turn: link.Turn{Every: 2}}, []int{2, 4, 6}},
+		{link.Tripwire{Turn: link.Turn{From: 3, Every: 2, Times: 1}}, []int{4}},
+		{link.Crash{}, []int{1, 2, 3}},
+		{link.Crash{Match: link.Match{Resource: "events"}}, []int{5}},
+		{link.DropAnswer{Match: link.Match{Verbs: []string{"list"}}}, []int{6}},
+	} {
+		i := s.link.Begin(c.fault)
+		var felt []int
+		for number, call := range []struct{ method, path, contentType string }{
+			{"POST", collection, "application/json"},
+			{"PATCH", collection + "/x/status", "application/merge-patch+json"},
+			{"PATCH", collection + "/x", "application/apply-patch+yaml"},
+			{"GET", "/metrics/all", ""},
+			{"POST", "/api/v1/namespaces/n/events", "application/json"},
+			{"GET", collection, ""},
+		} {
+			before := i.Touched()
+			request, err := http.NewRequestWithContext(t.Context(), call.method, s.link.URL()+call.path, strings.NewReader(`{"metadata":{"name":"x"}}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Content-Type", call.contentType)
+			if number == 4 {
+				request.Body = http.NoBody // an event without a name
+			}
+			if response, err := s.client("h2").Do(request); err == nil {
+				_ = response.Body.Close()
+			}
+			if i.Touched() > before {
+				felt = append(felt, number+1)
+			}
+		}
+		i.Heal()
+		if diff := cmp.Diff(c.felt, felt); diff != "" {
+			content, _ := json.Marshal(c.fault)
+			t.Errorf("%s (-want +got):\n%s", content, diff)
+		}
+	}
+}
+
+// A watch that ends does so between two events, however they are cut up on their way.
+func TestWatchEndsBetweenEvents(t *testing.T) {
+	t.Parallel()
+	for _, protocol := range []string{"h2", "http/1.1"} {
+		s := newAPIScene(t)
+		body := open(t, s.client(protocol), s.link.URL()+collection+"?watch=true").Body
+		s.watched.send(t, "{\"one\":1}\n{\"tw")
+		expectChunk(t, body, "{\"one\":1}\n{\"tw")
+		i := s.link.Begin(link.CloseWatch{})
+		s.watched.send(t, "o\":2}\n{\"three\":3}\n")
+		rest, err := io.ReadAll(body)
+		if err != nil || string(rest) != "o\":2}\n" {
+			t.Errorf("%s: got %q, %v", protocol, rest, err)
+		}
+		i.Heal()
+	}
+}
+
+// A frozen watch whose server ends stays open, and its client can leave.
+func TestFrozenWatchOutlivesItsServer(t *testing.T) {
+	t.Parallel()
+	s := newAPIScene(t)
+	ctx, leave := context.WithCancel(t.Context())
+	stays := open(t, s.client("h2"), s.link.URL()+collection+"?watch=true").Body
+	i := s.link.Begin(link.FrozenWatch{})
+	s.watched.send(t, "{}\n")
+	eventually(t, "the event is held", func() bool { return i.Touched() == 1 })
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.link.URL()+collection+"?watch=true", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaves, err := s.client("h2").Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leaves.Body.Close()
+	leave()
+	if _, err := io.ReadAll(leaves.Body); err == nil {
+		t.Error("who has left hears an end")
+	}
+	s.upstream.CloseClientConnections()
+	i.Heal()
+	expectChunk(t, stays, "{}\n")
+}

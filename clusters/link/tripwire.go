@@ -1,0 +1,35 @@
+package link
+
+import "fmt"
+
+// Tripwire harms nothing: its hook is told of requests, and holds them until it returns.
+type Tripwire struct {
+	Match Match  `json:"match,omitzero"`
+	Turn  Turn   `json:"turn,omitzero"`
+	At    Moment `json:"at,omitempty"`
+}
+
+var _ Fault = Tripwire{}
+
+// Name is "Tripwire(requests)".
+func (t Tripwire) Name() string { return fmt.Sprintf("Tripwire(%s)", t.Match) }
+
+// Validate finds unknown verbs and moments.
+func (t Tripwire) Validate() error { return valid(t.Match, t.Turn, t.At) }
+
+func (t Tripwire) turn() Turn { return t.Turn }
+
+func (t Tripwire) start(dice) *effect {
+	return &effect{match: t.Match, serve: func(a *active, x *exchange, next func(*exchange)) {
+		a.at(t.At, x, next, func() bool {
+			a.tell(x)
+			return true
+		})
+	}}
+}
+
+// MarshalJSON writes the fault with its type.
+func (t Tripwire) MarshalJSON() ([]byte, error) {
+	type plain Tripwire
+	return typed("Tripwire", plain(t))
+}

@@ -1,0 +1,51 @@
+package link
+
+import (
+	"fmt"
+	"sync"
+)
+
+// Turn says which of the selected requests feel a fault; the zero value means all.
+type Turn struct {
+	// Nth alone feels it, counted from 1 at the injection.
+	Nth int `json:"nth,omitempty"`
+	// From is the first that feels it.
+	From int `json:"from,omitempty"`
+	// Every so many feel it: of 3 the third, the sixth and so on.
+	Every int `json:"every,omitempty"`
+	// Times bounds how many feel it.
+	Times int `json:"times,omitempty"`
+}
+
+func (t Turn) validate() error {
+	if min(t.Nth, t.From, t.Every, t.Times) < 0 {
+		return fmt.Errorf("nth %d, from %d, every %d, times %d: must not be negative", t.Nth, t.From, t.Every, t.Times)
+	}
+	if t.Nth > 0 && (t.From > 0 || t.Every > 0 || t.Times > 0) {
+		return fmt.Errorf("nth %d: stands alone, without from, every and times", t.Nth)
+	}
+	return nil
+}
+
+// turns counts requests of one fault on all links where it is at work.
+type turns struct {
+	Turn
+	mu         sync.Mutex
+	seen, felt int
+}
+
+// next counts a selected request and tells whether it feels the fault.
+func (t *turns) next() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.seen++
+	switch {
+	case t.Nth > 0 && t.seen != t.Nth,
+		t.seen < t.From,
+		t.Every > 0 && (t.seen-max(t.From-1, 0))%t.Every != 0,
+		t.Times > 0 && t.felt >= t.Times:
+		return false
+	}
+	t.felt++
+	return true
+}
