@@ -15,7 +15,9 @@ import (
 
 // topics lists what can be explained.
 func topics() []*cobra.Command {
-	return []*cobra.Command{}
+	return []*cobra.Command{
+		newMaintenance(), newRollout(), newWindow(),
+	}
 }
 
 // NewCommand is the command `explain NAME`.

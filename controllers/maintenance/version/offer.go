@@ -58,6 +58,8 @@ type Offer struct {
 	Text string
 	// Class is the version's class at that moment.
 	Class gardencorev1beta1.VersionClassification
+	// Expires is when the version expires or has expired; nil if no end is known.
+	Expires *time.Time
 
 	number *semver.Version
 }
@@ -73,7 +75,11 @@ func OffersAt(versions []gardencorev1beta1.ExpirableVersion, now time.Time) (off
 			unreadable = append(unreadable, v.Version)
 			continue
 		}
-		offers = append(offers, Offer{Text: v.Version, Class: ClassAt(v, now), number: number})
+		offer := Offer{Text: v.Version, Class: ClassAt(v, now), number: number}
+		if expires, known := ExpiresAt(v); known {
+			offer.Expires = &expires
+		}
+		offers = append(offers, offer)
 	}
 	slices.SortFunc(offers, func(a, b Offer) int {
 		if order := a.number.Compare(b.number); order != 0 {

@@ -18,10 +18,10 @@ func (c Component) why(offer Offer, current *semver.Version, update Update) stri
 		return "is a preview; maintenance never updates to one"
 	case offer.Class == gardencorev1beta1.ClassificationUnavailable:
 		return "is not available yet"
-	case update.Cause == "" && c.AutoUpdate:
-		return c.beyond(offer, current)
-	case update.Cause == "":
+	case update.Cause == "" && !c.AutoUpdate && offer.Class != gardencorev1beta1.ClassificationExpired && autoReaches(offer.number, current, c.Strategy):
 		return "waits until automatic updates are on or the present version expires"
+	case update.Cause == "":
+		return c.beyond(offer, current)
 	case update.Changes() && sameMinor(offer.number, current):
 		return c.passedOver(offer, update)
 	case update.Changes() && sameMinorText(update.To, current):
@@ -33,7 +33,7 @@ func (c Component) why(offer Offer, current *semver.Version, update Update) stri
 	}
 }
 
-// beyond is why no update from the current version goes so far.
+// beyond is why no update goes so far as long as the current version has not expired, or none at all.
 func (c Component) beyond(offer Offer, current *semver.Version) string {
 	switch {
 	case offer.Class == gardencorev1beta1.ClassificationExpired:

@@ -47,7 +47,8 @@ func Parse(begin, end string) (Window, error) {
 func sinceMidnight(text string) (time.Duration, error) {
 	t, err := time.Parse(Layout, text)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no time of the form HHMMSS+ZZZZ, for example 220000+0100: %w", text, err)
+		// What the parser says is about its own layout.
+		return 0, fmt.Errorf("%q is no time of the form HHMMSS+ZZZZ, for example 220000+0100", text)
 	}
 	return timeOfDay(t), nil
 }
