@@ -43,6 +43,20 @@ type Spec struct {
 	Bandwidth *Bandwidth `json:"bandwidth,omitempty"`
 	Reset     *Reset     `json:"reset,omitempty"`
 
+	// Faults of requests to API servers.
+	FailRequest  *FailRequest  `json:"failRequest,omitempty"`
+	DelayRequest *DelayRequest `json:"delayRequest,omitempty"`
+	DropAnswer   *DropAnswer   `json:"dropAnswer,omitempty"`
+	HoldRequest  *HoldRequest  `json:"holdRequest,omitempty"`
+	RequestLimit *RequestLimit `json:"requestLimit,omitempty"`
+	Crash        *Crash        `json:"crash,omitempty"`
+
+	// Faults of lists and watches.
+	StaleList   *StaleList   `json:"staleList,omitempty"`
+	FrozenWatch *FrozenWatch `json:"frozenWatch,omitempty"`
+	CloseWatch  *CloseWatch  `json:"closeWatch,omitempty"`
+	GoneWatch   *GoneWatch   `json:"goneWatch,omitempty"`
+
 	// Process faults.
 	Kill   *Kill   `json:"kill,omitempty"`
 	Freeze *Freeze `json:"freeze,omitempty"`

@@ -39,9 +39,13 @@ func (l Link) check(path *field.Path, on landscape.Landscape, harm link.Fault) f
 }
 
 func (l Link) inject(ctx context.Context, w world.World, harm link.Fault) (world.Injection, error) {
+	return l.injectWith(ctx, w, harm, nil)
+}
+
+func (l Link) injectWith(ctx context.Context, w world.World, harm link.Fault, hook link.Hook) (world.Injection, error) {
 	breaker, can := w.(world.LinkBreaker)
 	if !can {
 		return world.Injection{}, cannot(fmt.Sprintf("harm the link of %q to %q", l.Actor, l.Target), world.BreakLinks)
 	}
-	return breaker.BreakLink(ctx, l.Actor, l.Target, harm)
+	return breaker.BreakLink(ctx, l.Actor, l.Target, harm, hook)
 }

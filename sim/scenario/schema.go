@@ -20,7 +20,7 @@ import (
 const schemaID = "https://transplant.dev/schemas/scenario.v1alpha1.json"
 
 // sources of the types of the format, relative to this package. Their comments are the descriptions in the schema.
-var sources = []string{".", "../step", "../fault", "../landscape"}
+var sources = []string{".", "../step", "../fault", "../landscape", "../../clusters/link"}
 
 // Schema is the JSON Schema of the file format, generated from the Go types. It reads the sources of this package and
 // so must be called from its folder.
@@ -93,6 +93,8 @@ func schemaOf(t reflect.Type) *jsonschema.Schema {
 		return enumeration(landscape.Purpose("").Values())
 	case reflect.TypeFor[link.Direction]():
 		return enumeration([]string{string(link.Both), string(link.ToServer), string(link.ToClient)})
+	case reflect.TypeFor[link.Moment]():
+		return enumeration([]string{string(link.Before), string(link.After)})
 	case reflect.TypeFor[step.Heal]():
 		return &jsonschema.Schema{Type: "string", Description: "the name of the fault that ends"}
 	}

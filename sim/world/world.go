@@ -85,9 +85,10 @@ type Injection struct {
 	Touched func() int
 }
 
-// LinkBreaker is a World with links that can be harmed. Actors and targets are those of the landscape.
+// LinkBreaker is a World with links that can be harmed. Actors and targets are those of the landscape. The hook, when it
+// is not nil, is told of every request that feels the fault.
 type LinkBreaker interface {
-	BreakLink(ctx context.Context, actor, target string, fault link.Fault) (Injection, error)
+	BreakLink(ctx context.Context, actor, target string, fault link.Fault, hook link.Hook) (Injection, error)
 }
 
 // ProcessBreaker is a World with processes that can be harmed.
@@ -137,4 +138,5 @@ const (
 	BreakLinks     Ability = "break links"
 	BreakProcesses Ability = "break processes"
 	BreakClusters  Ability = "break clusters"
+	CrashActors    Ability = "crash actors at their writes" // break links and processes
 )

@@ -23,7 +23,7 @@ const RunLandscape = "run"
 // Can implements run.Backend: this backend can do all that stories know today.
 func (Backend) Can(ability world.Ability) error {
 	switch ability {
-	case world.BreakLinks, world.BreakProcesses, world.BreakClusters:
+	case world.BreakLinks, world.BreakProcesses, world.BreakClusters, world.CrashActors:
 		return nil
 	}
 	return fmt.Errorf("the embedded backend cannot %s", ability)

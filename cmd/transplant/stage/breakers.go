@@ -14,13 +14,13 @@ var _ world.LinkBreaker = &World{}
 const shootTarget = "shoot/"
 
 // BreakLink implements world.LinkBreaker.
-func (w *World) BreakLink(_ context.Context, actor, target string, fault link.Fault) (world.Injection, error) {
+func (w *World) BreakLink(_ context.Context, actor, target string, fault link.Fault, hook link.Hook) (world.Injection, error) {
 	if target == embedded.ShootsTarget {
 		proxy, err := w.landscape.Proxy(actor)
 		if err != nil {
 			return world.Injection{}, err
 		}
-		return injection(proxy.BeginAll(fault)), nil
+		return injection(proxy.BeginAllWith(fault, hook)), nil
 	}
 	if shoot, isShoot := strings.CutPrefix(target, shootTarget); isShoot {
 		target = shootTarget + w.operation(shoot).APIServerHost()
@@ -29,7 +29,7 @@ func (w *World) BreakLink(_ context.Context, actor, target string, fault link.Fa
 	if err != nil {
 		return world.Injection{}, err
 	}
-	return injection(l.Begin(fault)), nil
+	return injection(l.BeginWith(fault, hook)), nil
 }
 
 func injection(i *link.Injection) world.Injection {

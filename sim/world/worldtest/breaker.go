@@ -10,7 +10,7 @@ import (
 )
 
 // BreakLink implements world.LinkBreaker: the fault is felt once, and only counted.
-func (w *World) BreakLink(context.Context, string, string, link.Fault) (world.Injection, error) {
+func (w *World) BreakLink(context.Context, string, string, link.Fault, link.Hook) (world.Injection, error) {
 	return w.injection(1), nil
 }
 

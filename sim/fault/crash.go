@@ -1,0 +1,119 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// Crash kills an actor at one of its writes, with SIGKILL: the first that fits, unless nth, or from, every and times say
+// otherwise. Writes of Leases and Events do not count, unless the kind is given. The actor is started again by whoever
+// supervises it.
+type Crash struct {
+	Requests `json:",inline"`
+	// At says whether it dies before the API server sees the write (Before, when not given), or after the write was
+	// carried out and before it knows (After).
+	At link.Moment `json:"at,omitempty"`
+	// Victim is the process that dies, when it is not the actor itself: a program of a shoot's control plane.
+	Victim *Process `json:"victim,omitempty"`
+}
+
+var _ Fault = &Crash{}
+
+func (c *Crash) harm() link.Fault {
+	turn := c.Turn
+	if turn == (link.Turn{}) {
+		turn.Nth = 1
+	}
+	return link.Crash{Match: c.match(), Turn: turn, At: c.At}
+}
+
+func (c *Crash) victim() Process {
+	if c.Victim != nil {
+		return *c.Victim
+	}
+	return Process{Actor: c.Actor}
+}
+
+// Name is "crash(actor,target,what)".
+func (c *Crash) Name() string { return c.name("crash", c.match()) }
+
+// Needs links and processes that can be broken.
+func (c *Crash) Needs() world.Ability { return world.CrashActors }
+
+// Check finds unknown links and verbs, verbs that do not write, and actors that are no process.
+func (c *Crash) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
+	errs := c.check(path, on, c.harm())
+	for i, verb := range c.Verbs {
+		if slices.Contains([]string{link.VerbGet, link.VerbList, link.VerbWatch}, verb) {
+			errs = append(errs, field.Invalid(path.Child("verbs").Index(i), verb, "does not write: must be create, update, patch, apply, delete or deletecollection"))
+		}
+	}
+	if c.Victim != nil {
+		return append(errs, c.Victim.check(path.Child("victim"), on)...)
+	}
+	if slices.Contains(on.Actors(), c.Actor) && !slices.Contains(on.ProcessActors(), c.Actor) {
+		errs = append(errs, field.Required(path.Child("victim"), fmt.Sprintf("%q is many processes: name the one that dies", c.Actor)))
+	}
+	return errs
+}
+
+// Inject lays the crash in wait.
+func (c *Crash) Inject(ctx context.Context, w world.World) (world.Injection, error) {
+	breaker, can := w.(world.ProcessBreaker)
+	if !can {
+		return world.Injection{}, cannot(c.Name(), world.CrashActors)
+	}
+	deaths := &deaths{}
+	waiting, err := c.inject(ctx, w, c.harm(), func(ctx context.Context, _ link.Request) {
+		// The victim takes the request, and its context, along.
+		deaths.note(breaker.BreakProcess(context.WithoutCancel(ctx), world.Process(c.victim()), world.Kill))
+	})
+	if err != nil {
+		return world.Injection{}, err
+	}
+	heal := func(ctx context.Context) error { return errors.Join(waiting.Heal(ctx), deaths.heal(ctx)) }
+	return world.Injection{Heal: heal, Touched: deaths.count}, nil
+}
+
+// deaths are the kills of a crash.
+type deaths struct {
+	mu    sync.Mutex
+	kills []world.Injection
+	errs  []error
+}
+
+func (d *deaths) note(kill world.Injection, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err != nil {
+		d.errs = append(d.errs, err)
+		return
+	}
+	d.kills = append(d.kills, kill)
+}
+
+func (d *deaths) count() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.kills)
+}
+
+// heal waits until the victims run again, and says which could not be killed.
+func (d *deaths) heal(ctx context.Context) error {
+	d.mu.Lock()
+	kills, errs := d.kills, d.errs
+	d.mu.Unlock()
+	for _, kill := range kills {
+		errs = append(errs, kill.Heal(ctx))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,96 @@
+package fault
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// Objects selects what an actor asks an API server about. What is not given fits everything.
+type Objects struct {
+	// Actor whose requests are harmed.
+	Actor string `json:"actor"`
+	// Target of the requests: a cluster, shoots, or shoot/<name>.
+	Target string `json:"target"`
+	// Group of the objects; core for the one without a name.
+	Group string `json:"group,omitempty"`
+	// Kind of the objects, such as Shoot.
+	Kind string `json:"kind,omitempty"`
+	// Namespace of the objects.
+	Namespace string `json:"namespace,omitempty"`
+	// Object is a single one, by its name.
+	Object string `json:"name,omitempty"`
+}
+
+// Requests selects requests of an actor to an API server, and which of them feel a fault: all, unless nth, or from, every
+// and times say otherwise.
+type Requests struct {
+	Objects `json:",inline"`
+	// Verbs of the requests: get, list, watch, create, update, patch, apply, delete, deletecollection.
+	Verbs []string `json:"verbs,omitempty"`
+	// Subresource, such as status; none for requests about the object itself.
+	Subresource string `json:"subresource,omitempty"`
+	link.Turn   `json:",inline"`
+}
+
+// Watches selects watches of an actor, and which of them feel a fault: all, unless nth, or from, every and times say
+// otherwise.
+type Watches struct {
+	Objects   `json:",inline"`
+	link.Turn `json:",inline"`
+}
+
+func (o Objects) match() link.Match {
+	m := link.Match{Group: o.Group, Namespace: o.Namespace, Name: o.Object}
+	if o.Kind != "" {
+		plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: o.Kind})
+		m.Resource = plural.Resource
+	}
+	return m
+}
+
+func (r Requests) match() link.Match {
+	m := r.Objects.match()
+	m.Verbs, m.Subresource = r.Verbs, r.Subresource
+	return m
+}
+
+func (o Objects) name(harm string, m link.Match) string {
+	return strings.TrimSuffix(fmt.Sprintf("%s(%s,%s,%s", harm, o.Actor, o.Target, m), ",") + ")"
+}
+
+func (o Objects) check(path *field.Path, on landscape.Landscape, harm link.Fault) field.ErrorList {
+	var errs field.ErrorList
+	if actors := on.Actors(); !slices.Contains(actors, o.Actor) {
+		errs = append(errs, field.NotSupported(path.Child("actor"), o.Actor, actors))
+	}
+	if servers := apiServers(on); !slices.Contains(servers, o.Target) {
+		errs = append(errs, field.NotSupported(path.Child("target"), o.Target, servers))
+	}
+	if o.Kind != "" && !unicode.IsUpper(rune(o.Kind[0])) {
+		errs = append(errs, field.Invalid(path.Child("kind"), o.Kind, "must be a kind, such as Shoot"))
+	}
+	if err := harm.Validate(); err != nil {
+		errs = append(errs, field.Invalid(path, harm.Name(), strings.ReplaceAll(err.Error(), "\n", "; ")))
+	}
+	return errs
+}
+
+// apiServers are the targets that speak the Kubernetes API. The cloud has faults of its own.
+func apiServers(on landscape.Landscape) []string {
+	return slices.DeleteFunc(on.Targets(), func(target string) bool { return target == "cloud" })
+}
+
+func (o Objects) inject(ctx context.Context, w world.World, harm link.Fault, hook link.Hook) (world.Injection, error) {
+	return Link{Actor: o.Actor, Target: o.Target}.injectWith(ctx, w, harm, hook)
+}
