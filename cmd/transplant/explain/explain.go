@@ -17,6 +17,7 @@ import (
 func topics() []*cobra.Command {
 	return []*cobra.Command{
 		newMaintenance(), newRollout(), newWindow(),
+		newWebhooks(), newStatus(), newErrors(), newTolerations(), newCleanup(),
 	}
 }
 
@@ -26,6 +27,7 @@ func NewCommand() *cobra.Command {
 		Use:          "explain NAME",
 		Short:        "Say what the rules decide and why, without a landscape",
 		SilenceUsage: true,
+		Args:         cobra.ArbitraryArgs,
 		// The flags of a topic that does not exist are not what is wrong.
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 		RunE: func(command *cobra.Command, args []string) error {

@@ -1,0 +1,171 @@
+package explain
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/care/webhooks"
+)
+
+// webhooksQuestion asks about webhook configurations of a shoot.
+type webhooksQuestion struct {
+	Validating []admissionregistrationv1.ValidatingWebhookConfiguration `json:"validating"`
+	Mutating   []admissionregistrationv1.MutatingWebhookConfiguration   `json:"mutating"`
+}
+
+// webhooksAnswer says which webhooks are problematic, what the constraints say of them, and what one pass of remediation
+// makes of the configurations.
+type webhooksAnswer struct {
+	// Problematic is by Kind/configuration/webhook. Labels that exempt a configuration are not looked at.
+	Problematic map[string]bool    `json:"problematic"`
+	Constraint  webhooksConstraint `json:"constraint"`
+	Remediated  bool               `json:"remediated"`
+	webhooksQuestion
+
+	// Problems say why, Changes what remediation changes.
+	Problems map[string]string   `json:"problems,omitempty"`
+	Changes  map[string][]string `json:"changes,omitempty"`
+}
+
+// webhooksConstraint is the same for HibernationPossible and MaintenancePreconditionsSatisfied.
+type webhooksConstraint struct {
+	Status  gardencorev1beta1.ConditionStatus `json:"status"`
+	Reason  string                            `json:"reason"`
+	Codes   []gardencorev1beta1.ErrorCode     `json:"codes,omitempty"`
+	Message string                            `json:"message,omitempty"`
+}
+
+// newWebhooks is the topic `webhooks`.
+func newWebhooks() *cobra.Command {
+	var (
+		files  []string
+		output outputFlag
+	)
+	command := &cobra.Command{
+		Use:   "webhooks",
+		Short: "Say which webhooks keep a shoot from hibernation, and how they would be remediated",
+		Example: `  transplant explain webhooks --file webhooks.yaml
+  kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml | transplant explain webhooks --file -`,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if err := errors.Join(output.check(), required([2]string{"file", strings.Join(files, "")})); err != nil {
+				return err
+			}
+			question, err := readWebhooks(command, files)
+			if err != nil {
+				return err
+			}
+			answer, err := judgeWebhooks(question)
+			if err != nil {
+				return err
+			}
+			return output.print(command.OutOrStdout(), answer, func(out io.Writer) error { return tellWebhooks(out, question, answer) })
+		},
+	}
+	command.Flags().StringSliceVar(&files, "file", nil, "file with ValidatingWebhookConfigurations and MutatingWebhookConfigurations, - for standard input; may be repeated")
+	output.register(command)
+	return withJSONL(command, judgeWebhooks)
+}
+
+func readWebhooks(command *cobra.Command, files []string) (webhooksQuestion, error) {
+	var question webhooksQuestion
+	err := readObjects(command, "file", files, func(kind string, document json.RawMessage) error {
+		switch kind {
+		case webhooks.KindValidating:
+			question.Validating = append(question.Validating, admissionregistrationv1.ValidatingWebhookConfiguration{})
+			return json.Unmarshal(document, &question.Validating[len(question.Validating)-1])
+		case webhooks.KindMutating:
+			question.Mutating = append(question.Mutating, admissionregistrationv1.MutatingWebhookConfiguration{})
+			return json.Unmarshal(document, &question.Mutating[len(question.Mutating)-1])
+		}
+		return fmt.Errorf("field kind is %q: give %ss and %ss only", kind, webhooks.KindValidating, webhooks.KindMutating)
+	})
+	return question, err
+}
+
+// views are the configurations in the order in which they are judged.
+func (q webhooksQuestion) views() []webhooks.Configuration {
+	var views []webhooks.Configuration
+	for i := range q.Validating {
+		views = append(views, webhooks.Validating(&q.Validating[i]))
+	}
+	for i := range q.Mutating {
+		views = append(views, webhooks.Mutating(&q.Mutating[i]))
+	}
+	webhooks.Sort(views)
+	return views
+}
+
+// sorted is a copy in the order of names, as an API server lists configurations.
+func (q webhooksQuestion) sorted() webhooksQuestion {
+	var sorted webhooksQuestion
+	for i := range q.Validating {
+		sorted.Validating = append(sorted.Validating, *q.Validating[i].DeepCopy())
+	}
+	for i := range q.Mutating {
+		sorted.Mutating = append(sorted.Mutating, *q.Mutating[i].DeepCopy())
+	}
+	slices.SortStableFunc(sorted.Validating, func(a, b admissionregistrationv1.ValidatingWebhookConfiguration) int {
+		return strings.Compare(a.Name, b.Name)
+	})
+	slices.SortStableFunc(sorted.Mutating, func(a, b admissionregistrationv1.MutatingWebhookConfiguration) int {
+		return strings.Compare(a.Name, b.Name)
+	})
+	return sorted
+}
+
+func judgeWebhooks(question webhooksQuestion) (webhooksAnswer, error) {
+	answer := webhooksAnswer{
+		Problematic: map[string]bool{}, Problems: map[string]string{}, Changes: map[string][]string{}, webhooksQuestion: question.sorted(),
+	}
+	for i, c := range question.views() {
+		if c.Name() == "" {
+			return webhooksAnswer{}, fmt.Errorf("field metadata.name of configuration %d is not set: give each a name", i+1)
+		}
+		for _, w := range c.Webhooks {
+			name, problem := strings.Join([]string{c.Kind, c.Name(), w.Name}, "/"), w.Problem()
+			answer.Problematic[name] = problem != ""
+			if problem != "" {
+				answer.Problems[name] = problem
+			}
+		}
+	}
+	verdict := webhooks.Judge(question.views())
+	answer.Constraint = webhooksConstraint{Status: verdict.Status, Reason: verdict.Reason, Codes: verdict.Codes, Message: verdict.Message}
+	for _, c := range answer.views() {
+		if changes := webhooks.Remediate(c); len(changes) > 0 {
+			answer.Remediated = true
+			answer.Changes[c.Kind+"/"+c.Name()] = changes
+		}
+	}
+	return answer, nil
+}
+
+// tellWebhooks is the answer for people.
+func tellWebhooks(out io.Writer, question webhooksQuestion, answer webhooksAnswer) error {
+	p := printer{out: out}
+	for _, c := range question.views() {
+		p.line("%s %s", c.Kind, c.Name())
+		for _, w := range c.Webhooks {
+			problem := answer.Problems[strings.Join([]string{c.Kind, c.Name(), w.Name}, "/")]
+			if problem == "" {
+				p.line("  webhook %s is fine", w.Name)
+				continue
+			}
+			p.line("  webhook %s is problematic: %s", w.Name, problem)
+		}
+		for _, change := range answer.Changes[c.Kind+"/"+c.Name()] {
+			p.line("  remediation: %s", strings.Replace(change, " was ", " would be ", 1))
+		}
+	}
+	p.line("Constraints HibernationPossible and MaintenancePreconditionsSatisfied: %s (%s)", answer.Constraint.Status, answer.Constraint.Reason)
+	p.line("  %s", answer.Constraint.Message)
+	return p.err
+}
