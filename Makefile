@@ -22,6 +22,10 @@ test: build controlplane ## Run all tests that need no Docker
 	@# one package at a time: most of them start API servers, and share the machine's cores badly
 	go test -p 1 -count=1 -shuffle=on -timeout 40m ./...
 
+.PHONY: oracle
+oracle: ## Run the tests against cases with known answers (part of test)
+	go test -count=1 -run Oracle ./controllers/... ./cmd/transplant/explain/...
+
 ##@ Building
 
 .PHONY: build

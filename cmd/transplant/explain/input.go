@@ -27,7 +27,7 @@ func readObject(command *cobra.Command, flag, path, kind string, into any) error
 		Kind string `json:"kind"`
 	}
 	if err := json.Unmarshal(document, &meta); err != nil {
-		return fmt.Errorf("read the %s in %s: expected an object: %w", kind, path, err)
+		return fmt.Errorf("read the %s in %s: expected one object with a kind", kind, path)
 	}
 	if meta.Kind != kind {
 		return fmt.Errorf("read the %s in %s: field kind is %q: give the file of a %s with --%s", kind, path, meta.Kind, kind, flag)

@@ -165,6 +165,9 @@ func tellWindow(out io.Writer, question windowQuestion, answer windowAnswer) err
 	}
 	p.line("Now        %s: %s", stamp(*question.Now), place)
 	next := effective.Next(*question.Now)
+	if next.Before(*question.Now) {
+		next = next.Add(24 * time.Hour) // a window that ends as it begins is over after a second
+	}
 	p.line("Next       %s to %s (in %s), at a random moment", stamp(next), stamp(next.Add(effective.Duration())), short(next.Sub(*question.Now)))
 	return p.err
 }
