@@ -28,10 +28,7 @@ func (c Crash) turn() Turn { return c.Turn }
 
 func (c Crash) start(dice) *effect {
 	return &effect{match: c.Match, writes: true, serve: func(a *active, x *exchange, next func(*exchange)) {
-		a.at(c.At, x, next, func() bool {
-			a.tell(x)
-			return false
-		})
+		a.at(c.At, x, next, func() bool { return false })
 	}}
 }
 

@@ -32,7 +32,6 @@ func (d Delay) turn() Turn { return d.Turn }
 func (d Delay) start(dice) *effect {
 	return &effect{match: d.Match, serve: func(a *active, x *exchange, next func(*exchange)) {
 		wait := func() bool {
-			a.tell(x)
 			timer := a.traffic.clock.NewTimer(d.Delay.Duration)
 			defer timer.Stop()
 			select {

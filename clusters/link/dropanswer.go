@@ -21,13 +21,11 @@ func (d DropAnswer) turn() Turn { return d.Turn }
 
 func (d DropAnswer) start(dice) *effect {
 	return &effect{match: d.Match, writes: len(d.Match.Verbs) == 0, serve: func(a *active, x *exchange, next func(*exchange)) {
-		if x.endless() || !a.strikes() {
+		if x.endless() { // there is no answer to lose
 			next(x)
 			return
 		}
-		x.keep(next)
-		a.tell(x)
-		x.hangUp()
+		a.at(After, x, next, func() bool { return false })
 	}}
 }
 

@@ -63,13 +63,12 @@ func (a *active) selects(x *exchange) bool {
 	return (!a.writes || x.request.writes(x.r) && !a.match.noise(x.request)) && a.match.fits(x.request, x.r)
 }
 
-// strikes counts a selected request and tells whether it feels the fault.
-func (a *active) strikes() bool {
-	if !a.injection.turns.next() {
-		return false
+// strike lets a request feel the fault. It counts once the hook, if there is one, has returned.
+func (a *active) strike(x *exchange) {
+	if hook := a.injection.hook; hook != nil {
+		hook(x.r.Context(), *x.request)
 	}
 	a.touch()
-	return true
 }
 
 func (a *active) isOver() bool {
@@ -78,13 +77,6 @@ func (a *active) isOver() bool {
 		return true
 	default:
 		return false
-	}
-}
-
-// tell calls the hook of the injection, if there is one.
-func (a *active) tell(x *exchange) {
-	if hook := a.injection.hook; hook != nil {
-		hook(x.r.Context(), *x.request)
 	}
 }
 
@@ -100,24 +92,28 @@ func (x *exchange) keep(next func(*exchange)) *answer {
 	return kept
 }
 
-// at does something at a moment of a request that feels the fault; the request ends there when it says false.
+// at strikes a request at a moment and does something then; the request ends there when that says false. A fault that is
+// over when the moment comes strikes no more.
 func (a *active) at(m Moment, x *exchange, next func(*exchange), do func() bool) {
-	if !a.strikes() {
+	if !a.injection.turns.next() {
 		next(x)
 		return
 	}
-	if m != After || x.endless() {
+	var kept *answer
+	if m == After && !x.endless() {
+		kept = x.keep(next)
+	}
+	if !a.isOver() {
+		a.strike(x)
 		if !do() {
 			x.hangUp()
 		}
+	}
+	if kept == nil {
 		next(x)
-		return
+	} else {
+		kept.send(x.w)
 	}
-	kept := x.keep(next)
-	if !do() {
-		x.hangUp()
-	}
-	kept.send(x.w)
 }
 
 // hangUp closes the client's connection, as when the network breaks: nothing that was under way on it is answered. A

@@ -43,11 +43,11 @@ func (f Fail) turn() Turn { return f.Turn }
 
 func (f Fail) start(dice) *effect {
 	return &effect{match: f.Match, serve: func(a *active, x *exchange, next func(*exchange)) {
-		if !a.strikes() {
+		if !a.injection.turns.next() {
 			next(x)
 			return
 		}
-		a.tell(x)
+		a.strike(x)
 		retryAfter := f.RetryAfter.Duration
 		if retryAfter == 0 && f.Status == http.StatusTooManyRequests {
 			retryAfter = time.Second // as API servers do

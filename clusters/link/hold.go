@@ -23,7 +23,6 @@ func (h Hold) turn() Turn { return h.Turn }
 func (h Hold) start(dice) *effect {
 	return &effect{match: h.Match, serve: func(a *active, x *exchange, next func(*exchange)) {
 		a.at(h.At, x, next, func() bool {
-			a.tell(x)
 			select {
 			case <-a.over:
 				return true

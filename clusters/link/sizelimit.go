@@ -39,8 +39,7 @@ func (s SizeLimit) start(dice) *effect {
 			next(x)
 			return
 		}
-		a.touch()
-		a.tell(x)
+		a.strike(x)
 		status := apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", s.Bytes)).ErrStatus
 		status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
 		x.refuse(&status)

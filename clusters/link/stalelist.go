@@ -155,8 +155,7 @@ func (s *shelf) list(a *active, x *exchange, next func(*exchange)) {
 	}
 	s.mu.Unlock()
 	if usable {
-		a.touch()
-		a.tell(x)
+		a.strike(x)
 		old.answer.send(x.w)
 		return
 	}

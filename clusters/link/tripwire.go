@@ -21,10 +21,7 @@ func (t Tripwire) turn() Turn { return t.Turn }
 
 func (t Tripwire) start(dice) *effect {
 	return &effect{match: t.Match, serve: func(a *active, x *exchange, next func(*exchange)) {
-		a.at(t.At, x, next, func() bool {
-			a.tell(x)
-			return true
-		})
+		a.at(t.At, x, next, func() bool { return true })
 	}}
 }
 

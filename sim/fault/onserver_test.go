@@ -1,0 +1,254 @@
+package fault_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/transplant-sim/transplant/clusters/apiservertest"
+	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/sim/fault"
+	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/world"
+	"github.com/transplant-sim/transplant/sim/world/worldtest"
+)
+
+// patience bounds every wait of the tests.
+const patience = 20 * time.Second
+
+// wired is a world whose only link is a real one to a real API server. Its only process is the client of the test.
+type wired struct {
+	*worldtest.World
+	link   *link.Link
+	killed atomic.Int32
+}
+
+func (w *wired) BreakLink(_ context.Context, _, _ string, f link.Fault, hook link.Hook) (world.Injection, error) {
+	i := w.link.BeginWith(f, hook)
+	return world.Injection{Heal: func(context.Context) error { i.Heal(); return nil }, Touched: i.Touched}, nil
+}
+
+func (w *wired) BreakProcess(context.Context, world.Process, world.Harm) (world.Injection, error) {
+	w.killed.Add(1)
+	return world.Injection{Heal: func(context.Context) error { return nil }, Touched: func() int { return 1 }}, nil
+}
+
+// onServer is a stage for faults that live in links.
+type onServer struct {
+	world   *wired
+	config  *rest.Config // through the link
+	direct  *kubernetes.Clientset
+	ward    *fault.Ward
+	journal *timeline.Journal
+	number  int
+}
+
+// provocations do what makes each fault felt that lives in a link; they need not succeed.
+var provocations = map[string]struct {
+	spec    fault.Spec
+	provoke func(context.Context, *client)
+}{
+	"cut":       {fault.Spec{Cut: &fault.Cut{Link: wire}}, read},
+	"latency":   {fault.Spec{Latency: &fault.Latency{Link: wire, Delay: metav1.Duration{Duration: 10 * time.Millisecond}}}, read},
+	"bandwidth": {fault.Spec{Bandwidth: &fault.Bandwidth{Link: wire, BytesPerSecond: resource.MustParse("64Ki")}}, read},
+	"reset":     {fault.Spec{Reset: &fault.Reset{Actor: wire.Actor, Target: wire.Target}}, read},
+	"failRequest": {fault.Spec{FailRequest: &fault.FailRequest{
+		Requests: fault.Requests{Objects: settings, Verbs: []string{"create"}}, Status: 403,
+	}}, write},
+	"delayRequest": {fault.Spec{DelayRequest: &fault.DelayRequest{
+		Requests: fault.Requests{Objects: settings}, Delay: metav1.Duration{Duration: 10 * time.Millisecond}, At: link.After,
+	}}, write},
+	"dropAnswer":   {fault.Spec{DropAnswer: &fault.DropAnswer{Requests: fault.Requests{Objects: settings}}}, write},
+	"holdRequest":  {fault.Spec{HoldRequest: &fault.HoldRequest{Requests: fault.Requests{Objects: settings, Verbs: []string{"get"}}}}, read},
+	"requestLimit": {fault.Spec{RequestLimit: &fault.RequestLimit{Objects: settings, Max: resource.MustParse("10")}}, write},
+	"crash":        {fault.Spec{Crash: &fault.Crash{Requests: fault.Requests{Objects: settings}, At: link.After}}, write},
+	"staleList":    {fault.Spec{StaleList: &fault.StaleList{Objects: settings}}, listTwice},
+	"frozenWatch":  {fault.Spec{FrozenWatch: &fault.FrozenWatch{Objects: settings}}, watchAndWrite},
+	"closeWatch":   {fault.Spec{CloseWatch: &fault.CloseWatch{Watches: fault.Watches{Objects: settings}}}, watchAndWrite},
+	"goneWatch":    {fault.Spec{GoneWatch: &fault.GoneWatch{Watches: fault.Watches{Objects: settings}}}, watchAndWrite},
+}
+
+var (
+	wire     = fault.Link{Actor: "gardenlet-a", Target: "garden"}
+	settings = fault.Objects{Actor: "gardenlet-a", Target: "garden", Group: "core", Kind: "ConfigMap", Namespace: "default"}
+)
+
+// Every fault that lives in a link is felt by a client of a real API server, heals, and leaves the link clean; also when
+// the story was cancelled in the middle of it, and when it failed.
+func TestFaultsOnAnAPIServer(t *testing.T) {
+	t.Parallel()
+	for kind, spec := range examples {
+		if _, f := spec.Fault(); (f.Needs() == world.BreakLinks || f.Needs() == world.CrashActors) && provocations[kind].provoke == nil {
+			t.Errorf("nothing provokes %s", kind)
+		}
+	}
+	s := newOnServer(t, apiservertest.Start(t, apiservertest.Options{}))
+	for kind, c := range provocations {
+		t.Run(kind, func(t *testing.T) {
+			_, f := c.spec.Fault()
+			s.test(t, kind+"-healed", f, c.provoke, func(ctx context.Context, name string) error { return s.ward.Heal(ctx, name) })
+			s.test(t, kind+"-failed", f, c.provoke, func(ctx context.Context, _ string) error { return s.ward.HealAll(ctx) })
+		})
+	}
+}
+
+func newOnServer(t *testing.T, direct *rest.Config) *onServer {
+	t.Helper()
+	ca, err := link.NewCA()
+	must(t, err)
+	certificate, err := ca.Issue("127.0.0.1")
+	must(t, err)
+	upstream, err := url.Parse(direct.Host)
+	must(t, err)
+	must(t, rest.LoadTLSFiles(direct))
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(direct.CAData)
+	l, err := link.New(link.Options{
+		Actor: "gardenlet-a", Target: "garden", Listen: "127.0.0.1:0", Certificate: *certificate,
+		Upstream: upstream, UpstreamTLS: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+	})
+	must(t, err)
+	t.Cleanup(func() { must(t, l.Close()) })
+	s := &onServer{
+		world:   &wired{World: worldtest.New(t, "a"), link: l},
+		config:  &rest.Config{Host: l.URL(), BearerToken: direct.BearerToken, TLSClientConfig: rest.TLSClientConfig{CAData: ca.PEM()}, QPS: -1},
+		journal: timeline.NewJournal(clock.RealClock{}, nil),
+	}
+	s.direct, err = kubernetes.NewForConfig(direct)
+	must(t, err)
+	s.ward = fault.NewWard(s.world, s.journal)
+	return s
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *onServer) test(t *testing.T, name string, f fault.Fault, provoke func(context.Context, *client), heal func(context.Context, string) error) {
+	t.Helper()
+	before := s.client(t)
+	read(t.Context(), before)
+	must(t, before.err)
+	story, cancel := context.WithCancel(t.Context())
+	must(t, s.ward.Inject(story, name, f))
+	act, done := context.WithCancel(t.Context())
+	defer done()
+	felt := make(chan struct{})
+	go func() {
+		defer close(felt)
+		provoke(act, s.client(t))
+	}()
+	for deadline := time.Now().Add(patience); s.touched() == 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("nobody has felt %s", f.Name())
+		}
+	}
+	cancel()
+	must(t, heal(story, name))
+	done()
+	<-felt
+	after := s.client(t)
+	write(t.Context(), after)
+	must(t, after.err)
+	if s.touched() != 0 || len(s.world.link.Injections()) != 0 {
+		t.Errorf("the link still has %v", s.world.link.Injections())
+	}
+	healed := timeline.FaultHealed{}
+	for e, p := range timeline.Of[timeline.FaultHealed](s.journal.Events()) {
+		if e.Subject == name {
+			healed = p
+		}
+	}
+	if healed.Touched == 0 || healed.Error != "" || healed.Fault != f.Name() {
+		t.Errorf("recorded %+v", healed)
+	}
+	if strings.HasPrefix(f.Name(), "crash") && s.world.killed.Swap(0) != 1 {
+		t.Error("the actor was not killed once")
+	}
+}
+
+// touched is how often what acts on the link now was felt.
+func (s *onServer) touched() (sum int) {
+	for _, i := range s.world.link.Injections() {
+		sum += i.Touched()
+	}
+	return sum
+}
+
+// client is one client of the link, with connections of its own.
+type client struct {
+	*kubernetes.Clientset
+	direct *kubernetes.Clientset
+	name   string
+	err    error
+}
+
+func (s *onServer) client(t *testing.T) *client {
+	t.Helper()
+	config := rest.CopyConfig(s.config)
+	config.Dial = (&net.Dialer{}).DialContext // a dialer of one's own keeps the connections out of the shared pool
+	web, err := rest.HTTPClientFor(config)
+	must(t, err)
+	t.Cleanup(web.CloseIdleConnections)
+	set, err := kubernetes.NewForConfigAndClient(config, web)
+	must(t, err)
+	s.number++
+	return &client{Clientset: set, direct: s.direct, name: "c-" + resource.NewQuantity(int64(s.number), resource.DecimalSI).String()}
+}
+
+func read(ctx context.Context, c *client) {
+	_, err := c.CoreV1().ConfigMaps("default").Get(ctx, c.name, metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
+		c.err = errors.Join(errors.New("it is not the API server that answers"), err)
+	}
+}
+
+func write(ctx context.Context, c *client) {
+	_, c.err = c.CoreV1().ConfigMaps("default").Create(ctx, c.object(), metav1.CreateOptions{})
+}
+
+func (c *client) object() *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: c.name}}
+}
+
+func listTwice(ctx context.Context, c *client) {
+	for range 2 {
+		_, c.err = c.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	}
+}
+
+func watchAndWrite(ctx context.Context, c *client) {
+	list, err := c.direct.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		c.err = err
+		return
+	}
+	var w watch.Interface
+	if w, c.err = c.CoreV1().ConfigMaps("default").Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion}); c.err != nil {
+		return
+	}
+	defer w.Stop()
+	if _, c.err = c.direct.CoreV1().ConfigMaps("default").Create(ctx, c.object(), metav1.CreateOptions{}); c.err != nil {
+		return
+	}
+	<-ctx.Done()
+}
