@@ -72,7 +72,7 @@ type Cluster struct {
 
 // Plan is what is to be done now.
 type Plan struct {
-	// Step is the step at work; 0 if nothing holds the deletion up any more.
+	// Step is the step at work; 0 if nothing holds the deletion up any more. What nobody waits for may be left to do.
 	Step Step
 	// Decisions are in order of steps, kinds, namespaces and names.
 	Decisions []Decision

@@ -1,113 +1,45 @@
 package explain
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
-	"io"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/transplant-sim/transplant/controllers/maintenance/oracletest"
 )
 
-// known is a case whose answer the field's own implementation gave.
-type known struct {
-	id   string
-	in   json.RawMessage
-	want map[string]any
-}
-
-// knownCases reads the cases of a compressed file.
-func knownCases(t *testing.T, path string) []known {
-	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	unzipped, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := io.ReadAll(unzipped)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var cases []known
-	for line := range bytes.Lines(content) {
-		var c struct {
-			In   json.RawMessage
-			Want map[string]any
-		}
-		var id struct{ ID string }
-		if err := json.Unmarshal(line, &c); err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(c.In, &id); err != nil {
-			t.Fatal(err)
-		}
-		cases = append(cases, known{id: id.ID, in: c.In, want: c.Want})
-	}
-	return cases
-}
-
-// ask asks a topic all cases in one run, and gives the answers.
-func ask(t *testing.T, topic string, cases []known) []map[string]any {
-	t.Helper()
-	var in, out bytes.Buffer
-	for _, c := range cases {
-		in.Write(append(slices.Clone(c.in), '\n'))
-	}
-	command := NewCommand()
-	command.SetArgs([]string{topic, "--jsonl"})
-	command.SetIn(&in)
-	command.SetOut(&out)
-	if err := command.Execute(); err != nil {
-		t.Fatal(err)
-	}
-	var answers []map[string]any
-	for line := range bytes.Lines(out.Bytes()) {
-		var answer map[string]any
-		if err := json.Unmarshal(line, &answer); err != nil {
-			t.Fatal(err)
-		}
-		answers = append(answers, answer)
-	}
-	if len(answers) != len(cases) {
-		t.Fatalf("%d answers to %d questions", len(answers), len(cases))
-	}
-	return answers
-}
-
-// compare holds the answers to what is known: the fields that are known, other than those the answer has beside them.
+// compare holds the answers of a topic to what is known. Other than TestOracleLines it lets tidy make both comparable.
 func compare(t *testing.T, topic, path string, count int, tidy func(map[string]any)) {
 	t.Helper()
-	cases := knownCases(t, path)
+	cases := oracletest.Read[json.RawMessage, any](t, path)
 	if len(cases) != count {
 		t.Errorf("%d cases, want %d", len(cases), count)
 	}
-	for i, answer := range ask(t, topic, cases) {
-		c := cases[i]
-		if answer["id"] != c.id {
-			t.Errorf("answer %v to question %s", answer["id"], c.id)
+	for i, answer := range askLines(t, topic, cases) {
+		var question struct{ ID string }
+		if err := json.Unmarshal(cases[i].In, &question); err != nil {
+			t.Fatal(err)
 		}
-		got := map[string]any{}
-		for field := range c.want {
+		if answer["id"] != question.ID {
+			t.Errorf("answer %v to question %s", answer["id"], question.ID)
+		}
+		want, got := cases[i].Want.(map[string]any), map[string]any{}
+		for field := range want {
 			value, answered := answer[field]
 			if !answered {
-				t.Errorf("%s: no field %q in the answer %v", c.id, field, answer)
+				t.Errorf("%s: no field %q in the answer %v", question.ID, field, answer)
 			}
 			got[field] = value
 		}
 		if tidy != nil {
 			tidy(got)
-			tidy(c.want)
+			tidy(want)
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.id, diff)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", question.ID, diff)
 		}
 	}
 }
