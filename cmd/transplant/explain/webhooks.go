@@ -30,17 +30,17 @@ type webhooksAnswer struct {
 	Remediated  bool               `json:"remediated"`
 	webhooksQuestion
 
-	// Problems say why, Changes what remediation changes.
+	// Problems say why, Message is the constraint's, Changes are what remediation changes.
 	Problems map[string]string   `json:"problems,omitempty"`
+	Message  string              `json:"message"`
 	Changes  map[string][]string `json:"changes,omitempty"`
 }
 
 // webhooksConstraint is the same for HibernationPossible and MaintenancePreconditionsSatisfied.
 type webhooksConstraint struct {
-	Status  gardencorev1beta1.ConditionStatus `json:"status"`
-	Reason  string                            `json:"reason"`
-	Codes   []gardencorev1beta1.ErrorCode     `json:"codes,omitempty"`
-	Message string                            `json:"message,omitempty"`
+	Status gardencorev1beta1.ConditionStatus `json:"status"`
+	Reason string                            `json:"reason"`
+	Codes  []gardencorev1beta1.ErrorCode     `json:"codes,omitempty"`
 }
 
 // newWebhooks is the topic `webhooks`.
@@ -138,7 +138,7 @@ func judgeWebhooks(question webhooksQuestion) (webhooksAnswer, error) {
 		}
 	}
 	verdict := webhooks.Judge(question.views())
-	answer.Constraint = webhooksConstraint{Status: verdict.Status, Reason: verdict.Reason, Codes: verdict.Codes, Message: verdict.Message}
+	answer.Constraint, answer.Message = webhooksConstraint{Status: verdict.Status, Reason: verdict.Reason, Codes: verdict.Codes}, verdict.Message
 	for _, c := range answer.views() {
 		if changes := webhooks.Remediate(c); len(changes) > 0 {
 			answer.Remediated = true
@@ -166,6 +166,6 @@ func tellWebhooks(out io.Writer, question webhooksQuestion, answer webhooksAnswe
 		}
 	}
 	p.line("Constraints HibernationPossible and MaintenancePreconditionsSatisfied: %s (%s)", answer.Constraint.Status, answer.Constraint.Reason)
-	p.line("  %s", answer.Constraint.Message)
+	p.line("  %s", answer.Message)
 	return p.err
 }
