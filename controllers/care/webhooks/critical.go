@@ -3,6 +3,7 @@ package webhooks
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
@@ -34,14 +35,12 @@ func (r Resource) String() string {
 // everywhere is whether all objects of the resource are critical, so that no selector can spare them.
 func (r Resource) everywhere() bool { return r.Namespace == nil && r.Object == nil }
 
-const namespaceLabel = "kubernetes.io/metadata.name"
-
 var (
-	inDefault    = labels.Set{namespaceLabel: "default"}
+	inDefault    = labels.Set{corev1.LabelMetadataName: "default"}
 	inKubeSystem = labels.Set{
 		constants.ShootNoCleanup:  constants.LabelTrue,
 		constants.GardenerPurpose: constants.GardenerPurposeKubeSystem,
-		namespaceLabel:            "kube-system",
+		corev1.LabelMetadataName:  "kube-system",
 	}
 	systemPod = labels.Set{
 		constants.ShootNoCleanup:      constants.LabelTrue,
