@@ -21,6 +21,10 @@ type Buckets interface {
 	// Copy fixes what the epoch starts from, and copies those objects below prefix from one bucket to the other. It may
 	// be repeated.
 	Copy(ctx context.Context, from, to, prefix string, epoch int64) error
+	// Check tells why the backups below prefix cannot be restored; nil if they can.
+	Check(ctx context.Context, bucket, prefix string) error
+	// Purge removes all objects below prefix.
+	Purge(ctx context.Context, bucket, prefix string) error
 	// HasFinalSnapshot tells whether the final snapshot of the epoch is below prefix.
 	HasFinalSnapshot(ctx context.Context, bucket, prefix string, epoch int64) (bool, error)
 }
@@ -114,6 +118,9 @@ func (o *Operation) DeploySourceBackupEntry(ctx context.Context) error {
 func (o *Operation) DeployBackupEntry(ctx context.Context) error {
 	entry := &gardencorev1beta1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Name: o.BackupEntryName(), Namespace: o.Shoot.Namespace}}
 	return createOrPatch(ctx, o.Garden, entry, func(e *gardencorev1beta1.BackupEntry) error {
+		if holder := ptr.Deref(e.Spec.SeedName, o.SeedName); holder != o.SeedName && !o.Restoring() {
+			return fmt.Errorf("backup entry %q is seed %q's: it is not taken from there", e.Name, holder)
+		}
 		o.ownBackupEntry(e)
 		if o.Restoring() && e.Spec.BucketName != o.BucketName() {
 			metav1.SetMetaDataAnnotation(&e.ObjectMeta, constants.GardenerOperation, constants.GardenerOperationRestore)

@@ -91,6 +91,8 @@ type Operation struct {
 	// Epoch is the ownership epoch this run acts in; set by HoldOwnership.
 	Epoch    int64
 	takeover *ownership.Takeover
+	// running is the operation that this run has begun.
+	running gardencorev1beta1.LastOperationType
 }
 
 // Namespace is the name of the control-plane namespace in the seed, the technical id.

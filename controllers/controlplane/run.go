@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -62,9 +63,11 @@ func (r *Runner) Run(ctx context.Context, o *Operation, flow Flow) (reconcile.Re
 		return reconcile.Result{}, err
 	}
 	r.Events.Event(o.Shoot, corev1.EventTypeNormal, flow.ReasonStarted, flow.Initialized)
-	reporter := o.Report(ctx, r.Periods.Progress)
-	err := flow.Work(ctx, reporter)
-	reporter.Stop()
+	err := r.work(ctx, o, flow)
+	if errors.Is(err, ErrTakenOver) {
+		o.Log.Info("The run ends: the shoot is another's", "operation", flow.Type, "reason", err.Error())
+		return reconcile.Result{}, nil
+	}
 	if err != nil {
 		r.Events.Event(o.Shoot, corev1.EventTypeWarning, flow.ReasonError, err.Error())
 		if failed := o.Fail(ctx, err, r.Periods.Retry); failed != nil {
@@ -86,6 +89,49 @@ func (r *Runner) Run(ctx context.Context, o *Operation, flow Flow) (reconcile.Re
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: r.Periods.Sync}, nil
+}
+
+// work does the work under a watch: it ends when the shoot is no longer this run's. What a gardenlet does after it stood
+// still must not reach the garden, where it may be another's by now.
+func (r *Runner) work(ctx context.Context, o *Operation, flow Flow) error {
+	reporter := o.Report(ctx, r.Periods.Progress)
+	defer reporter.Stop()
+	watched, cancel := context.WithCancelCause(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		o.watch(watched, cancel)
+	}()
+	defer func() {
+		cancel(nil)
+		<-ended
+	}()
+	err := flow.Work(watched, reporter)
+	if cause := context.Cause(watched); errors.Is(cause, ErrTakenOver) {
+		return cause
+	}
+	return err
+}
+
+// watch cancels the run as soon as it sees the shoot in other hands. A garden that does not answer stops nothing.
+func (o *Operation) watch(ctx context.Context, cancel context.CancelCauseFunc) {
+	for {
+		timer := o.Clock.NewTimer(o.WaitInterval)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C():
+		}
+		shoot := &gardencorev1beta1.Shoot{}
+		if err := o.Garden.Get(ctx, client.ObjectKeyFromObject(o.Shoot), shoot); err != nil {
+			continue
+		}
+		if err := o.mine(shoot); err != nil {
+			cancel(err)
+			return
+		}
+	}
 }
 
 // consume takes annotations off the shoot.

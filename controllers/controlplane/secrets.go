@@ -107,6 +107,21 @@ func (o *Operation) restoreSecrets(ctx context.Context) error {
 	return nil
 }
 
+// MissingSecrets names the persisted secrets that the loaded ShootState lacks.
+func (o *Operation) MissingSecrets() []string {
+	saved := map[string]bool{}
+	for _, secret := range o.State.Secrets {
+		saved[secret.Name] = true
+	}
+	var missing []string
+	for _, spec := range o.secretSpecs(context.Background()) {
+		if spec.persist && !saved[spec.name] {
+			missing = append(missing, fmt.Sprintf("the secret %q in the ShootState", spec.name))
+		}
+	}
+	return missing
+}
+
 func (o *Operation) ensureSecret(ctx context.Context, spec secretSpec, set *secretSet) (map[string][]byte, error) {
 	secret := &corev1.Secret{}
 	err := o.Seed.Get(ctx, o.key(spec.name), secret)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,6 +22,7 @@ import (
 // Begin writes the start of a flow into the shoot's status (SPEC 2.5, step 3). It fails with a conflict if somebody
 // else wrote the status since the shoot was read, so that two gardenlets cannot both begin.
 func (o *Operation) Begin(ctx context.Context, operation gardencorev1beta1.LastOperationType, description, version string) error {
+	o.running = operation
 	return o.patchStatus(ctx, true, func(status *gardencorev1beta1.ShootStatus) {
 		now := metav1.NewTime(o.Clock.Now())
 		if status.RetryCycleStartTime == nil || status.ObservedGeneration != o.Shoot.Generation || status.Gardener.Version != version {
@@ -36,7 +38,7 @@ func (o *Operation) Begin(ctx context.Context, operation gardencorev1beta1.LastO
 
 // Succeed writes the good end of a flow, with whatever else finish wants to change in the same patch.
 func (o *Operation) Succeed(ctx context.Context, description string, finish func(*gardencorev1beta1.ShootStatus)) error {
-	return o.patchStatus(ctx, false, func(status *gardencorev1beta1.ShootStatus) {
+	return o.patchOwnStatus(ctx, func(status *gardencorev1beta1.ShootStatus) {
 		o.setLast(status, gardencorev1beta1.LastOperationStateSucceeded, 100, description)
 		status.LastErrors, status.RetryCycleStartTime = nil, nil
 		if finish != nil {
@@ -48,7 +50,7 @@ func (o *Operation) Succeed(ctx context.Context, description string, finish func
 // Fail writes the bad end of a flow: one lastError per failed task. The state is Failed when an error code is not
 // retryable or the retry cycle is older than retryDuration, else Error (SPEC 2.5, 5.9).
 func (o *Operation) Fail(ctx context.Context, err error, retryDuration time.Duration) error {
-	return o.patchStatus(ctx, false, func(status *gardencorev1beta1.ShootStatus) {
+	return o.patchOwnStatus(ctx, func(status *gardencorev1beta1.ShootStatus) {
 		status.LastErrors = lastErrors(err, metav1.NewTime(o.Clock.Now()))
 		state := gardencorev1beta1.LastOperationStateError
 		expired := status.RetryCycleStartTime != nil && o.Clock.Now().After(status.RetryCycleStartTime.Add(retryDuration))
@@ -87,6 +89,50 @@ func (o *Operation) patchStatus(ctx context.Context, lock bool, mutate func(*gar
 	if err := o.Garden.Status().Patch(ctx, o.Shoot, patch); err != nil {
 		before.DeepCopyInto(o.Shoot)
 		return fmt.Errorf("patch the status of shoot %q: %w", client.ObjectKeyFromObject(o.Shoot), err)
+	}
+	return nil
+}
+
+// ErrTakenOver says that the shoot is no longer this gardenlet's to act on: another run, of another gardenlet perhaps,
+// has begun.
+var ErrTakenOver = errors.New("the shoot has been taken over")
+
+// mine tells whether the shoot, as read just now, is still in the hands of this run: it began the operation that the
+// status shows, and nobody has begun another since. A gardenlet that stood still for a while finds out by it.
+func (o *Operation) mine(shoot *gardencorev1beta1.Shoot) error {
+	last := shoot.Status.LastOperation
+	switch {
+	case shoot.UID != o.Shoot.UID:
+		return fmt.Errorf("%w: it is another shoot of the same name", ErrTakenOver)
+	case shoot.Status.Gardener.ID != o.SeedName || last == nil || last.Type != o.running || last.State != gardencorev1beta1.LastOperationStateProcessing:
+		return fmt.Errorf("%w: its status is that of another run", ErrTakenOver)
+	case ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName) != o.SeedName:
+		return fmt.Errorf("%w: seed %q is responsible", ErrTakenOver, ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName))
+	}
+	return nil
+}
+
+// patchOwnStatus patches the status as it is in the garden now, if the shoot is still in the hands of this run.
+func (o *Operation) patchOwnStatus(ctx context.Context, mutate func(*gardencorev1beta1.ShootStatus)) error {
+	key := client.ObjectKeyFromObject(o.Shoot)
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		shoot := &gardencorev1beta1.Shoot{}
+		if err := o.Garden.Get(ctx, key, shoot); err != nil {
+			return err
+		}
+		if err := o.mine(shoot); err != nil {
+			return err
+		}
+		before := shoot.DeepCopy()
+		mutate(&shoot.Status)
+		if err := o.Garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+			return err
+		}
+		o.Shoot = shoot
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("patch the status of shoot %q: %w", key, err)
 	}
 	return nil
 }
@@ -231,10 +277,17 @@ func (r *Reporter) write(ctx context.Context, progress flow.Progress) error {
 	for _, task := range progress.Running {
 		names = append(names, string(task))
 	}
-	// A patch of its own, from a copy: the flow reads o.Shoot at the same time.
-	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Name: r.o.Shoot.Name, Namespace: r.o.Shoot.Namespace}}
-	// The UID refuses the patch where the shoot is gone and another has its name.
-	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"status":{"lastOperation":{"progress":%d,"description":%q,"lastUpdateTime":%q}}}`,
-		r.o.Shoot.UID, progress.Percent, strings.Join(names, ", "), r.o.Clock.Now().UTC().Format(time.RFC3339))
-	return r.o.Garden.Status().Patch(ctx, shoot, client.RawPatch("application/merge-patch+json", patch))
+	// A patch of its own, from the shoot as it is now: the flow reads o.Shoot at the same time, and a shoot that was
+	// taken over meanwhile has another's progress.
+	shoot := &gardencorev1beta1.Shoot{}
+	if err := r.o.Garden.Get(ctx, client.ObjectKeyFromObject(r.o.Shoot), shoot); err != nil {
+		return err
+	}
+	if err := r.o.mine(shoot); err != nil {
+		return err
+	}
+	before := shoot.DeepCopy()
+	last := shoot.Status.LastOperation
+	last.Progress, last.Description, last.LastUpdateTime = progress.Percent, strings.Join(names, ", "), metav1.NewTime(r.o.Clock.Now())
+	return r.o.Garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }

@@ -51,6 +51,19 @@ func (r *Protection) AddToManager(mgr manager.Manager) error {
 	return complete(mgr, "shootstate-protection", 1, r, &gardencorev1beta1.Shoot{})
 }
 
+// AddToManager adds the ForcedRestore to a manager on the garden.
+func (r *ForcedRestore) AddToManager(mgr manager.Manager) error {
+	return complete(mgr, "forced-restore", 1, r, &gardencorev1beta1.Shoot{}, predicate.NewPredicateFuncs(wantsForce))
+}
+
+// AddToManager adds the Evacuation to a manager on the garden.
+func (e *Evacuation) AddToManager(mgr manager.Manager) error {
+	if err := mgr.Add(e); err != nil {
+		return fmt.Errorf("add the evacuation: %w", err)
+	}
+	return nil
+}
+
 func complete(mgr manager.Manager, name string, workers int, r reconcile.Reconciler, object client.Object, predicates ...predicate.Predicate) error {
 	err := builder.ControllerManagedBy(mgr).Named(name).
 		For(object, builder.WithPredicates(predicates...)).

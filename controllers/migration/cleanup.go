@@ -7,12 +7,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
@@ -20,6 +18,7 @@ import (
 // Cluster. It keeps both until the shoot is restored elsewhere, and touches nothing outside the seed.
 type SourceCleanup struct {
 	Factory *controlplane.Factory
+	Events  controlplane.Events
 	// Retry is when to look again at a shoot that is still on its way.
 	Retry time.Duration
 }
@@ -38,23 +37,18 @@ func (r *SourceCleanup) Reconcile(ctx context.Context, request reconcile.Request
 	if o.Namespace() == "" || !movedAway(o.Shoot, o.SeedName) {
 		return reconcile.Result{}, nil
 	}
-	namespace := &corev1.Namespace{}
-	if err := o.Seed.Get(ctx, client.ObjectKey{Name: o.Namespace()}, namespace); err != nil {
-		if client.IgnoreNotFound(err) != nil {
-			return reconcile.Result{}, fmt.Errorf("read namespace %q: %w", o.Namespace(), err)
-		}
+	left, err := o.HasLeftovers(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if !left {
 		return reconcile.Result{}, o.DeleteCluster(ctx)
 	}
-	if namespace.Labels[constants.GardenRole] != constants.GardenRoleShoot {
-		return reconcile.Result{}, nil
-	}
-	if err := o.DeleteEtcd(ctx); err != nil {
+	if err := o.RemoveLeftovers(ctx, o.PurgeBackups); err != nil {
 		return reconcile.Result{}, err
 	}
-	if err := o.DeleteNamespace(ctx); err != nil {
-		return reconcile.Result{}, err
-	}
-	return reconcile.Result{}, o.DeleteCluster(ctx)
+	r.Events.Event(o.Shoot, corev1.EventTypeNormal, "SourceCleaned", fmt.Sprintf("Seed %q keeps nothing of the shoot any more.", o.SeedName))
+	return reconcile.Result{}, nil
 }
 
 // movedAway tells that the shoot lives, restored, on another seed.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
@@ -165,9 +166,12 @@ func (m *migrate) handOverBackups(ctx context.Context) error {
 	if entry == nil {
 		return fmt.Errorf("backup entry %q is missing", m.BackupEntryName())
 	}
+	if holder := ptr.Deref(entry.Spec.SeedName, ""); holder != m.SeedName && holder != ptr.Deref(m.Shoot.Spec.SeedName, "") {
+		return fmt.Errorf("hand over backup entry %q: it is seed %q's", entry.Name, holder)
+	}
 	before := entry.DeepCopy()
 	entry.Spec.SeedName = m.Shoot.Spec.SeedName
-	if err := m.Garden.Patch(ctx, entry, client.MergeFrom(before)); err != nil {
+	if err := m.Garden.Patch(ctx, entry, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("hand over backup entry %q: %w", entry.Name, err)
 	}
 	return m.Until(ctx, 10*time.Minute, fmt.Sprintf("the hand-over of backup entry %q", entry.Name), func(ctx context.Context) error {

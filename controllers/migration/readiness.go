@@ -45,7 +45,7 @@ func (r *Readiness) Reconcile(ctx context.Context, request reconcile.Request) (r
 		return reconcile.Result{}, fmt.Errorf("read seed %q: %w", status, err)
 	}
 	wanted, retry := judge(source, destination)
-	r.set(shoot, wanted)
+	shoot.Status.Constraints = with(shoot.Status.Constraints, wanted, r.Clock)
 	result := reconcile.Result{}
 	if retry {
 		result.RequeueAfter = r.Retry
@@ -99,23 +99,23 @@ func without(conditions []gardencorev1beta1.Condition, unwanted gardencorev1beta
 	return kept
 }
 
-func (r *Readiness) set(shoot *gardencorev1beta1.Shoot, wanted gardencorev1beta1.Condition) {
-	now := metav1.NewTime(r.Clock.Now())
+// with puts a condition in the place of the one of its type. Times change only with what they are times of.
+func with(conditions []gardencorev1beta1.Condition, wanted gardencorev1beta1.Condition, clock clock.PassiveClock) []gardencorev1beta1.Condition {
+	now := metav1.NewTime(clock.Now())
 	wanted.LastTransitionTime, wanted.LastUpdateTime = now, now
-	for i, old := range shoot.Status.Constraints {
+	for i, old := range conditions {
 		if old.Type != wanted.Type {
 			continue
 		}
 		if old.Status == wanted.Status {
 			wanted.LastTransitionTime = old.LastTransitionTime
 		}
-		if old.Status == wanted.Status && old.Reason == wanted.Reason && old.Message == wanted.Message {
-			return
+		if old.Status != wanted.Status || old.Reason != wanted.Reason || old.Message != wanted.Message {
+			conditions[i] = wanted
 		}
-		shoot.Status.Constraints[i] = wanted
-		return
+		return conditions
 	}
-	shoot.Status.Constraints = append(shoot.Status.Constraints, wanted)
+	return append(conditions, wanted)
 }
 
 // patch writes constraints only if nobody else has written the status meanwhile: a merge patch replaces the whole list.

@@ -2,6 +2,7 @@ package migration
 
 import (
 	"context"
+	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,20 +20,23 @@ func (r *Reconciler) restoreFlow(o *controlplane.Operation) controlplane.Flow {
 		Succeeded:     "Shoot cluster has been successfully restored.",
 		ReasonStarted: "Reconciling", ReasonEnded: "Reconciled", ReasonError: "ReconcileError",
 		Work: func(ctx context.Context, reporter *controlplane.Reporter) error {
-			state, err := o.States.Load(ctx, client.ObjectKeyFromObject(o.Shoot))
-			if err != nil {
+			if err := prepareRestore(ctx, o); err != nil {
 				return err
 			}
-			o.State = state
 			if err := o.HoldOwnership(ctx); err != nil {
 				return err
 			}
 			if err := o.SyncCluster(ctx); err != nil {
 				return err
 			}
+			if forced(o.Shoot) {
+				if err := adoptBackups(ctx, o); err != nil {
+					return err
+				}
+			}
 			return o.ReconcileGraph().Run(ctx, reporter)
 		},
-		Consumes: []string{constants.ShootSkipReadiness, constants.ShootTasks},
+		Consumes: []string{constants.ShootSkipReadiness, constants.ShootTasks, constants.ShootForceRestore},
 		Finish: func(status *gardencorev1beta1.ShootStatus) {
 			status.SeedName = &o.SeedName
 			status.IsHibernated = o.Hibernated()
@@ -43,4 +47,25 @@ func (r *Reconciler) restoreFlow(o *controlplane.Operation) controlplane.Flow {
 			}
 		},
 	}
+}
+
+// prepareRestore comes before the first write to an authority: what an earlier epoch has left on this seed goes
+// (SPEC 9.2, O10), and what the restore needs is read and known to be there.
+func prepareRestore(ctx context.Context, o *controlplane.Operation) error {
+	left, err := o.HasLeftovers(ctx)
+	if err != nil {
+		return err
+	}
+	if left {
+		if err := o.RemoveLeftovers(ctx); err != nil {
+			return fmt.Errorf("remove what an earlier epoch has left on this seed: %w", err)
+		}
+	}
+	if o.State, err = o.States.Load(ctx, client.ObjectKeyFromObject(o.Shoot)); err != nil {
+		return err
+	}
+	if !forced(o.Shoot) {
+		return nil
+	}
+	return checkComplete(ctx, o)
 }

@@ -91,6 +91,14 @@ func (b *buckets) Copy(ctx context.Context, from, to, prefix string, epoch int64
 	return err
 }
 
+func (b *buckets) Check(ctx context.Context, bucket, prefix string) error {
+	return backup.Check(ctx, b.bucket(bucket, prefix))
+}
+
+func (b *buckets) Purge(ctx context.Context, bucket, prefix string) error {
+	return backup.Purge(ctx, b.bucket(bucket, prefix))
+}
+
 func (b *buckets) HasFinalSnapshot(ctx context.Context, bucket, prefix string, epoch int64) (bool, error) {
 	object, err := backup.FinalSnapshot(ctx, b.bucket(bucket, prefix), epoch)
 	return object != nil, err

@@ -18,6 +18,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/admission"
 	"github.com/transplant-sim/transplant/controllers/migration"
 	"github.com/transplant-sim/transplant/controllers/scheduler"
+	"github.com/transplant-sim/transplant/controllers/seed"
 )
 
 type gardenControllerManagerFlags struct {
@@ -25,7 +26,14 @@ type gardenControllerManagerFlags struct {
 	waitInterval   time.Duration
 	webhook        admission.Options
 	webhookService string
+
+	seedMonitorPeriod, seedLossGracePeriod time.Duration
+	evacuation                             string
+	evacuationAtOnce                       int
 }
+
+// Values of --evacuation.
+const evacuationAutomatic, evacuationManual = "automatic", "manual"
 
 // NewGardenControllerManager is `transplant garden-controller-manager`.
 func NewGardenControllerManager() *cobra.Command {
@@ -39,6 +47,10 @@ func NewGardenControllerManager() *cobra.Command {
 	command.Flags().StringVar(&f.webhook.Host, "webhook-host", os.Getenv("POD_IP"), "address of the webhook server, on which the garden calls it")
 	command.Flags().IntVar(&f.webhook.Port, "webhook-port", admission.DefaultPort, "port of the webhook server")
 	command.Flags().StringVar(&f.webhookService, "webhook-service", "", "namespace/name of a Service by which the garden calls the webhook server, with the same port; empty for its address")
+	command.Flags().DurationVar(&f.seedMonitorPeriod, "seed-monitor-period", 40*time.Second, "how long a seed's lease may go unrenewed before nobody knows how the seed is")
+	command.Flags().DurationVar(&f.seedLossGracePeriod, "seed-loss-grace-period", 5*time.Minute, "how long a seed may be gone before its shoots are evacuated")
+	command.Flags().StringVar(&f.evacuation, "evacuation", evacuationAutomatic, "automatic, or manual: then operators choose where the shoots of a lost seed go")
+	command.Flags().IntVar(&f.evacuationAtOnce, "evacuation-at-once", migration.DefaultAtOnce, "how many shoots one destination restores at the same time")
 	if err := command.MarkFlagRequired("kubeconfig"); err != nil {
 		panic(err) // the flag is defined above
 	}
@@ -46,6 +58,12 @@ func NewGardenControllerManager() *cobra.Command {
 }
 
 func (f *gardenControllerManagerFlags) run(ctx context.Context) error {
+	if f.evacuation != evacuationAutomatic && f.evacuation != evacuationManual {
+		return fmt.Errorf("parse --evacuation %q: want %q or %q", f.evacuation, evacuationAutomatic, evacuationManual)
+	}
+	if f.seedLossGracePeriod < f.seedMonitorPeriod {
+		return fmt.Errorf("--seed-loss-grace-period %v is shorter than --seed-monitor-period %v", f.seedLossGracePeriod, f.seedMonitorPeriod)
+	}
 	setUpLogs()
 	config, err := loadConfig(f.kubeconfig)
 	if err != nil {
@@ -85,5 +103,26 @@ func (f *gardenControllerManagerFlags) addDuties(mgr manager.Manager, garden cli
 	if err := (&migration.Readiness{Garden: garden, Clock: clock.RealClock{}, Retry: f.waitInterval}).AddToManager(mgr); err != nil {
 		return err
 	}
-	return (&migration.Protection{Garden: garden}).AddToManager(mgr)
+	if err := (&migration.Protection{Garden: garden}).AddToManager(mgr); err != nil {
+		return err
+	}
+	return f.addSeedLoss(mgr, garden)
+}
+
+// addSeedLoss adds what happens when a seed is heard of no more (SPEC 9.3, 9.4).
+func (f *gardenControllerManagerFlags) addSeedLoss(mgr manager.Manager, garden client.Client) error {
+	events := newEvents(mgr, "garden-controller-manager")
+	lifecycle := &seed.Lifecycle{Garden: garden, Clock: clock.RealClock{}, Monitor: f.seedMonitorPeriod, Interval: f.seedMonitorPeriod / 5}
+	if err := lifecycle.AddToManager(mgr); err != nil {
+		return err
+	}
+	restore := &migration.ForcedRestore{Garden: garden, Clock: clock.RealClock{}, Events: events, Retry: f.waitInterval}
+	if err := restore.AddToManager(mgr); err != nil {
+		return err
+	}
+	evacuation := &migration.Evacuation{
+		Garden: garden, Clock: clock.RealClock{}, Events: events, AtOnce: f.evacuationAtOnce, Manual: f.evacuation == evacuationManual,
+		Grace: f.seedLossGracePeriod - f.seedMonitorPeriod, Interval: f.seedMonitorPeriod / 5,
+	}
+	return evacuation.AddToManager(mgr)
 }

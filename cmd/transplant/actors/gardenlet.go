@@ -167,7 +167,7 @@ func (f *gardenletFlags) addDuties(mgr manager.Manager, seedCluster cluster.Clus
 			return (&migration.Reconciler{Factory: factory, Runner: runner, Release: releaser{factory.Boottime}}).AddToManager(mgr, f.workers)
 		},
 		func() error {
-			return (&migration.SourceCleanup{Factory: factory, Retry: retry}).AddToManager(mgr, f.workers)
+			return (&migration.SourceCleanup{Factory: factory, Events: runner.Events, Retry: retry}).AddToManager(mgr, f.workers)
 		},
 		func() error {
 			return (&migration.StateSync{Factory: factory, Period: f.periods.Sync}).AddToManager(mgr, seedCluster, f.workers)

@@ -23,7 +23,7 @@ const RunLandscape = "run"
 // Can implements run.Backend: this backend can do all that stories know today.
 func (Backend) Can(ability world.Ability) error {
 	switch ability {
-	case world.BreakLinks, world.BreakProcesses, world.BreakClusters, world.CrashActors:
+	case world.BreakLinks, world.BreakProcesses, world.BreakClusters, world.BreakCloud, world.DamageBackups, world.CrashActors:
 		return nil
 	}
 	return fmt.Errorf("the embedded backend cannot %s", ability)
@@ -63,6 +63,7 @@ func settingsOf(s landscape.Settings) Settings {
 		OwnerCheckInterval: s.OwnerCheckInterval.Duration, OwnerCheckTimeout: s.OwnerCheckTimeout.Duration,
 		DeltaInterval: s.DeltaInterval.Duration, FullSnapshotInterval: s.FullSnapshotInterval.Duration,
 		DNSTTL: s.DNSTTL.Duration, WaitInterval: s.WaitInterval.Duration, LeaseInterval: s.SeedLeaseRenew.Duration,
+		SeedLossGracePeriod: s.SeedLossGracePeriod.Duration,
 	}
 }
 

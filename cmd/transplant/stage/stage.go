@@ -36,6 +36,12 @@ type Settings struct {
 	OwnerCheckInterval, OwnerCheckTimeout time.Duration
 	DeltaInterval, FullSnapshotInterval   time.Duration
 	DNSTTL, WaitInterval, LeaseInterval   time.Duration
+	SeedLossGracePeriod                   time.Duration
+}
+
+// SeedMonitorPeriod is after how many missed renewals of its lease a seed counts as silent.
+func (s Settings) SeedMonitorPeriod() time.Duration {
+	return min(4*s.LeaseInterval, s.SeedLossGracePeriod)
 }
 
 // ScenarioSettings are those of the column "in scenarios" of SPEC 9.4.
@@ -43,6 +49,7 @@ var ScenarioSettings = Settings{
 	OwnerCheckInterval: time.Second, OwnerCheckTimeout: 5 * time.Second,
 	DeltaInterval: time.Second, FullSnapshotInterval: 5 * time.Minute,
 	DNSTTL: time.Second, WaitInterval: time.Second, LeaseInterval: time.Second,
+	SeedLossGracePeriod: 10 * time.Second,
 }
 
 // Stage is a landscape set up for the product.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,7 +25,11 @@ import (
 // name: backupEntry is that of the shoot. A referenced object that does not exist is an error, never an empty entry
 // (QUIRK-S1).
 func Collect(ctx context.Context, seed client.Reader, namespace, backupEntry string) (*State, error) {
-	state := &State{}
+	epoch, err := epochOf(ctx, seed, namespace)
+	if err != nil {
+		return nil, err
+	}
+	state := &State{Epoch: epoch}
 	if err := state.collectSecrets(ctx, seed, namespace); err != nil {
 		return nil, err
 	}
@@ -45,6 +50,27 @@ func Collect(ctx context.Context, seed client.Reader, namespace, backupEntry str
 	machines, err := collectMachines(ctx, seed, namespace)
 	state.Machines = machines
 	return state, err
+}
+
+// epochOf is the epoch that the seed acts in, zero if its namespace says nothing.
+func epochOf(ctx context.Context, seed client.Reader, name string) (int64, error) {
+	namespace := &corev1.Namespace{}
+	if err := seed.Get(ctx, client.ObjectKey{Name: name}, namespace); client.IgnoreNotFound(err) != nil {
+		return 0, fmt.Errorf("read namespace %q: %w", name, err)
+	}
+	return parseEpoch(namespace)
+}
+
+func parseEpoch(object client.Object) (int64, error) {
+	text, given := object.GetAnnotations()[constants.OwnershipEpoch]
+	if !given {
+		return 0, nil
+	}
+	epoch, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("parse annotation %s of %q: %w", constants.OwnershipEpoch, object.GetName(), err)
+	}
+	return epoch, nil
 }
 
 func (s *State) collectSecrets(ctx context.Context, seed client.Reader, namespace string) error {
@@ -136,6 +162,7 @@ func withoutSystemMetadata(object *unstructured.Unstructured) *unstructured.Unst
 
 // Merge puts the entries of newer over those of s: what newer no longer has stays (SPEC 2.8, mode Migrate).
 func (s *State) Merge(newer *State) {
+	s.Epoch = newer.Epoch
 	for _, secret := range newer.Secrets {
 		s.Secrets = upsert(s.Secrets, secret, func(a, b *corev1.Secret) bool { return a.Name == b.Name })
 	}

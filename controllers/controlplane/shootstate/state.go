@@ -14,6 +14,8 @@ import (
 
 // State is the content of a ShootState, expanded: nothing compressed, nothing in chunks.
 type State struct {
+	// Epoch is the ownership epoch in which the state was collected (SPEC 9.1), zero if that is not known.
+	Epoch int64
 	// Secrets are the persisted secrets, without namespace.
 	Secrets []*corev1.Secret
 	// Extensions are the states of extension objects.

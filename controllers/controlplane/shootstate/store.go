@@ -3,6 +3,7 @@ package shootstate
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,12 +43,21 @@ func (s *Store) Load(ctx context.Context, shoot client.ObjectKey) (*State, error
 	if err != nil {
 		return nil, fmt.Errorf("read ShootState %q: %w", shoot, err)
 	}
-	return state, nil
+	state.Epoch, err = parseEpoch(object)
+	return state, err
+}
+
+// StaleError refuses a state that was collected under an older ownership epoch than the one that is saved: who
+// collected it has lost the shoot since.
+type StaleError struct{ Saved, Epoch int64 }
+
+func (e *StaleError) Error() string {
+	return fmt.Sprintf("the saved state is of epoch %d, this one of epoch %d", e.Saved, e.Epoch)
 }
 
 // Save keeps the state of a shoot: in place of what is there or, with merge, over it, so that nothing is lost. Chunks
 // are written first, then the ShootState that refers to them, then stale chunks go: a crash leaves a whole state
-// (Z3). Nothing is written when nothing has changed.
+// (Z3). Nothing is written when nothing has changed, or when what is saved is of a newer epoch, which is a *StaleError.
 func (s *Store) Save(ctx context.Context, shoot client.ObjectKey, state *State, merge bool) error {
 	if merge {
 		old, err := s.Load(ctx, shoot)
@@ -58,6 +68,9 @@ func (s *Store) Save(ctx context.Context, shoot client.ObjectKey, state *State, 
 			old.Merge(state)
 			state = old
 		}
+	}
+	if err := s.refuseStale(ctx, shoot, state.Epoch); err != nil {
+		return err
 	}
 	spec, err := encode(state)
 	if err != nil {
@@ -72,18 +85,36 @@ func (s *Store) Save(ctx context.Context, shoot client.ObjectKey, state *State, 
 			return fmt.Errorf("create chunk %q of ShootState %q: %w", chunk.Name, shoot, err)
 		}
 	}
-	if err := s.write(ctx, shoot, spec); err != nil {
+	if err := s.write(ctx, shoot, spec, state.Epoch); err != nil {
 		return err
 	}
 	return s.prune(ctx, shoot, chunks)
 }
 
-func (s *Store) write(ctx context.Context, shoot client.ObjectKey, spec *gardencorev1beta1.ShootStateSpec) error {
+// refuseStale comes before the chunks: those of a stale state must not even come into being.
+func (s *Store) refuseStale(ctx context.Context, shoot client.ObjectKey, epoch int64) error {
+	saved := &metav1.PartialObjectMetadata{}
+	saved.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("ShootState"))
+	if err := s.Garden.Get(ctx, shoot, saved); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read ShootState %q: %w", shoot, err)
+	}
+	return stale(shoot, saved, epoch)
+}
+
+func stale(shoot client.ObjectKey, saved client.Object, epoch int64) error {
+	of, err := parseEpoch(saved)
+	if err == nil && of > epoch {
+		err = fmt.Errorf("save ShootState %q: %w", shoot, &StaleError{Saved: of, Epoch: epoch})
+	}
+	return err
+}
+
+func (s *Store) write(ctx context.Context, shoot client.ObjectKey, spec *gardencorev1beta1.ShootStateSpec, epoch int64) error {
 	object := &gardencorev1beta1.ShootState{}
 	err := s.Garden.Get(ctx, shoot, object)
 	if apierrors.IsNotFound(err) {
 		object = &gardencorev1beta1.ShootState{ObjectMeta: metav1.ObjectMeta{Name: shoot.Name, Namespace: shoot.Namespace}, Spec: *spec}
-		s.stamp(object)
+		s.stamp(object, epoch)
 		if err := s.Garden.Create(ctx, object); err != nil {
 			return fmt.Errorf("create ShootState %q: %w", shoot, err)
 		}
@@ -92,13 +123,16 @@ func (s *Store) write(ctx context.Context, shoot client.ObjectKey, spec *gardenc
 	if err != nil {
 		return fmt.Errorf("read ShootState %q: %w", shoot, err)
 	}
+	if err := stale(shoot, object, epoch); err != nil {
+		return err
+	}
 	before := object.DeepCopy()
 	object.Spec = *spec
 	same, err := equal(before.Spec, object.Spec)
-	if same || err != nil {
+	if err != nil || (same && object.Annotations[constants.OwnershipEpoch] == strconv.FormatInt(epoch, 10)) {
 		return err
 	}
-	s.stamp(object)
+	s.stamp(object, epoch)
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := s.Garden.Patch(ctx, object, patch); err != nil {
 		return fmt.Errorf("patch ShootState %q: %w", shoot, err)
@@ -106,7 +140,8 @@ func (s *Store) write(ctx context.Context, shoot client.ObjectKey, spec *gardenc
 	return nil
 }
 
-func (s *Store) stamp(object *gardencorev1beta1.ShootState) {
+func (s *Store) stamp(object *gardencorev1beta1.ShootState, epoch int64) {
+	metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.OwnershipEpoch, strconv.FormatInt(epoch, 10))
 	metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.GardenerTimestamp, s.Clock.Now().UTC().Format(time.RFC3339))
 }
 

@@ -3,6 +3,7 @@ package shootstate
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -252,6 +253,34 @@ func TestMergeOnlyAdds(t *testing.T) {
 	}
 	if got, err = store.Load(t.Context(), shootKey); err != nil || got.Machines != nil {
 		t.Errorf("replacing kept the machines: %v, %v", got, err)
+	}
+}
+
+// A gardenlet that stood still while its shoot was given to another seed must not bring the old state back.
+func TestAStateOfAnOlderEpochIsRefused(t *testing.T) {
+	t.Parallel()
+	store, _ := newStore(t)
+	newer, older := sampleState(), sampleState()
+	newer.Epoch, older.Epoch = 10, 9
+	older.Extensions[0].State.Raw = noise(1, 2<<20) // would need chunks
+	if err := store.Save(t.Context(), shootKey, newer, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, merge := range []bool{false, true} {
+		err := store.Save(t.Context(), shootKey, older, merge)
+		if refused, is := errors.AsType[*StaleError](err); !is || refused.Saved != 10 || refused.Epoch != 9 {
+			t.Errorf("merge %v: %v", merge, err)
+		}
+	}
+	got, err := store.Load(t.Context(), shootKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(newer, got); diff != "" {
+		t.Errorf("state (-want +got):\n%s", diff)
+	}
+	if left := listChunks(t, store); len(left) != 0 {
+		t.Errorf("%d chunks of the refused state are there", len(left))
 	}
 }
 

@@ -154,3 +154,41 @@ func objectsFor(ctx context.Context, bucket Bucket, epoch int64) ([]Object, erro
 	manifest, err := ReadManifest(ctx, bucket, epoch)
 	return manifest.Objects, err
 }
+
+// ErrNoBackups says that a bucket has nothing that could be restored.
+var ErrNoBackups = errors.New("there are no backups to restore from")
+
+// Check tells whether the bucket has what a restore begins with: an epoch that has started, and a full snapshot of it or
+// of those before it. Whether every object is whole is seen when they are read.
+func Check(ctx context.Context, bucket Bucket) error {
+	epochs, err := Epochs(ctx, bucket)
+	if err != nil {
+		return err
+	}
+	if len(epochs) == 0 {
+		return fmt.Errorf("%w: no epoch has a manifest", ErrNoBackups)
+	}
+	newest := epochs[len(epochs)-1]
+	objects, err := objectsFor(ctx, bucket, newest)
+	if err != nil {
+		return err
+	}
+	if len(chainsOf(objects)) == 0 {
+		return fmt.Errorf("%w: epoch %d has no full snapshot, nor had what it started from", ErrNoBackups, newest)
+	}
+	return nil
+}
+
+// Purge removes everything from the bucket.
+func Purge(ctx context.Context, bucket Bucket) error {
+	keys, err := bucket.List(ctx, "")
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if err := bucket.Delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+)
+
+// leftoversTimeout bounds each step of a removal.
+const leftoversTimeout = 5 * time.Minute
+
+// HasLeftovers tells whether this seed still holds the control plane of an epoch that is over: it has the namespace, and
+// DNS gives the shoot to somebody else. If DNS does not answer, nobody may conclude anything (SPEC 9.2, O10).
+func (o *Operation) HasLeftovers(ctx context.Context) (bool, error) {
+	_, err := o.namespace(ctx)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read namespace %q: %w", o.Namespace(), err)
+	}
+	record, _, err := o.Owners.Decision(o.ownerRecordName()).Read(ctx)
+	if err != nil {
+		return false, fmt.Errorf("ask who owns the shoot before anything is removed: %w", err)
+	}
+	return !record.Absent() && record.Owner != string(o.SeedObject.UID), nil
+}
+
+// RemoveLeftovers removes the control plane of an epoch that is over from this seed. Nothing outside the seed is
+// touched: whoever would act on the cloud is stopped first, and the objects that stand for something there lose their
+// finalizers, as after a migration. It may be repeated. What is to be done further, once nobody acts any more, is done
+// before the namespace goes, which is what tells that there are leftovers.
+func (o *Operation) RemoveLeftovers(ctx context.Context, further ...func(context.Context) error) error {
+	steps := []func(context.Context) error{
+		o.stopEverything, o.ShallowDeleteMachines, o.shallowDeleteExtensions, o.shallowDeleteManagedResources, o.shallowDeleteBackupEntry,
+	}
+	for _, step := range append(append(steps, further...), o.DeleteNamespace, o.DeleteCluster) {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PurgeBackups removes what the shoot has left in this seed's bucket, unless its backups are there: a seed that comes
+// back uploads what belongs to no chain any more (SPEC 9.2, O7).
+func (o *Operation) PurgeBackups(ctx context.Context) error {
+	for _, name := range []string{o.BackupEntryName(), sourcePrefix + o.BackupEntryName()} {
+		entry, err := o.backupEntry(ctx, name)
+		if err != nil {
+			return err
+		}
+		if entry != nil && entry.Spec.BucketName == o.BucketName() {
+			return nil
+		}
+	}
+	return o.Bucket.Purge(ctx, o.BucketName(), o.BackupPrefix())
+}
+
+// stopEverything deletes all workloads of the control plane and waits until no pod is left.
+func (o *Operation) stopEverything(ctx context.Context) error {
+	background := client.PropagationPolicy(metav1.DeletePropagationBackground)
+	for _, object := range []client.Object{&appsv1.Deployment{}, &appsv1.StatefulSet{}} {
+		if err := o.Seed.DeleteAllOf(ctx, object, client.InNamespace(o.Namespace()), background); err != nil {
+			return fmt.Errorf("delete the workloads %T in %q: %w", object, o.Namespace(), err)
+		}
+	}
+	return o.Until(ctx, leftoversTimeout, "the end of all pods in "+o.Namespace(), func(ctx context.Context) error {
+		pods := &corev1.PodList{}
+		if err := o.Seed.List(ctx, pods, client.InNamespace(o.Namespace())); err != nil {
+			return err
+		}
+		if len(pods.Items) > 0 {
+			return fmt.Errorf("%d pods are left, among them %q", len(pods.Items), pods.Items[0].Name)
+		}
+		return nil
+	})
+}
+
+// shallowDeleteExtensions deletes the extension objects of the shoot without what they stand for.
+func (o *Operation) shallowDeleteExtensions(ctx context.Context) error {
+	for _, kind := range extensionsv1alpha1.Kinds() {
+		if !kind.Namespaced {
+			continue
+		}
+		objects, err := o.List(ctx, kind.Name)
+		if err != nil {
+			return err
+		}
+		for _, object := range objects {
+			if err := o.shallowly(ctx, object); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// shallowDeleteManagedResources deletes the ManagedResources; the objects they stand for are the shoot's, and stay.
+func (o *Operation) shallowDeleteManagedResources(ctx context.Context) error {
+	resources := &resourcesv1alpha1.ManagedResourceList{}
+	if err := o.Seed.List(ctx, resources, client.InNamespace(o.Namespace())); err != nil {
+		return fmt.Errorf("list the managed resources: %w", err)
+	}
+	for i := range resources.Items {
+		if err := o.shallowly(ctx, &resources.Items[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shallowDeleteBackupEntry deletes the extension's BackupEntry, which lives outside the namespace, and its credentials.
+func (o *Operation) shallowDeleteBackupEntry(ctx context.Context) error {
+	for _, name := range []string{o.BackupEntryName(), sourcePrefix + o.BackupEntryName()} {
+		entry := &extensionsv1alpha1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if err := o.shallowly(ctx, entry); err != nil {
+			return err
+		}
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: constants.SecretNamePrefixBackupEntry + name, Namespace: constants.GardenNamespace}}
+		if err := remove(ctx, o.Seed, secret); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shallowly takes the finalizers off an object and deletes it, and looks until it is gone: an extension that has just
+// begun to work on it may set its finalizer again.
+func (o *Operation) shallowly(ctx context.Context, object client.Object) error {
+	return o.Until(ctx, leftoversTimeout, "the shallow deletion of "+name(object, o.Seed.Scheme()), func(ctx context.Context) error {
+		err := o.Seed.Get(ctx, client.ObjectKeyFromObject(object), object)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		before := object.DeepCopyObject().(client.Object)
+		object.SetFinalizers(nil)
+		metav1.SetMetaDataAnnotation(objectMeta(object), constants.ConfirmationDeletion, constants.LabelTrue)
+		if err := o.Seed.Patch(ctx, object, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		if err := o.Seed.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		if err := o.Seed.Get(ctx, client.ObjectKeyFromObject(object), object); apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.New("it is still there")
+	})
+}

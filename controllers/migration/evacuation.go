@@ -1,0 +1,261 @@
+package migration
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/placement"
+)
+
+// ConstraintEvacuationPossible is False on a shoot whose seed is lost and that can go nowhere; the message tells why for
+// each seed. It is absent otherwise.
+const ConstraintEvacuationPossible gardencorev1beta1.ConditionType = "EvacuationPossible"
+
+// DefaultAtOnce is how many shoots one destination restores at the same time (SPEC 9.4).
+const DefaultAtOnce = 20
+
+// Evacuation binds the shoots of a seed that is lost to seeds that fit, and asks for their forced restore (SPEC 9.4). It
+// runs in the garden-controller-manager. That the lost seed does nothing any more is not its business: the destination
+// makes sure of that by taking ownership.
+type Evacuation struct {
+	// Garden is an uncached client.
+	Garden client.Client
+	Clock  clock.Clock
+	Events controlplane.Events
+	// Grace is how long a seed's GardenletReady must have been Unknown, as seen from here without a break.
+	Grace time.Duration
+	// Interval is between two looks at all seeds.
+	Interval time.Duration
+	// AtOnce bounds the shoots that one destination restores at the same time.
+	AtOnce int
+	// Manual leaves the choice of a seed, and the annotation, to an operator.
+	Manual bool
+
+	lost map[string]time.Time // since when, by seed
+	last time.Time            // of the last look
+}
+
+// Start looks at the seeds until ctx is done.
+func (e *Evacuation) Start(ctx context.Context) error {
+	logger := log.FromContext(ctx).WithName("evacuation")
+	for {
+		if err := e.look(log.IntoContext(ctx, logger)); err != nil && ctx.Err() == nil {
+			logger.Error(err, "The evacuation of lost seeds is tried again")
+		}
+		timer := e.Clock.NewTimer(e.Interval)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C():
+		}
+	}
+}
+
+// look finds the seeds that have been lost for longer than the grace period, and works on their shoots.
+func (e *Evacuation) look(ctx context.Context) error {
+	seeds, shoots := &gardencorev1beta1.SeedList{}, &gardencorev1beta1.ShootList{}
+	if err := e.Garden.List(ctx, seeds); err != nil {
+		return fmt.Errorf("list the seeds: %w", err)
+	}
+	lost := e.lostNow(seeds.Items)
+	if err := e.Garden.List(ctx, shoots); err != nil {
+		return fmt.Errorf("list the shoots: %w", err)
+	}
+	stranded, errs := e.stranded(ctx, shoots.Items, lost)
+	for _, shoot := range stranded {
+		if err := e.evacuate(ctx, shoot, seeds.Items, shoots.Items, lost); err != nil {
+			errs = append(errs, fmt.Errorf("evacuate shoot %q: %w", client.ObjectKeyFromObject(shoot), err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// lostNow are the seeds that have been lost for the grace period. Who has not looked for a while begins to count anew:
+// a garden that was away must not take all its seeds for lost.
+func (e *Evacuation) lostNow(seeds []gardencorev1beta1.Seed) map[string]bool {
+	now := e.Clock.Now()
+	if now.Sub(e.last) > max(e.Grace, 3*e.Interval) {
+		e.lost = nil
+	}
+	since := map[string]time.Time{}
+	lost := map[string]bool{}
+	for _, seed := range seeds {
+		if statusOf(seed.Status.Conditions, gardencorev1beta1.SeedGardenletReady) != gardencorev1beta1.ConditionUnknown || len(seed.Status.Conditions) == 0 {
+			continue
+		}
+		begin, known := e.lost[seed.Name]
+		if !known {
+			begin = now
+		}
+		since[seed.Name] = begin
+		lost[seed.Name] = now.Sub(begin) >= e.Grace
+	}
+	e.lost, e.last = since, now
+	return lost
+}
+
+// stranded are the shoots whose seed is lost, the most important first (SPEC 9.4). Those whose seed is back lose the
+// word that they cannot go anywhere.
+func (e *Evacuation) stranded(ctx context.Context, shoots []gardencorev1beta1.Shoot, lost map[string]bool) ([]*gardencorev1beta1.Shoot, []error) {
+	var stranded []*gardencorev1beta1.Shoot
+	var errs []error
+	for i := range shoots {
+		shoot := &shoots[i]
+		switch {
+		case lost[ptr.Deref(shoot.Status.SeedName, "")]:
+			stranded = append(stranded, shoot)
+		case statusOf(shoot.Status.Constraints, ConstraintEvacuationPossible) == gardencorev1beta1.ConditionFalse:
+			errs = append(errs, e.tell(ctx, shoot, nil))
+		}
+	}
+	slices.SortFunc(stranded, func(a, b *gardencorev1beta1.Shoot) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return stranded, errs
+}
+
+// rank is the importance of a shoot, the lowest first.
+func rank(shoot *gardencorev1beta1.Shoot) int {
+	switch ptr.Deref(shoot.Spec.Purpose, "") {
+	case gardencorev1beta1.ShootPurposeInfrastructure:
+		return 0
+	case gardencorev1beta1.ShootPurposeProduction:
+		return 1
+	}
+	return 2
+}
+
+// evacuate brings one shoot a step further: chooses its seed and asks for its restore there. What follows is
+// ForcedRestore's.
+func (e *Evacuation) evacuate(ctx context.Context, shoot *gardencorev1beta1.Shoot, seeds []gardencorev1beta1.Seed, shoots []gardencorev1beta1.Shoot, lost map[string]bool) error {
+	bound := ptr.Deref(shoot.Spec.SeedName, "")
+	switch {
+	case e.Manual:
+		return e.tell(ctx, shoot, errors.New("the seed is lost, and evacuation is manual: set spec.seedName and the annotation "+constants.ShootForceRestore+"=true"))
+	case !created(shoot):
+		return e.tell(ctx, shoot, errors.New("the shoot has never been created successfully: there is nothing to restore"))
+	case bound != "" && !lost[bound] && forced(shoot):
+		return nil // on its way
+	case bound != "" && !lost[bound]:
+		return e.bind(ctx, shoot, bound) // on its way to a seed that lives, when its source was lost
+	}
+	destination, err := e.choose(ctx, shoot, seeds, shoots)
+	if destination == "" || err != nil {
+		return err
+	}
+	return e.bind(ctx, shoot, destination)
+}
+
+// choose finds the destination; empty if the shoot has to wait, which it is told unless it waits for its turn only.
+func (e *Evacuation) choose(ctx context.Context, shoot *gardencorev1beta1.Shoot, seeds []gardencorev1beta1.Seed, shoots []gardencorev1beta1.Shoot) (string, error) {
+	profile, err := e.profile(ctx, shoot)
+	if err != nil {
+		return "", err
+	}
+	question := &placement.Question{
+		Shoot: shoot, Profile: profile, Seeds: seeds, Usage: placement.UsageOf(shoots, shoot), Source: ptr.Deref(shoot.Status.SeedName, ""),
+	}
+	destination, _, err := placement.Schedule(question)
+	if err != nil {
+		return "", e.tell(ctx, shoot, err)
+	}
+	if restoring(shoots, destination) >= e.AtOnce {
+		return "", nil
+	}
+	return destination, nil
+}
+
+// restoring counts the shoots that are on their way to a seed by force.
+func restoring(shoots []gardencorev1beta1.Shoot, seed string) int {
+	count := 0
+	for i := range shoots {
+		if forced(&shoots[i]) && ptr.Deref(shoots[i].Spec.SeedName, "") == seed {
+			count++
+		}
+	}
+	return count
+}
+
+func (e *Evacuation) profile(ctx context.Context, shoot *gardencorev1beta1.Shoot) (*gardencorev1beta1.CloudProfile, error) {
+	name, _, unknown := placement.ProfileOf(shoot)
+	if unknown != nil || name == "" {
+		return nil, nil
+	}
+	profile := &gardencorev1beta1.CloudProfile{}
+	if err := e.Garden.Get(ctx, client.ObjectKey{Name: name}, profile); client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("read CloudProfile %q: %w", name, err)
+	} else if err != nil {
+		return nil, nil // a profile that is gone excludes no seed
+	}
+	return profile, nil
+}
+
+// bind binds the shoot to the seed and asks for the restore, in one write. What a lost seed has begun is called off
+// first: admission lets a shoot in the middle of a hand-over go nowhere else.
+func (e *Evacuation) bind(ctx context.Context, shoot *gardencorev1beta1.Shoot, destination string) error {
+	source := ptr.Deref(shoot.Status.SeedName, "")
+	if last := shoot.Status.LastOperation; last.Type == gardencorev1beta1.LastOperationTypeMigrate && last.State != gardencorev1beta1.LastOperationStateAborted {
+		before := shoot.DeepCopy()
+		shoot.Status.LastOperation = aborted(fmt.Sprintf("Seed %q was lost in the middle of the migration.", source), e.Clock)
+		if err := e.Garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+			return fmt.Errorf("call off the migration: %w", err)
+		}
+	}
+	before := shoot.DeepCopy()
+	shoot.Spec.SeedName = &destination
+	metav1.SetMetaDataAnnotation(&shoot.ObjectMeta, constants.ShootForceRestore, constants.LabelTrue)
+	err := e.Garden.Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
+		*shoot = *before
+		return e.tell(ctx, shoot, err)
+	}
+	if err != nil {
+		return fmt.Errorf("bind the shoot to seed %q: %w", destination, err)
+	}
+	e.Events.Event(shoot, corev1.EventTypeWarning, "Evacuated", fmt.Sprintf("Seed %q is lost: the shoot goes to seed %q.", source, destination))
+	return nil
+}
+
+// tell says on the shoot why it goes nowhere, once for each reason; nil takes the word back.
+func (e *Evacuation) tell(ctx context.Context, shoot *gardencorev1beta1.Shoot, why error) error {
+	before := shoot.DeepCopy()
+	if why == nil {
+		shoot.Status.Constraints = without(shoot.Status.Constraints, ConstraintEvacuationPossible)
+	} else {
+		shoot.Status.Constraints = with(shoot.Status.Constraints, gardencorev1beta1.Condition{
+			Type: ConstraintEvacuationPossible, Status: gardencorev1beta1.ConditionFalse, Reason: "NoDestination", Message: why.Error(),
+		}, e.Clock)
+	}
+	patch := client.MergeFrom(before)
+	if data, err := patch.Data(shoot); err != nil || string(data) == "{}" {
+		return err
+	}
+	if err := e.Garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("patch the constraints of shoot %q: %w", client.ObjectKeyFromObject(shoot), err)
+	}
+	if why != nil {
+		e.Events.Event(shoot, corev1.EventTypeWarning, "EvacuationImpossible", why.Error())
+	}
+	return nil
+}
+
+func created(shoot *gardencorev1beta1.Shoot) bool {
+	last := shoot.Status.LastOperation
+	return last != nil && (last.Type != gardencorev1beta1.LastOperationTypeCreate || last.State == gardencorev1beta1.LastOperationStateSucceeded)
+}

@@ -1,0 +1,85 @@
+package migration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+)
+
+// forced tells that the shoot is to be restored without the help of the seed it comes from (SPEC 9.3).
+func forced(shoot *gardencorev1beta1.Shoot) bool {
+	return shoot.Annotations[constants.ShootForceRestore] == constants.LabelTrue
+}
+
+// IncompleteError names what a forced restore cannot do without and has not found. Nothing has been written to an
+// authority by then.
+type IncompleteError struct{ Missing []string }
+
+func (e *IncompleteError) Error() string {
+	return "restore the shoot by force: missing are " + strings.Join(e.Missing, ", ")
+}
+
+// checkComplete makes sure of everything that a restore needs and the source can no longer be asked for.
+func checkComplete(ctx context.Context, o *controlplane.Operation) error {
+	missing := o.MissingSecrets()
+	if !o.Workerless() && !o.Hibernated() && o.State.Machines == nil {
+		missing = append(missing, "the machine state in the ShootState")
+	}
+	entry, err := o.BackupEntry(ctx)
+	if err != nil {
+		return err
+	}
+	if entry == nil {
+		missing = append(missing, fmt.Sprintf("the backup entry %q", o.BackupEntryName()))
+	}
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		return &IncompleteError{Missing: missing}
+	}
+	if err := o.Bucket.Check(ctx, entry.Spec.BucketName, o.BackupPrefix()); err != nil {
+		return fmt.Errorf("look at the backups in bucket %q: %w", entry.Spec.BucketName, err)
+	}
+	return nil
+}
+
+// adoptBackups does what the source does at the end of a planned migration: the BackupEntry is given to this seed. It
+// comes after the take-over, which has ended the source's epoch.
+func adoptBackups(ctx context.Context, o *controlplane.Operation) error {
+	entry, err := o.BackupEntry(ctx)
+	if err != nil {
+		return err
+	}
+	if entry == nil {
+		return errors.New("the backup entry has gone while the shoot was taken over")
+	}
+	if ptr.Deref(entry.Spec.SeedName, "") != o.SeedName {
+		before := entry.DeepCopy()
+		entry.Spec.SeedName = &o.SeedName
+		if err := o.Garden.Patch(ctx, entry, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+			return fmt.Errorf("adopt backup entry %q: %w", entry.Name, err)
+		}
+	}
+	if holder := ptr.Deref(entry.Status.SeedName, ""); holder == "" || holder == o.SeedName {
+		return nil
+	}
+	before := entry.DeepCopy()
+	entry.Status.SeedName, entry.Status.LastError = nil, nil
+	entry.Status.LastOperation = &gardencorev1beta1.LastOperation{
+		Type: gardencorev1beta1.LastOperationTypeMigrate, State: gardencorev1beta1.LastOperationStateSucceeded, Progress: 100,
+		Description: "Adopted by seed " + o.SeedName + ": the source does not answer.", LastUpdateTime: metav1.NewTime(o.Clock.Now()),
+	}
+	if err := o.Garden.Status().Patch(ctx, entry, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("adopt backup entry %q: %w", entry.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package migration
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+)
+
+// ForcedRestore gives a shoot whose seed does not answer to the seed it is bound to (SPEC 9.3): it skips the source's
+// part of the migration. It runs in the garden-controller-manager. The annotation is set by operators, or by Evacuation.
+type ForcedRestore struct {
+	// Garden is an uncached client.
+	Garden client.Client
+	Clock  clock.PassiveClock
+	Events controlplane.Events
+	// Retry is when to look again at a source that still answers.
+	Retry time.Duration
+}
+
+// Reconcile looks at one shoot with the annotation.
+func (r *ForcedRestore) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	shoot := &gardencorev1beta1.Shoot{}
+	if err := r.Garden.Get(ctx, request.NamespacedName, shoot); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	spec, status := ptr.Deref(shoot.Spec.SeedName, ""), ptr.Deref(shoot.Status.SeedName, "")
+	if !forced(shoot) || spec == "" || status == "" || spec == status {
+		return reconcile.Result{}, nil
+	}
+	answers, err := r.answers(ctx, status)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if answers {
+		log.FromContext(ctx).Info("No restore is forced while the source answers", "shoot", request.NamespacedName, "source", status)
+		return reconcile.Result{RequeueAfter: r.Retry}, nil
+	}
+	if err := r.give(ctx, shoot, status); err != nil {
+		return reconcile.Result{}, err
+	}
+	r.Events.Event(shoot, corev1.EventTypeWarning, "ForcedRestore",
+		fmt.Sprintf("Seed %q does not answer: the shoot is restored on seed %q without it.", status, spec))
+	return reconcile.Result{}, nil
+}
+
+// answers tells whether the gardenlet of the seed is heard of. A seed that does not exist any more does not answer.
+func (r *ForcedRestore) answers(ctx context.Context, name string) (bool, error) {
+	seed := &gardencorev1beta1.Seed{}
+	err := r.Garden.Get(ctx, client.ObjectKey{Name: name}, seed)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read seed %q: %w", name, err)
+	}
+	return statusOf(seed.Status.Conditions, gardencorev1beta1.SeedGardenletReady) == gardencorev1beta1.ConditionTrue, nil
+}
+
+// give makes the destination responsible. It only says who is to act: that the source does not act any more is what the
+// destination makes sure of, by taking ownership.
+func (r *ForcedRestore) give(ctx context.Context, shoot *gardencorev1beta1.Shoot, source string) error {
+	before := shoot.DeepCopy()
+	status := &shoot.Status
+	status.SeedName = shoot.Spec.SeedName
+	status.LastErrors, status.RetryCycleStartTime, status.MigrationStartTime = nil, nil, nil
+	status.LastOperation = aborted(fmt.Sprintf("Seed %q does not answer, its part of the migration is skipped.", source), r.Clock)
+	status.Constraints = without(status.Constraints, ConstraintEvacuationPossible)
+	if err := r.Garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("give shoot %q to seed %q: %w", client.ObjectKeyFromObject(shoot), *shoot.Spec.SeedName, err)
+	}
+	return nil
+}
+
+func aborted(why string, clock clock.PassiveClock) *gardencorev1beta1.LastOperation {
+	return &gardencorev1beta1.LastOperation{
+		Type: gardencorev1beta1.LastOperationTypeMigrate, State: gardencorev1beta1.LastOperationStateAborted,
+		Description: why, LastUpdateTime: metav1.NewTime(clock.Now()),
+	}
+}
+
+// wantsForce is true for shoots with the annotation.
+func wantsForce(object client.Object) bool {
+	return object.GetAnnotations()[constants.ShootForceRestore] == constants.LabelTrue
+}
