@@ -57,6 +57,18 @@ type Spec struct {
 	CloseWatch  *CloseWatch  `json:"closeWatch,omitempty"`
 	GoneWatch   *GoneWatch   `json:"goneWatch,omitempty"`
 
+	// Faults of backups and buckets.
+	BucketUnreachable *BucketUnreachable `json:"bucketUnreachable,omitempty"`
+	SlowBucket        *SlowBucket        `json:"slowBucket,omitempty"`
+	DamageBackup      *DamageBackup      `json:"damageBackup,omitempty"`
+
+	// Faults of the cloud.
+	CloudError       *CloudError       `json:"cloudError,omitempty"`
+	CloudQuota       *CloudQuota       `json:"cloudQuota,omitempty"`
+	CloudThrottle    *CloudThrottle    `json:"cloudThrottle,omitempty"`
+	CloudUnreachable *CloudUnreachable `json:"cloudUnreachable,omitempty"`
+	SlowCloud        *SlowCloud        `json:"slowCloud,omitempty"`
+
 	// Process faults.
 	Kill   *Kill   `json:"kill,omitempty"`
 	Freeze *Freeze `json:"freeze,omitempty"`

@@ -13,7 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
+	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/landscape"
@@ -31,21 +33,31 @@ var examples = map[string]fault.Spec{
 	"failRequest": {FailRequest: &fault.FailRequest{
 		Requests: fault.Requests{Objects: shootsOf("gardenlet-a"), Verbs: []string{"patch"}, Turn: link.Turn{Nth: 2}}, Status: 503,
 	}},
-	"delayRequest": {DelayRequest: &fault.DelayRequest{Requests: fault.Requests{Objects: shootsOf("gardenlet-a")}, Delay: metav1.Duration{Duration: time.Second}}},
-	"dropAnswer":   {DropAnswer: &fault.DropAnswer{Requests: fault.Requests{Objects: shootsOf("gardenlet-a"), Subresource: "status"}}},
-	"holdRequest":  {HoldRequest: &fault.HoldRequest{Requests: fault.Requests{Objects: shootsOf("user")}, At: link.After}},
-	"requestLimit": {RequestLimit: &fault.RequestLimit{Objects: shootsOf("gardenlet-a"), Max: resource.MustParse("64Ki")}},
-	"crash":        {Crash: &fault.Crash{Requests: fault.Requests{Objects: shootsOf("gardenlet-a")}, At: link.After}},
-	"staleList":    {StaleList: &fault.StaleList{Objects: shootsOf("gardenlet-a")}},
-	"frozenWatch":  {FrozenWatch: &fault.FrozenWatch{Objects: shootsOf("gardenlet-a")}},
-	"closeWatch":   {CloseWatch: &fault.CloseWatch{Watches: fault.Watches{Objects: shootsOf("gardenlet-a")}, Life: metav1.Duration{Duration: time.Second}}},
-	"goneWatch":    {GoneWatch: &fault.GoneWatch{Watches: fault.Watches{Objects: shootsOf("gardenlet-a"), Turn: link.Turn{Times: 1}}}},
-	"cut":          {Cut: &fault.Cut{Link: fault.Link{Actor: "gardenlet-a", Target: "garden"}}},
-	"latency":      {Latency: &fault.Latency{Link: fault.Link{Actor: "user", Target: "shoot/alpha"}, Delay: metav1.Duration{Duration: time.Second}}},
-	"bandwidth":    {Bandwidth: &fault.Bandwidth{Link: fault.Link{Actor: "user", Target: "shoots"}, BytesPerSecond: resource.MustParse("1Ki")}},
-	"reset":        {Reset: &fault.Reset{Actor: "nodes", Target: "cloud"}},
-	"kill":         {Kill: &fault.Kill{Process: fault.Process{Actor: "gardenlet-a"}}},
-	"freeze":       {Freeze: &fault.Freeze{Process: fault.Process{Shoot: "alpha", Program: "guard"}}},
+	"delayRequest":      {DelayRequest: &fault.DelayRequest{Requests: fault.Requests{Objects: shootsOf("gardenlet-a")}, Delay: metav1.Duration{Duration: time.Second}}},
+	"dropAnswer":        {DropAnswer: &fault.DropAnswer{Requests: fault.Requests{Objects: shootsOf("gardenlet-a"), Subresource: "status"}}},
+	"holdRequest":       {HoldRequest: &fault.HoldRequest{Requests: fault.Requests{Objects: shootsOf("user")}, At: link.After}},
+	"requestLimit":      {RequestLimit: &fault.RequestLimit{Objects: shootsOf("gardenlet-a"), Max: resource.MustParse("64Ki")}},
+	"crash":             {Crash: &fault.Crash{Requests: fault.Requests{Objects: shootsOf("gardenlet-a")}, At: link.After}},
+	"staleList":         {StaleList: &fault.StaleList{Objects: shootsOf("gardenlet-a")}},
+	"frozenWatch":       {FrozenWatch: &fault.FrozenWatch{Objects: shootsOf("gardenlet-a")}},
+	"closeWatch":        {CloseWatch: &fault.CloseWatch{Watches: fault.Watches{Objects: shootsOf("gardenlet-a")}, Life: metav1.Duration{Duration: time.Second}}},
+	"goneWatch":         {GoneWatch: &fault.GoneWatch{Watches: fault.Watches{Objects: shootsOf("gardenlet-a"), Turn: link.Turn{Times: 1}}}},
+	"bucketUnreachable": {BucketUnreachable: &fault.BucketUnreachable{Callers: fault.Callers{Actor: "control-planes-a"}}},
+	"slowBucket":        {SlowBucket: &fault.SlowBucket{Callers: fault.Callers{Shoot: "alpha"}, BytesPerSecond: resource.MustParse("64Ki")}},
+	"damageBackup":      {DamageBackup: &fault.DamageBackup{Shoot: "alpha", Last: world.DeltaBackup}},
+	"cloudError": {CloudError: &fault.CloudError{
+		Calls: fault.Calls{Callers: fault.Callers{Actor: "extensions-a"}, Kinds: []string{"networks"}, Verbs: []string{"create"}, Nth: 2}, Code: "ERR_INFRA_QUOTA_EXCEEDED",
+	}},
+	"cloudQuota":       {CloudQuota: &fault.CloudQuota{Kind: "machines", Max: 3}},
+	"cloudThrottle":    {CloudThrottle: &fault.CloudThrottle{PerSecond: 5}},
+	"cloudUnreachable": {CloudUnreachable: &fault.CloudUnreachable{Calls: fault.Calls{Kinds: []string{"names", "records"}}}},
+	"slowCloud":        {SlowCloud: &fault.SlowCloud{Calls: fault.Calls{From: 2, Times: 3}, Delay: metav1.Duration{Duration: time.Second}}},
+	"cut":              {Cut: &fault.Cut{Link: fault.Link{Actor: "gardenlet-a", Target: "garden"}}},
+	"latency":          {Latency: &fault.Latency{Link: fault.Link{Actor: "user", Target: "shoot/alpha"}, Delay: metav1.Duration{Duration: time.Second}}},
+	"bandwidth":        {Bandwidth: &fault.Bandwidth{Link: fault.Link{Actor: "user", Target: "shoots"}, BytesPerSecond: resource.MustParse("1Ki")}},
+	"reset":            {Reset: &fault.Reset{Actor: "nodes", Target: "cloud"}},
+	"kill":             {Kill: &fault.Kill{Process: fault.Process{Actor: "gardenlet-a"}}},
+	"freeze":           {Freeze: &fault.Freeze{Process: fault.Process{Shoot: "alpha", Program: "guard"}}},
 }
 
 func shootsOf(actor string) fault.Objects {
@@ -88,6 +100,14 @@ func (s *spy) LoseCluster(_ context.Context, cluster string, wipe bool) (world.I
 
 func (s *spy) FreezeCluster(_ context.Context, cluster string) (world.Injection, error) {
 	return s.injection(cluster)
+}
+
+func (s *spy) BreakCloud(_ context.Context, f cloud.Fault) (world.Injection, error) {
+	return s.injection(f)
+}
+
+func (s *spy) DamageBackup(_ context.Context, shoot string, last world.Backup, missing bool) (world.Injection, error) {
+	return s.injection(shoot, last, missing)
 }
 
 func TestEveryFaultHasAnExampleThatIsFine(t *testing.T) {
@@ -203,19 +223,34 @@ func TestFaultsReachTheRightPlace(t *testing.T) {
 		"failRequest": {"gardenlet-a", "garden", link.Fail{
 			Match: link.Match{Verbs: []string{"patch"}, Resource: "shoots", Name: "alpha"}, Turn: link.Turn{Nth: 2}, Status: 503,
 		}},
-		"delayRequest":  {"gardenlet-a", "garden", link.Delay{Match: alpha, Delay: metav1.Duration{Duration: time.Second}}},
-		"dropAnswer":    {"gardenlet-a", "garden", link.DropAnswer{Match: link.Match{Resource: "shoots", Name: "alpha", Subresource: "status"}}},
-		"holdRequest":   {"user", "garden", link.Hold{Match: alpha, At: link.After}},
-		"requestLimit":  {"gardenlet-a", "garden", link.SizeLimit{Match: alpha, Bytes: 64 << 10}},
-		"crash":         {"gardenlet-a", "garden", link.Crash{Match: alpha, Turn: link.Turn{Nth: 1}, At: link.After}},
-		"staleList":     {"gardenlet-a", "garden", link.StaleList{Match: alpha}},
-		"frozenWatch":   {"gardenlet-a", "garden", link.FrozenWatch{Match: alpha}},
-		"closeWatch":    {"gardenlet-a", "garden", link.CloseWatch{Match: alpha, Life: metav1.Duration{Duration: time.Second}}},
-		"goneWatch":     {"gardenlet-a", "garden", link.GoneWatch{Match: alpha, Turn: link.Turn{Times: 1}}},
-		"freeze":        {world.Process{Shoot: "alpha", Program: "guard"}, world.Freeze},
-		"kill":          {world.Process{Actor: "gardenlet-a"}, world.Kill},
-		"loseCluster":   {"a", true},
-		"freezeCluster": {"garden"},
+		"delayRequest": {"gardenlet-a", "garden", link.Delay{Match: alpha, Delay: metav1.Duration{Duration: time.Second}}},
+		"dropAnswer":   {"gardenlet-a", "garden", link.DropAnswer{Match: link.Match{Resource: "shoots", Name: "alpha", Subresource: "status"}}},
+		"holdRequest":  {"user", "garden", link.Hold{Match: alpha, At: link.After}},
+		"requestLimit": {"gardenlet-a", "garden", link.SizeLimit{Match: alpha, Bytes: 64 << 10}},
+		"crash":        {"gardenlet-a", "garden", link.Crash{Match: alpha, Turn: link.Turn{Nth: 1}, At: link.After}},
+		"staleList":    {"gardenlet-a", "garden", link.StaleList{Match: alpha}},
+		"frozenWatch":  {"gardenlet-a", "garden", link.FrozenWatch{Match: alpha}},
+		"closeWatch":   {"gardenlet-a", "garden", link.CloseWatch{Match: alpha, Life: metav1.Duration{Duration: time.Second}}},
+		"goneWatch":    {"gardenlet-a", "garden", link.GoneWatch{Match: alpha, Turn: link.Turn{Times: 1}}},
+		"freeze":       {world.Process{Shoot: "alpha", Program: "guard"}, world.Freeze},
+		"kill":         {world.Process{Actor: "gardenlet-a"}, world.Kill},
+		"bucketUnreachable": {cloud.Fault{
+			Match: cloud.Match{Kinds: []string{"buckets", "objects"}, Identities: []string{"control-planes-a"}}, Effect: cloud.Effect{Drop: "request"},
+		}},
+		"slowBucket": {cloud.Fault{
+			Match: cloud.Match{Kinds: []string{"buckets", "objects"}, Shoots: []string{"alpha"}}, Effect: cloud.Effect{BytesPerSecond: 65536},
+		}},
+		"damageBackup": {"alpha", world.DeltaBackup, false},
+		"cloudError": {cloud.Fault{
+			Match: cloud.Match{Kinds: []string{"networks"}, Verbs: []string{"create"}, Identities: []string{"extensions-a"}},
+			From:  2, Times: 1, Effect: cloud.Effect{Error: &cloud.ErrorEffect{Code: "QuotaExceeded"}},
+		}},
+		"cloudQuota":       {cloud.Fault{Match: cloud.Match{Kinds: []string{"machines"}}, Effect: cloud.Effect{Quota: ptr.To(3)}}},
+		"cloudThrottle":    {cloud.Fault{Effect: cloud.Effect{Throttle: &cloud.ThrottleEffect{PerSecond: 5, Burst: 5}}}},
+		"cloudUnreachable": {cloud.Fault{Match: cloud.Match{Kinds: []string{"names", "records"}}, Effect: cloud.Effect{Drop: "request"}}},
+		"slowCloud":        {cloud.Fault{From: 2, Times: 3, Effect: cloud.Effect{Delay: &metav1.Duration{Duration: time.Second}}}},
+		"loseCluster":      {"a", true},
+		"freezeCluster":    {"garden"},
 	} {
 		w := &spy{World: worldtest.New(t, "a")}
 		spec := examples[kind]
@@ -252,6 +287,18 @@ func TestCheck(t *testing.T) {
 		`{"crash":{"actor":"nodes","target":"shoots"}}`:                                             `fault.crash.victim: Required value: "nodes" is many processes: name the one that dies`,
 		`{"crash":{"actor":"gardenlet-a","target":"garden","verbs":["get"]}}`:                       `fault.crash.verbs[0]: Invalid value: "get": does not write`,
 		`{"crash":{"actor":"nodes","target":"shoots","victim":{"shoot":"alpha","program":"kwok"}}}`: `fault.crash.victim.program: Unsupported value: "kwok"`,
+		`{"cloudError":{"code":"ERR_PROBLEMATIC_WEBHOOK"}}`:                                         `fault.cloudError.code: Unsupported value: "ERR_PROBLEMATIC_WEBHOOK": supported values: "Invalid"`,
+		`{"cloudError":{"code":"Invalid","kinds":["castles"]}}`:                                     `fault.cloudError.kinds[0]: Unsupported value: "castles"`,
+		`{"cloudError":{"code":"Invalid","verbs":["watch"]}}`:                                       `fault.cloudError.verbs[0]: Unsupported value: "watch"`,
+		`{"cloudError":{"code":"Invalid","actor":"gateway-a"}}`:                                     `fault.cloudError.actor: Unsupported value: "gateway-a": supported values: "control-planes-a"`,
+		`{"cloudError":{"code":"Invalid","nth":1,"times":2}}`:                                       `must have nth alone, or from and times`,
+		`{"cloudQuota":{"kind":"machines","max":-1}}`:                                               `fault.cloudQuota.max: Invalid value: -1: must not be negative`,
+		`{"cloudThrottle":{"perSecond":-1}}`:                                                        `rate and burst must not be negative`,
+		`{"slowCloud":{"delay":"0s"}}`:                                                              `fault.slowCloud.delay: Invalid value: "0s": must be positive`,
+		`{"slowBucket":{"bytesPerSecond":"0"}}`:                                                     `fault.slowBucket.bytesPerSecond: Invalid value: "0": must be at least 1`,
+		`{"bucketUnreachable":{"shoot":"omega"}}`:                                                   `fault.bucketUnreachable.shoot: Unsupported value: "omega"`,
+		`{"damageBackup":{"shoot":"omega"}}`:                                                        `fault.damageBackup.shoot: Unsupported value: "omega"`,
+		`{"damageBackup":{"shoot":"alpha","last":"Word"}}`:                                          `fault.damageBackup.last: Unsupported value: "Word": supported values: "Any", "Full", "Delta"`,
 		`{"loseCluster":{"cluster":"z"}}`:                                                           `fault.loseCluster.cluster: Unsupported value: "z": supported values: "garden", "a"`,
 		`{"loseCluster":{"cluster":"garden","wipe":true}}`:                                          `fault.loseCluster.wipe: Invalid value: true: nothing can bring a wiped garden back`,
 		`{"freezeCluster":{"cluster":"b"}}`:                                                         `fault.freezeCluster.cluster: Unsupported value: "b"`,

@@ -13,6 +13,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/oracle"
 	"github.com/transplant-sim/transplant/sim/step"
+	"github.com/transplant-sim/transplant/sim/world"
 )
 
 //go:generate go run ./generate ../../scenarios/scenario.schema.json
@@ -95,6 +96,8 @@ func schemaOf(t reflect.Type) *jsonschema.Schema {
 		return enumeration([]string{string(link.Both), string(link.ToServer), string(link.ToClient)})
 	case reflect.TypeFor[link.Moment]():
 		return enumeration([]string{string(link.Before), string(link.After)})
+	case reflect.TypeFor[world.Backup]():
+		return enumeration([]string{string(world.AnyBackup), string(world.FullBackup), string(world.DeltaBackup)})
 	case reflect.TypeFor[step.Heal]():
 		return &jsonschema.Schema{Type: "string", Description: "the name of the fault that ends"}
 	}

@@ -105,6 +105,18 @@ type ClusterBreaker interface {
 	FreezeCluster(ctx context.Context, cluster string) (Injection, error)
 }
 
+// CloudBreaker is a World whose cloud can be harmed. The shoots that the fault matches are named as in the story, and it
+// needs no id.
+type CloudBreaker interface {
+	BreakCloud(ctx context.Context, fault cloud.Fault) (Injection, error)
+}
+
+// BackupBreaker is a World in which a shoot's backups can be harmed.
+type BackupBreaker interface {
+	// DamageBackup harms the last backup that there is now, in every bucket that has it, for whoever reads it.
+	DamageBackup(ctx context.Context, shoot string, last Backup, missing bool) (Injection, error)
+}
+
 // Inventory is a World that knows what is there beside the objects of API servers: processes, data folders, buckets
 // and their objects, DNS records. The keys are seeds, or other places such as "cloud".
 type Inventory interface {
@@ -130,6 +142,19 @@ const (
 	Freeze Harm = "freeze"
 )
 
+// Backup is a kind of backups.
+type Backup string
+
+// Kinds of backups.
+const (
+	AnyBackup   Backup = "Any"
+	FullBackup  Backup = "Full"
+	DeltaBackup Backup = "Delta"
+)
+
+// Backups are all kinds.
+func Backups() []Backup { return []Backup{AnyBackup, FullBackup, DeltaBackup} }
+
 // Ability is something that not every backend can do.
 type Ability string
 
@@ -138,5 +163,7 @@ const (
 	BreakLinks     Ability = "break links"
 	BreakProcesses Ability = "break processes"
 	BreakClusters  Ability = "break clusters"
+	BreakCloud     Ability = "break the cloud"
+	DamageBackups  Ability = "damage backups"
 	CrashActors    Ability = "crash actors at their writes" // break links and processes
 )

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
@@ -30,6 +31,16 @@ func (w *World) LoseCluster(_ context.Context, cluster string, _ bool) (world.In
 // FreezeCluster implements world.ClusterBreaker, as LoseCluster does.
 func (w *World) FreezeCluster(_ context.Context, cluster string) (world.Injection, error) {
 	return w.silence(cluster)
+}
+
+// BreakCloud implements world.CloudBreaker: the fault is felt once, and only counted.
+func (w *World) BreakCloud(context.Context, cloud.Fault) (world.Injection, error) {
+	return w.injection(1), nil
+}
+
+// DamageBackup implements world.BackupBreaker, as BreakCloud does.
+func (w *World) DamageBackup(context.Context, string, world.Backup, bool) (world.Injection, error) {
+	return w.injection(1), nil
 }
 
 func (w *World) silence(cluster string) (world.Injection, error) {

@@ -71,6 +71,8 @@ var (
 	_ world.LinkBreaker    = &World{}
 	_ world.ProcessBreaker = &World{}
 	_ world.ClusterBreaker = &World{}
+	_ world.CloudBreaker   = &World{}
+	_ world.BackupBreaker  = &World{}
 	_ world.Inventory      = &World{}
 )
 

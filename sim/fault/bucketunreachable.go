@@ -1,0 +1,38 @@
+package fault
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// BucketUnreachable breaks the connection of every call to the buckets before it arrives.
+type BucketUnreachable struct {
+	Callers `json:",inline"`
+}
+
+var _ Fault = &BucketUnreachable{}
+
+func (b *BucketUnreachable) harm() cloud.Fault {
+	return b.calls().fault(cloud.Effect{Drop: cloud.DropRequest})
+}
+
+// Name is "bucketUnreachable(calls)".
+func (b *BucketUnreachable) Name() string { return b.name("bucketUnreachable") }
+
+// Needs a cloud that can be broken.
+func (b *BucketUnreachable) Needs() world.Ability { return world.BreakCloud }
+
+// Check finds unknown callers.
+func (b *BucketUnreachable) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
+	return b.calls().check(path, on)
+}
+
+// Inject makes the buckets unreachable.
+func (b *BucketUnreachable) Inject(ctx context.Context, w world.World) (world.Injection, error) {
+	return breakCloud(ctx, w, b.Name(), b.harm())
+}

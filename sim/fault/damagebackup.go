@@ -1,0 +1,64 @@
+package fault
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// DamageBackup harms the last of a shoot's backups that there is at the injection, for whoever reads it before the heal.
+type DamageBackup struct {
+	// Shoot whose backup is harmed.
+	Shoot string `json:"shoot"`
+	// Last says of what the last is meant: Full snapshots, Delta, or Any of both, when not given.
+	Last world.Backup `json:"last,omitempty"`
+	// Missing lets it be gone; else its content is damaged.
+	Missing bool `json:"missing,omitempty"`
+}
+
+var _ Fault = &DamageBackup{}
+
+// Name is "damageBackup(shoot,which)".
+func (d *DamageBackup) Name() string {
+	harm := "damaged"
+	if d.Missing {
+		harm = "missing"
+	}
+	return fmt.Sprintf("damageBackup(%s,last %s %s)", d.Shoot, d.last(), harm)
+}
+
+func (d *DamageBackup) last() world.Backup {
+	if d.Last == "" {
+		return world.AnyBackup
+	}
+	return d.Last
+}
+
+// Needs backups that can be damaged.
+func (d *DamageBackup) Needs() world.Ability { return world.DamageBackups }
+
+// Check finds unknown shoots and kinds of backups.
+func (d *DamageBackup) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
+	var errs field.ErrorList
+	if !slices.Contains(on.ShootNames(), d.Shoot) {
+		errs = append(errs, field.NotSupported(path.Child("shoot"), d.Shoot, on.ShootNames()))
+	}
+	if !slices.Contains(world.Backups(), d.last()) {
+		errs = append(errs, field.NotSupported(path.Child("last"), d.Last, world.Backups()))
+	}
+	return errs
+}
+
+// Inject harms the backup.
+func (d *DamageBackup) Inject(ctx context.Context, w world.World) (world.Injection, error) {
+	breaker, can := w.(world.BackupBreaker)
+	if !can {
+		return world.Injection{}, cannot(d.Name(), world.DamageBackups)
+	}
+	return breaker.DamageBackup(ctx, d.Shoot, d.last(), d.Missing)
+}
