@@ -33,7 +33,9 @@ func (d *decision) maintainKubernetes() {
 }
 
 // kubernetes decides about one Kubernetes version.
-func (d *decision) kubernetes(current string) version.Update {
+func (d *decision) kubernetes(current string) version.Update { return d.component(current).Decide() }
+
+func (d *decision) component(current string) version.Component {
 	auto, _ := autoUpdates(d.before)
 	component := version.Component{
 		Noun: "Kubernetes", Switch: kubernetesSwitch, Current: current,
@@ -44,7 +46,7 @@ func (d *decision) kubernetes(current string) version.Update {
 			component.Known = &known
 		}
 	}
-	return component.Decide()
+	return component
 }
 
 // poolVersions decides about the pools' own versions, by their order; nil for pools that follow the control plane.
@@ -55,7 +57,7 @@ func (d *decision) poolVersions(controlPlane string) []*version.Update {
 		if worker.Kubernetes == nil || worker.Kubernetes.Version == nil {
 			continue
 		}
-		update := capped(d.kubernetes(*worker.Kubernetes.Version), controlPlane)
+		update := d.poolVersion(*worker.Kubernetes.Version, controlPlane)
 		if refusal := d.refusal(worker, update); refusal != "" {
 			update = update.Refused(refusal)
 		}
@@ -64,18 +66,29 @@ func (d *decision) poolVersions(controlPlane string) []*version.Update {
 	return updates
 }
 
-// capped keeps a pool from getting ahead of the control plane. What leads nowhere then is no update (SPEC 4.11, 6).
-func capped(update version.Update, controlPlane string) version.Update {
+// poolVersion keeps a pool from getting ahead of the control plane: it goes to the control plane's version instead
+// (SPEC 4.11, 6). An automatic update that may not go there, because it is a preview or has expired, goes to one below.
+func (d *decision) poolVersion(current, controlPlane string) version.Update {
+	component := d.component(current)
+	update := component.Decide()
 	limit, err := semver.NewVersion(controlPlane)
 	to, toErr := semver.NewVersion(update.To)
 	if !update.Changes() || err != nil || toErr != nil || !to.GreaterThan(limit) {
 		return update
 	}
-	update.Held = append([]version.Held{{Version: update.To, Why: fmt.Sprintf("is ahead of the control plane, which is at %s", controlPlane)}}, update.Held...)
-	update.To = controlPlane
-	if from, err := semver.NewVersion(update.From); err == nil && !from.LessThan(limit) {
-		update.Class, update.Cause, update.To = version.None, "", update.From
+	ahead := version.Held{Version: update.To, Why: fmt.Sprintf("is ahead of the control plane, which is at %s", controlPlane)}
+	from, err := semver.NewVersion(current)
+	switch own, offered := d.kubernetesOffers.Find(limit); {
+	case err == nil && !from.LessThan(limit):
+		update.Class, update.Cause, update.To = version.None, "", current
 		update.Reason = fmt.Sprintf("The pool is not behind the control plane, which stays at %s", controlPlane)
+	case !offered || update.Class == version.Forced || own.Qualifies():
+		update.To = controlPlane
+	default:
+		component.Offers = component.Offers.UpTo(limit)
+		component.Limit = fmt.Sprintf("the control plane stays at %s, which is no version to update to automatically (it is %s), and the pool must not get ahead of it", controlPlane, own.Class)
+		update = component.Decide()
 	}
+	update.Held = append([]version.Held{ahead}, update.Held...)
 	return update
 }

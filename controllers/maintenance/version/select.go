@@ -82,6 +82,14 @@ func qualifies(offer Offer, expiredToo bool) bool {
 	}
 }
 
+// Qualifies is whether an automatic update may go to the offer.
+func (o Offer) Qualifies() bool { return qualifies(o, false) }
+
+// UpTo are the offers that are not above a version.
+func (o Offers) UpTo(limit *semver.Version) Offers {
+	return o.Where(func(offer Offer) bool { return !offer.number.GreaterThan(limit) })
+}
+
 func autoReaches(candidate, current *semver.Version, strategy Strategy) bool {
 	switch strategy {
 	case Minor:

@@ -75,6 +75,8 @@ type Component struct {
 	AutoUpdate bool
 	// Misfit is why the current version cannot stay although the profile has it, or "".
 	Misfit string
+	// Limit is what else keeps automatic updates from going further, as a clause, or "".
+	Limit string
 }
 
 // Decide says what maintenance does to the component (SPEC 4.4).
@@ -107,6 +109,8 @@ func (c Component) Decide() Update {
 		update.Class, update.To = Automatic, chosen.Text
 	case forced:
 		update = update.failed(c.failure())
+	case c.Limit != "":
+		update.Cause, update.Reason = "", update.Reason+", but "+c.Limit
 	default:
 		update.Cause, update.Reason = "", c.latest()
 	}

@@ -26,6 +26,8 @@ func (c Component) why(offer Offer, current *semver.Version, update Update) stri
 		return c.passedOver(offer, update)
 	case update.Changes() && sameMinorText(update.To, current):
 		return fmt.Sprintf("is beyond %d.%d, whose newest patch comes first", current.Major(), current.Minor())
+	case update.Changes() && autoReaches(offer.number, current, c.Strategy):
+		return c.passedOver(offer, update)
 	case update.Class == Automatic || update.Class == Failed:
 		return c.beyond(offer, current)
 	default:
