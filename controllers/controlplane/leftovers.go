@@ -129,7 +129,7 @@ func (o *Operation) shallowDeleteBackupEntry(ctx context.Context) error {
 			return err
 		}
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: constants.SecretNamePrefixBackupEntry + name, Namespace: constants.GardenNamespace}}
-		if err := remove(ctx, o.Seed, secret); err != nil {
+		if err := o.shallowly(ctx, secret); err != nil { // its extension has a finalizer there too
 			return err
 		}
 	}
