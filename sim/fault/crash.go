@@ -29,11 +29,7 @@ type Crash struct {
 var _ Fault = &Crash{}
 
 func (c *Crash) harm() link.Fault {
-	turn := c.Turn
-	if turn == (link.Turn{}) {
-		turn.Nth = 1
-	}
-	return link.Crash{Match: c.match(), Turn: turn, At: c.At}
+	return link.Crash{Match: c.match(), Turn: once(c.Turn), At: c.At}
 }
 
 func (c *Crash) victim() Process {

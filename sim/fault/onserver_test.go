@@ -99,6 +99,7 @@ func TestFaultsOnAnAPIServer(t *testing.T) {
 		}
 	}
 	s := newOnServer(t, apiservertest.Start(t, apiservertest.Options{}))
+	t.Run("trigger", s.testTrigger)
 	for kind, c := range provocations {
 		t.Run(kind, func(t *testing.T) {
 			_, f := c.spec.Fault()

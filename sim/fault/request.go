@@ -65,6 +65,14 @@ func (r Requests) match() link.Match {
 	return m
 }
 
+// once is the first turn, unless another is given.
+func once(t link.Turn) link.Turn {
+	if t == (link.Turn{}) {
+		t.Nth = 1
+	}
+	return t
+}
+
 func (o Objects) name(harm string, m link.Match) string {
 	return strings.TrimSuffix(fmt.Sprintf("%s(%s,%s,%s", harm, o.Actor, o.Target, m), ",") + ")"
 }

@@ -11,8 +11,12 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// healTimeout bounds one heal, that of a lost cluster with many pods too. Heals run although the story was cancelled.
-const healTimeout = 150 * time.Second
+const (
+	// healTimeout bounds one heal, that of a lost cluster with many pods too. Heals run although the story was cancelled.
+	healTimeout = 150 * time.Second
+	// injectTimeout bounds an injection that a trigger has begun.
+	injectTimeout = 60 * time.Second
+)
 
 // Ward keeps the faults at work and heals each exactly once, whatever becomes of the story.
 type Ward struct {
@@ -25,11 +29,15 @@ type Ward struct {
 }
 
 type patient struct {
-	name      string
-	fault     Fault
+	name   string
+	fault  Fault
+	disarm func() // nil for a fault that waits for nothing
+	begin  sync.Once
+	heal   sync.Once
+	err    error
+
+	begun     bool // written in begin
 	injection world.Injection
-	once      sync.Once
-	err       error
 }
 
 // NewWard for the faults of one story.
@@ -39,25 +47,77 @@ func NewWard(w world.World, record timeline.Recorder) *Ward {
 
 // Inject begins a fault under a name of the story.
 func (w *Ward) Inject(ctx context.Context, name string, f Fault) error {
-	w.mu.Lock()
-	_, known := w.open[name]
-	if !known {
-		w.open[name] = nil
+	p := &patient{name: name, fault: f}
+	if err := w.reserve(p); err != nil {
+		return err
 	}
-	w.mu.Unlock()
-	if known {
-		return fmt.Errorf("inject the fault %q: there is one of this name already", name)
+	var err error
+	p.begin.Do(func() { err = w.inject(ctx, p) })
+	if err == nil {
+		w.admit(p)
 	}
-	injection, err := f.Inject(ctx, w.world)
+	return err
+}
+
+// Await lets a fault begin when its trigger fires; it may do so before Await returns. The fault is healed like any
+// other; one that has not begun by then never does.
+func (w *Ward) Await(ctx context.Context, name string, f Fault, when Trigger) error {
+	p := &patient{name: name, fault: f}
+	if err := w.reserve(p); err != nil {
+		return err
+	}
+	w.tell(p, timeline.FaultAwaited{Fault: f.Name(), When: when.String()})
+	disarm, err := when.Arm(ctx, w.world, func(ctx context.Context) {
+		p.begin.Do(func() { w.strike(ctx, p) })
+	})
 	if err != nil {
-		return fmt.Errorf("inject the fault %q, %s: %w", name, f.Name(), err)
+		return fmt.Errorf("wait with the fault %q, %s, for %s: %w", name, f.Name(), when, err)
 	}
-	w.record.Record(timeline.Event{Actor: world.Operator, Subject: name, Payload: timeline.FaultInjected{Fault: f.Name()}})
+	p.disarm = disarm
+	w.admit(p)
+	return nil
+}
+
+// strike injects a fault whose trigger has fired. Nobody waits for the error, so it stands in the record.
+func (w *Ward) strike(ctx context.Context, p *patient) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), injectTimeout)
+	defer cancel()
+	if err := w.inject(ctx, p); err != nil {
+		p.err = err
+		w.tell(p, timeline.FaultHealed{Fault: p.fault.Name(), Error: err.Error()})
+	}
+}
+
+func (w *Ward) inject(ctx context.Context, p *patient) error {
+	injection, err := p.fault.Inject(ctx, w.world)
+	if err != nil {
+		return fmt.Errorf("inject the fault %q, %s: %w", p.name, p.fault.Name(), err)
+	}
+	p.begun, p.injection = true, injection
+	w.tell(p, timeline.FaultInjected{Fault: p.fault.Name()})
+	return nil
+}
+
+func (w *Ward) tell(p *patient, what timeline.Payload) {
+	w.record.Record(timeline.Event{Actor: world.Operator, Subject: p.name, Payload: what})
+}
+
+// reserve a name; admit makes it one that can be healed.
+func (w *Ward) reserve(p *patient) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.open[name] = &patient{name: name, fault: f, injection: injection}
-	w.order = append(w.order, name)
+	if _, known := w.open[p.name]; known {
+		return fmt.Errorf("inject the fault %q: there is one of this name already", p.name)
+	}
+	w.open[p.name] = nil
 	return nil
+}
+
+func (w *Ward) admit(p *patient) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.open[p.name] = p
+	w.order = append(w.order, p.name)
 }
 
 // Heal ends the fault of this name. The second time it does nothing and returns what the first returned.
@@ -68,21 +128,28 @@ func (w *Ward) Heal(ctx context.Context, name string) error {
 	if p == nil {
 		return fmt.Errorf("heal the fault %q: it has not been injected", name)
 	}
-	p.once.Do(func() { p.err = w.heal(ctx, p) })
+	p.heal.Do(func() { w.end(ctx, p) })
 	return p.err
 }
 
-func (w *Ward) heal(ctx context.Context, p *patient) error {
+// end a fault. One whose trigger is just firing has begun when begin lets us through, and else never will.
+func (w *Ward) end(ctx context.Context, p *patient) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTimeout)
 	defer cancel()
+	if p.disarm != nil {
+		p.disarm()
+	}
+	p.begin.Do(func() {})
+	if !p.begun {
+		return
+	}
 	err := p.injection.Heal(ctx)
 	healed := timeline.FaultHealed{Fault: p.fault.Name(), Touched: p.injection.Touched()}
 	if err != nil {
-		err = fmt.Errorf("heal the fault %q, %s: %w", p.name, p.fault.Name(), err)
-		healed.Error = err.Error()
+		p.err = fmt.Errorf("heal the fault %q, %s: %w", p.name, p.fault.Name(), err)
+		healed.Error = p.err.Error()
 	}
-	w.record.Record(timeline.Event{Actor: world.Operator, Subject: p.name, Payload: healed})
-	return err
+	w.tell(p, healed)
 }
 
 // HealAll ends every fault that is still at work, the last first.

@@ -83,6 +83,8 @@ func (p *present) line(e timeline.Event) (string, mark) {
 		return "→ " + content.Text, plain
 	case timeline.StepEnded:
 		return stepLine(content)
+	case timeline.FaultAwaited:
+		return fmt.Sprintf("fault %s waits for %s", e.Subject, content.When), plain
 	case timeline.FaultInjected:
 		return fmt.Sprintf("fault %s begins: %s", e.Subject, content.Fault), bad
 	case timeline.FaultHealed:

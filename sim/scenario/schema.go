@@ -61,8 +61,11 @@ var restrictions = map[string]func(*jsonschema.Schema){
 	"Step": func(s *jsonschema.Schema) { // exactly one verb
 		s.MinProperties, s.MaxProperties = number(1), number(1)
 	},
-	"Inject": func(s *jsonschema.Schema) { // a name and exactly one fault
-		s.MinProperties, s.MaxProperties = number(2), number(2)
+	"Inject": func(s *jsonschema.Schema) { // a name, exactly one fault, and maybe when
+		s.MinProperties, s.MaxProperties = number(2), number(3)
+	},
+	"When": func(s *jsonschema.Schema) { // exactly one trigger
+		s.MinProperties, s.MaxProperties = number(1), number(1)
 	},
 }
 

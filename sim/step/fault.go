@@ -2,6 +2,7 @@ package step
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -9,9 +10,11 @@ import (
 	"github.com/transplant-sim/transplant/sim/fault"
 )
 
-// Inject begins a fault. It ends with its heal step, or with the story.
+// Inject begins a fault, or lets it wait for its moment. It ends with its heal step, or with the story.
 type Inject struct {
 	fault.Spec `json:",inline"`
+	// When the fault begins; at this step when not given.
+	When *When `json:"when,omitempty"`
 }
 
 var _ Step = &Inject{}
@@ -20,15 +23,22 @@ var _ Step = &Inject{}
 func (i *Inject) Subject() string { return i.Name }
 
 func (i *Inject) String() string {
-	if _, f := i.Fault(); f != nil {
-		return "fault " + i.Name + ": " + f.Name()
+	_, f := i.Fault()
+	switch {
+	case f == nil:
+		return "fault " + i.Name
+	case i.When != nil:
+		return fmt.Sprintf("fault %s: %s, when %s", i.Name, f.Name(), i.When)
 	}
-	return "fault " + i.Name
+	return fmt.Sprintf("fault %s: %s", i.Name, f.Name())
 }
 
 // Check wants a name of its own and one possible fault.
 func (i *Inject) Check(path *field.Path, plot *Plot) field.ErrorList {
 	errs := i.Spec.Check(path, plot.Landscape)
+	if i.When != nil {
+		errs = append(errs, i.When.Check(path.Child("when"), plot)...)
+	}
 	if i.Name == "" {
 		return append(errs, field.Required(path.Child("name"), "a fault needs a name, by which it is healed and reported"))
 	}
@@ -39,9 +49,12 @@ func (i *Inject) Check(path *field.Path, plot *Plot) field.ErrorList {
 	return errs
 }
 
-// Run injects the fault.
+// Run injects the fault, or lets it wait.
 func (i *Inject) Run(ctx context.Context, stage *Stage) error {
 	_, f := i.Fault()
+	if i.When != nil {
+		return stage.Ward.Await(ctx, i.Name, f, i.When.trigger(stage))
+	}
 	return stage.Ward.Inject(ctx, i.Name, f)
 }
 

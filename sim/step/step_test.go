@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -162,5 +163,64 @@ func TestEveryVerbIsFoundByItsName(t *testing.T) {
 	}
 	if _, one := (&step.Spec{}).Step(); one != nil {
 		t.Error("no step is a step")
+	}
+}
+
+// A fault waits in the background until its condition is true, or its name is healed.
+func TestFaultsThatWait(t *testing.T) {
+	t.Parallel()
+	stage, _, _ := staged(t)
+	for name, that := range map[string]string{"later": "shoot('alpha').specSeed == 'b'", "never": "shoot('alpha').seed == 'c'"} {
+		inject := &step.Inject{When: &step.When{That: that}}
+		inject.Name, inject.Cut = name, &fault.Cut{Link: fault.Link{Actor: "gardenlet-a", Target: "garden"}}
+		if err := inject.Run(t.Context(), stage); err != nil {
+			t.Fatal(err)
+		}
+	}
+	faults := func() (injected, healed int) { return stage.World.(*worldtest.World).Faults() }
+	if injected, _ := faults(); injected != 0 {
+		t.Fatal("the fault has not waited")
+	}
+	migrate := &step.Migrate{Shoot: "alpha", To: "b"}
+	if err := migrate.Run(t.Context(), stage); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if injected, _ := faults(); injected == 1 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the fault still waits")
+		}
+	}
+	if err := stage.Ward.HealAll(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if injected, healed := faults(); injected != 1 || healed != 1 {
+		t.Errorf("%d faults injected, %d healed", injected, healed)
+	}
+}
+
+func TestCheckWhen(t *testing.T) {
+	t.Parallel()
+	on := landscape.Landscape{Seeds: []landscape.Seed{{Name: "a"}}, Shoots: []landscape.Shoot{{Name: "alpha", Seed: "a"}}}
+	requests := func(verb string) *fault.OnRequest {
+		return &fault.OnRequest{Requests: fault.Requests{Objects: fault.Objects{Actor: "gardenlet-a", Target: "garden"}, Verbs: []string{verb}}}
+	}
+	for _, c := range []struct {
+		when step.When
+		want string
+	}{
+		{step.When{}, "when: Invalid value: \"\": must have either that, a condition, or request, an API event"},
+		{step.When{That: "true", Request: requests("get")}, "must have either that, a condition, or request"},
+		{step.When{That: "seed('z').ready"}, `when.that: Unsupported value: "seed('z')"`},
+		{step.When{Request: requests("read")}, `when.request: Invalid value: "Tripwire(read)": unknown verb "read"`},
+		{step.When{Request: requests("get")}, ""},
+	} {
+		errs := c.when.Check(field.NewPath("when"), step.NewPlot(on, nil))
+		if c.want == "" && len(errs) == 0 || len(errs) == 1 && c.want != "" && strings.Contains(errs[0].Error(), c.want) {
+			continue
+		}
+		t.Errorf("%s: %v, want %q", &c.when, errs, c.want)
 	}
 }

@@ -71,7 +71,7 @@ func (e *Event) UnmarshalJSON(content []byte) error {
 // Kinds lists one empty payload of every kind.
 func Kinds() []Payload {
 	return []Payload{
-		RunStarted{}, LandscapeReady{}, ShootSteady{}, StepStarted{}, StepEnded{}, FaultInjected{}, FaultHealed{},
+		RunStarted{}, LandscapeReady{}, ShootSteady{}, StepStarted{}, StepEnded{}, FaultAwaited{}, FaultInjected{}, FaultHealed{},
 		Settling{}, Settled{}, RunEnded{}, Note{},
 		Write{}, Read{}, Reached{}, VersionsSeen{}, DataSeen{},
 		ShootSeen{}, EpochSeen{}, NodeSeen{}, PodSeen{}, CloudCalled{}, InventorySeen{}, Unseen{},

@@ -64,6 +64,15 @@ type StepEnded struct {
 // Kind of StepEnded.
 func (StepEnded) Kind() Kind { return "StepEnded" }
 
+// FaultAwaited says that a fault waits for its moment; the subject is its name in the scenario.
+type FaultAwaited struct {
+	Fault string `json:"fault"`
+	When  string `json:"when"` // it begins, for people
+}
+
+// Kind of FaultAwaited.
+func (FaultAwaited) Kind() Kind { return "FaultAwaited" }
+
 // FaultInjected says that a fault has begun; the subject is its name in the scenario.
 type FaultInjected struct {
 	Fault string `json:"fault"` // what it does, for people

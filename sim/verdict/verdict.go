@@ -181,8 +181,11 @@ func (r *Report) judgePromises(events []timeline.Event, story *scenario.Scenario
 	return lacks
 }
 
+// judgeFaults finds the faults that nobody felt, and those whose moment never came.
 func (r *Report) judgeFaults(events []timeline.Event) (unfelt []string) {
+	begun := map[string]bool{}
 	for e, p := range timeline.Of[timeline.FaultInjected](events) {
+		begun[e.Subject] = true
 		fault := Fault{Name: e.Subject}
 		for healed, h := range timeline.Of[timeline.FaultHealed](events) {
 			if healed.Subject == e.Subject {
@@ -192,6 +195,12 @@ func (r *Report) judgeFaults(events []timeline.Event) (unfelt []string) {
 		r.Faults = append(r.Faults, fault)
 		if fault.Touched == 0 {
 			unfelt = append(unfelt, fmt.Sprintf("nobody felt the fault %q, %s", fault.Name, p.Fault))
+		}
+	}
+	for e, p := range timeline.Of[timeline.FaultAwaited](events) {
+		if !begun[e.Subject] {
+			r.Faults = append(r.Faults, Fault{Name: e.Subject})
+			unfelt = append(unfelt, fmt.Sprintf("the fault %q, %s, has not begun: it waits for %s", e.Subject, p.Fault, p.When))
 		}
 	}
 	return unfelt

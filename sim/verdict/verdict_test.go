@@ -46,13 +46,18 @@ func TestJudge(t *testing.T) {
 		violations []string // by oracle
 		reason     string
 	}{
-		"all is well":                 {events: run("", "", step(timeline.StepDone, ""), timeline.Settled{Converged: true}, ended), want: verdict.Held},
-		"an expectation is not met":   {events: run("", "", step(timeline.StepUnmet, "not met within 1s"), ended), want: verdict.Violated, violations: []string{"expect"}},
-		"a step fails":                {events: run("", "", step(timeline.StepFailed, "refused"), ended), want: verdict.Broken, reason: "step 2, expect much: refused"},
-		"an oracle finds something":   {events: run(`"MigrationEnds"`, "", steady, rebound, ended), want: verdict.Violated, violations: []string{"MigrationEnds"}},
-		"an oracle sees nothing":      {events: run(`"MigrationEnds"`, "", steady, ended), want: verdict.Inconclusive, reason: "MigrationEnds has not seen the Shoot alpha in the garden"},
-		"it does not come to rest":    {events: run("", "", timeline.Settled{Waiting: []string{"alpha is not well"}}, ended), want: verdict.Violated, violations: []string{"settle"}},
-		"nobody felt the fault":       {events: run("", "", timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{}, ended), want: verdict.Inconclusive, reason: `nobody felt the fault "alpha", cut`},
+		"all is well":               {events: run("", "", step(timeline.StepDone, ""), timeline.Settled{Converged: true}, ended), want: verdict.Held},
+		"an expectation is not met": {events: run("", "", step(timeline.StepUnmet, "not met within 1s"), ended), want: verdict.Violated, violations: []string{"expect"}},
+		"a step fails":              {events: run("", "", step(timeline.StepFailed, "refused"), ended), want: verdict.Broken, reason: "step 2, expect much: refused"},
+		"an oracle finds something": {events: run(`"MigrationEnds"`, "", steady, rebound, ended), want: verdict.Violated, violations: []string{"MigrationEnds"}},
+		"an oracle sees nothing":    {events: run(`"MigrationEnds"`, "", steady, ended), want: verdict.Inconclusive, reason: "MigrationEnds has not seen the Shoot alpha in the garden"},
+		"it does not come to rest":  {events: run("", "", timeline.Settled{Waiting: []string{"alpha is not well"}}, ended), want: verdict.Violated, violations: []string{"settle"}},
+		"nobody felt the fault":     {events: run("", "", timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{}, ended), want: verdict.Inconclusive, reason: `nobody felt the fault "alpha", cut`},
+		"a fault whose moment never came": {
+			events: run("", "", timeline.FaultAwaited{Fault: "cut", When: "late"}, ended), want: verdict.Inconclusive,
+			reason: `the fault "alpha", cut, has not begun: it waits for late`,
+		},
+		"a fault that has waited":     {events: run("", "", timeline.FaultAwaited{Fault: "cut"}, timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{Touched: 1}, ended), want: verdict.Held},
 		"a fault that was not healed": {events: run("", "", timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{Touched: 1, Error: "heal: stuck"}, ended), want: verdict.Broken, reason: "heal: stuck"},
 		"the record is torn":          {events: run("", "", step(timeline.StepDone, "")), want: verdict.Broken, reason: "the record ends before the story does"},
 		"the story broke":             {events: run("", "", timeline.RunEnded{Broken: "no landscape"}), want: verdict.Broken, reason: "no landscape"},

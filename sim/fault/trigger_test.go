@@ -1,0 +1,118 @@
+package fault_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
+
+	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/sim/fault"
+	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/world"
+	"github.com/transplant-sim/transplant/sim/world/worldtest"
+)
+
+// bell is a trigger that the test pulls.
+type bell struct {
+	ring   func(context.Context)
+	silent bool
+	fail   error
+}
+
+func (b *bell) String() string { return "the bell" }
+
+func (b *bell) Arm(_ context.Context, _ world.World, fire func(context.Context)) (func(), error) {
+	b.ring = fire
+	return func() { b.silent = true }, b.fail
+}
+
+// told is what a journal holds about faults, in short.
+func told(journal *timeline.Journal) []string {
+	var lines []string
+	for _, e := range journal.Events() {
+		lines = append(lines, strings.TrimPrefix(string(e.Kind), "Fault")+" "+e.Subject)
+	}
+	return lines
+}
+
+func TestAwait(t *testing.T) {
+	t.Parallel()
+	spec := examples["cut"]
+	_, cut := spec.Fault()
+	for name, c := range map[string]struct {
+		play  func(*testing.T, *fault.Ward, *bell)
+		heals int
+		want  []string
+	}{
+		"fires": {func(t *testing.T, ward *fault.Ward, b *bell) {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel() // of the request that was the trigger, say
+			b.ring(ctx)
+			b.ring(ctx)
+			must(t, ward.Heal(t.Context(), "it"))
+		}, 1, []string{"Awaited it", "Injected it", "Healed it"}},
+		"healed before": {func(t *testing.T, ward *fault.Ward, b *bell) {
+			must(t, ward.Heal(t.Context(), "it"))
+			b.ring(t.Context())
+		}, 0, []string{"Awaited it"}},
+		"never": {func(t *testing.T, ward *fault.Ward, b *bell) {}, 0, []string{"Awaited it"}},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			w, b, journal := &spy{World: worldtest.New(t, "a")}, &bell{}, timeline.NewJournal(clock.RealClock{}, nil)
+			ward := fault.NewWard(w, journal)
+			must(t, ward.Await(t.Context(), "it", cut, b))
+			if err := ward.Await(t.Context(), "it", cut, b); err == nil {
+				t.Error("two faults of one name wait")
+			}
+			c.play(t, ward, b)
+			must(t, ward.HealAll(t.Context()))
+			if diff := cmp.Diff(c.want, told(journal)); diff != "" || w.heals != c.heals || !b.silent {
+				t.Errorf("healed %d times, disarmed %t (-want +got):\n%s", w.heals, b.silent, diff)
+			}
+		})
+	}
+}
+
+// What goes wrong when nobody waits for it stands in the record, and with the heal.
+func TestAwaitFails(t *testing.T) {
+	t.Parallel()
+	spec := examples["cut"]
+	_, cut := spec.Fault()
+	journal, b := timeline.NewJournal(clock.RealClock{}, nil), &bell{}
+	ward := fault.NewWard(limited{worldtest.New(t, "a")}, journal)
+	must(t, ward.Await(t.Context(), "it", cut, b))
+	b.ring(t.Context())
+	if err := ward.HealAll(t.Context()); err == nil || !strings.Contains(err.Error(), "this backend cannot break links") {
+		t.Errorf("got %v", err)
+	}
+	if _, healed, _ := timeline.First[timeline.FaultHealed](journal.Events()); !strings.Contains(healed.Error, "this backend cannot break links") {
+		t.Errorf("recorded %+v", healed)
+	}
+	if err := ward.Await(t.Context(), "other", cut, &bell{fail: errors.New("no rope")}); err == nil || !strings.Contains(err.Error(), "for the bell: no rope") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func (s *onServer) testTrigger(t *testing.T) {
+	creates := fault.Requests{Objects: settings, Verbs: []string{"create"}, Turn: link.Turn{Nth: 2}}
+	when := &fault.OnRequest{Requests: creates, At: link.After}
+	_, f := (&fault.Spec{FailRequest: &fault.FailRequest{Requests: fault.Requests{Objects: settings}, Status: 500}}).Fault()
+	must(t, s.ward.Await(t.Context(), "triggered", f, when))
+	c := s.client(t)
+	for i, want := range []bool{true, true, false} {
+		if write(t.Context(), c); (c.err == nil) != want {
+			t.Errorf("write %d: %v", i+1, c.err)
+		}
+	}
+	must(t, s.ward.Heal(t.Context(), "triggered"))
+	write(t.Context(), c)
+	must(t, c.err)
+	if len(s.world.link.Injections()) != 0 {
+		t.Errorf("the link still has %v", s.world.link.Injections())
+	}
+}
