@@ -51,16 +51,20 @@ type Spec struct {
 	RequestLimit *RequestLimit `json:"requestLimit,omitempty"`
 	Crash        *Crash        `json:"crash,omitempty"`
 
+	GrowObject *GrowObject `json:"growObject,omitempty"`
+
 	// Faults of lists and watches.
 	StaleList   *StaleList   `json:"staleList,omitempty"`
 	FrozenWatch *FrozenWatch `json:"frozenWatch,omitempty"`
 	CloseWatch  *CloseWatch  `json:"closeWatch,omitempty"`
 	GoneWatch   *GoneWatch   `json:"goneWatch,omitempty"`
 
-	// Faults of backups and buckets.
+	// Faults of disks, backups and buckets.
 	BucketUnreachable *BucketUnreachable `json:"bucketUnreachable,omitempty"`
 	SlowBucket        *SlowBucket        `json:"slowBucket,omitempty"`
 	DamageBackup      *DamageBackup      `json:"damageBackup,omitempty"`
+
+	WipeEtcd *WipeEtcd `json:"wipeEtcd,omitempty"`
 
 	// Faults of the cloud.
 	CloudError       *CloudError       `json:"cloudError,omitempty"`

@@ -9,9 +9,11 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
@@ -45,6 +47,10 @@ var examples = map[string]fault.Spec{
 	"bucketUnreachable": {BucketUnreachable: &fault.BucketUnreachable{Callers: fault.Callers{Actor: "control-planes-a"}}},
 	"slowBucket":        {SlowBucket: &fault.SlowBucket{Callers: fault.Callers{Shoot: "alpha"}, BytesPerSecond: resource.MustParse("64Ki")}},
 	"damageBackup":      {DamageBackup: &fault.DamageBackup{Shoot: "alpha", Last: world.DeltaBackup}},
+	"wipeEtcd":          {WipeEtcd: &fault.WipeEtcd{Shoot: "alpha"}},
+	"growObject": {GrowObject: &fault.GrowObject{
+		Cluster: fault.Cluster{Cluster: "a"}, APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Object: "grows", Size: resource.MustParse("10Ki"),
+	}},
 	"cloudError": {CloudError: &fault.CloudError{
 		Calls: fault.Calls{Callers: fault.Callers{Actor: "extensions-a"}, Kinds: []string{"networks"}, Verbs: []string{"create"}, Nth: 2}, Code: "ERR_INFRA_QUOTA_EXCEEDED",
 	}},
@@ -58,6 +64,17 @@ var examples = map[string]fault.Spec{
 	"reset":            {Reset: &fault.Reset{Actor: "nodes", Target: "cloud"}},
 	"kill":             {Kill: &fault.Kill{Process: fault.Process{Actor: "gardenlet-a"}}},
 	"freeze":           {Freeze: &fault.Freeze{Process: fault.Process{Shoot: "alpha", Program: "guard"}}},
+}
+
+// plant makes the object that grows.
+func plant(t *testing.T, w world.World) {
+	t.Helper()
+	config, err := w.Connect("a")
+	must(t, err)
+	c, err := kubernetes.NewForConfig(config)
+	must(t, err)
+	_, err = c.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "grows"}}, metav1.CreateOptions{})
+	must(t, err)
 }
 
 func shootsOf(actor string) fault.Objects {
@@ -110,6 +127,14 @@ func (s *spy) DamageBackup(_ context.Context, shoot string, last world.Backup, m
 	return s.injection(shoot, last, missing)
 }
 
+func (s *spy) KillFor(_ context.Context, p world.Process, delay time.Duration) (world.Injection, error) {
+	return s.injection(p, delay)
+}
+
+func (s *spy) WipeEtcd(_ context.Context, shoot string) (world.Injection, error) {
+	return s.injection(shoot)
+}
+
 func TestEveryFaultHasAnExampleThatIsFine(t *testing.T) {
 	t.Parallel()
 	for _, kind := range fault.Kinds() {
@@ -139,6 +164,7 @@ func TestConformance(t *testing.T) {
 			t.Parallel()
 			_, f := spec.Fault()
 			w := &spy{World: worldtest.New(t, "a")}
+			plant(t, w)
 			journal := timeline.NewJournal(clock.RealClock{}, nil)
 			ward := fault.NewWard(w, journal)
 			if err := ward.Heal(t.Context(), "it"); err == nil || !strings.Contains(err.Error(), "has not been injected") {
@@ -155,15 +181,18 @@ func TestConformance(t *testing.T) {
 			if err := errors.Join(ward.Heal(ctx, "it"), ward.Heal(ctx, "it"), ward.HealAll(ctx)); err != nil {
 				t.Error(err)
 			}
+			felt := 3
+			switch kind {
+			case "crash": // which counts deaths, and nobody has died
+				felt = 0
+			case "growObject": // which the spy does not see
+				felt, w.heals = 1, w.heals+1
+			}
 			if w.heals != 1 {
 				t.Errorf("healed %d times", w.heals)
 			}
 			_, injected, _ := timeline.First[timeline.FaultInjected](journal.Events())
 			_, healed, _ := timeline.First[timeline.FaultHealed](journal.Events())
-			felt := 3
-			if kind == "crash" { // which counts deaths, and nobody has died
-				felt = 0
-			}
 			if injected.Fault != f.Name() || healed.Touched != felt || healed.Error != "" {
 				t.Errorf("recorded %+v, %+v", injected, healed)
 			}
@@ -203,6 +232,9 @@ func TestAWorldThatCannot(t *testing.T) {
 	t.Parallel()
 	for kind, spec := range examples {
 		_, f := spec.Fault()
+		if f.Needs() == world.GrowObjects { // which takes an API server only
+			continue
+		}
 		ward := fault.NewWard(limited{worldtest.New(t, "a")}, timeline.NewJournal(clock.RealClock{}, nil))
 		err := ward.Inject(t.Context(), "it", f)
 		if err == nil || !strings.Contains(err.Error(), "this backend cannot "+string(f.Needs())) {
@@ -241,6 +273,7 @@ func TestFaultsReachTheRightPlace(t *testing.T) {
 			Match: cloud.Match{Kinds: []string{"buckets", "objects"}, Shoots: []string{"alpha"}}, Effect: cloud.Effect{BytesPerSecond: 65536},
 		}},
 		"damageBackup": {"alpha", world.DeltaBackup, false},
+		"wipeEtcd":     {"alpha"},
 		"cloudError": {cloud.Fault{
 			Match: cloud.Match{Kinds: []string{"networks"}, Verbs: []string{"create"}, Identities: []string{"extensions-a"}},
 			From:  2, Times: 1, Effect: cloud.Effect{Error: &cloud.ErrorEffect{Code: "QuotaExceeded"}},
@@ -258,6 +291,21 @@ func TestFaultsReachTheRightPlace(t *testing.T) {
 		if _, err := f.Inject(t.Context(), w); err != nil || !reflect.DeepEqual(w.asked, want) {
 			t.Errorf("%s: asked for %v, %v", kind, w.asked, err)
 		}
+	}
+}
+
+func TestKillWithDelay(t *testing.T) {
+	t.Parallel()
+	w := &spy{World: worldtest.New(t, "a")}
+	kill := &fault.Kill{Process: fault.Process{Actor: "gardenlet-a"}, RestartDelay: metav1.Duration{Duration: time.Second}}
+	if _, err := kill.Inject(t.Context(), w); err != nil || !reflect.DeepEqual(w.asked, []any{world.Process{Actor: "gardenlet-a"}, time.Second}) {
+		t.Errorf("asked for %v, %v", w.asked, err)
+	}
+	if kill.Needs() != world.DelayRestarts {
+		t.Errorf("it needs to %s", kill.Needs())
+	}
+	if _, err := kill.Inject(t.Context(), limited{w}); err == nil || !strings.Contains(err.Error(), "kill(gardenlet-a), restarted after 1s: this backend cannot delay restarts") {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -297,6 +345,14 @@ func TestCheck(t *testing.T) {
 		`{"slowCloud":{"delay":"0s"}}`:                                                              `fault.slowCloud.delay: Invalid value: "0s": must be positive`,
 		`{"slowBucket":{"bytesPerSecond":"0"}}`:                                                     `fault.slowBucket.bytesPerSecond: Invalid value: "0": must be at least 1`,
 		`{"bucketUnreachable":{"shoot":"omega"}}`:                                                   `fault.bucketUnreachable.shoot: Unsupported value: "omega"`,
+		`{"wipeEtcd":{"shoot":"omega"}}`:                                                            `fault.wipeEtcd.shoot: Unsupported value: "omega"`,
+		`{"kill":{"actor":"gardenlet-a","restartDelay":"-1s"}}`:                                     `fault.kill.restartDelay: Invalid value: "-1s": must not be negative`,
+		`{"kill":{"cluster":"a","program":"etcd","restartDelay":"1s"}}`:                             `a program of a cluster stays dead until it is healed`,
+		`{"growObject":{"cluster":"a","apiVersion":"v1","kind":"Secret","name":"s","size":"2Mi"}}`:  `fault.growObject.size: Invalid value: "2Mi": must be from 1 to 1500Ki`,
+		`{"growObject":{"cluster":"a","apiVersion":"a/b/c","kind":"Secret","name":"s","size":"1"}}`: `fault.growObject.apiVersion: Invalid value: "a/b/c": must be a group and a version`,
+		`{"growObject":{"cluster":"a","apiVersion":"v1","kind":"secrets","name":"s","size":"1"}}`:   `fault.growObject.kind: Invalid value: "secrets": must be a kind`,
+		`{"growObject":{"cluster":"a","apiVersion":"v1","kind":"Secret","name":"","size":"1"}}`:     `fault.growObject.name: Required value`,
+		`{"growObject":{"cluster":"z","apiVersion":"v1","kind":"Secret","name":"s","size":"1"}}`:    `fault.growObject.cluster: Unsupported value: "z"`,
 		`{"damageBackup":{"shoot":"omega"}}`:                                                        `fault.damageBackup.shoot: Unsupported value: "omega"`,
 		`{"damageBackup":{"shoot":"alpha","last":"Word"}}`:                                          `fault.damageBackup.last: Unsupported value: "Word": supported values: "Any", "Full", "Delta"`,
 		`{"loseCluster":{"cluster":"z"}}`:                                                           `fault.loseCluster.cluster: Unsupported value: "z": supported values: "garden", "a"`,

@@ -2,16 +2,21 @@ package fault
 
 import (
 	"context"
+	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// Kill ends a process with SIGKILL; it is started again by whoever supervises it.
+// Kill ends a process with SIGKILL. An actor, and a program of a shoot's control plane, is started again by whoever
+// supervises it; a program of a cluster returns with the heal.
 type Kill struct {
 	Process `json:",inline"`
+	// RestartDelay is how long it does nothing although it was started again; a heal ends that.
+	RestartDelay metav1.Duration `json:"restartDelay,omitzero"`
 }
 
 var _ Fault = &Kill{}
@@ -20,14 +25,33 @@ var _ Fault = &Kill{}
 func (k *Kill) Name() string { return k.name(world.Kill) }
 
 // Needs processes that can be broken.
-func (k *Kill) Needs() world.Ability { return world.BreakProcesses }
+func (k *Kill) Needs() world.Ability {
+	if k.RestartDelay.Duration != 0 {
+		return world.DelayRestarts
+	}
+	return world.BreakProcesses
+}
 
-// Check finds unknown processes.
+// Check finds unknown processes, and delays of what nobody starts again.
 func (k *Kill) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
-	return k.check(path, on)
+	errs := k.check(path, on)
+	switch delay := k.RestartDelay.Duration; {
+	case delay < 0:
+		errs = append(errs, field.Invalid(path.Child("restartDelay"), delay.String(), "must not be negative"))
+	case delay > 0 && k.Cluster != "":
+		errs = append(errs, field.Invalid(path.Child("restartDelay"), delay.String(), "a program of a cluster stays dead until it is healed: leave it out"))
+	}
+	return errs
 }
 
 // Inject kills the process.
 func (k *Kill) Inject(ctx context.Context, w world.World) (world.Injection, error) {
-	return k.inject(ctx, w, world.Kill)
+	if k.RestartDelay.Duration == 0 {
+		return k.inject(ctx, w, world.Kill)
+	}
+	delayer, can := w.(world.RestartDelayer)
+	if !can {
+		return world.Injection{}, cannot(fmt.Sprintf("%s, restarted after %s", k.Name(), k.RestartDelay.Duration), world.DelayRestarts)
+	}
+	return delayer.KillFor(ctx, world.Process(k.Process), k.RestartDelay.Duration)
 }

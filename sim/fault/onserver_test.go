@@ -100,6 +100,7 @@ func TestFaultsOnAnAPIServer(t *testing.T) {
 	}
 	s := newOnServer(t, apiservertest.Start(t, apiservertest.Options{}))
 	t.Run("trigger", s.testTrigger)
+	t.Run("growObject", s.testGrowth)
 	for kind, c := range provocations {
 		t.Run(kind, func(t *testing.T) {
 			_, f := c.spec.Fault()
@@ -186,6 +187,49 @@ func (s *onServer) test(t *testing.T, name string, f fault.Fault, provoke func(c
 		t.Error("the actor was not killed once")
 	}
 }
+
+func (s *onServer) testGrowth(t *testing.T) {
+	secrets := s.direct.CoreV1().Secrets("default")
+	_, err := secrets.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "grows"}, Data: map[string][]byte{"kept": {1}}}, metav1.CreateOptions{})
+	must(t, err)
+	grow := func(size string) *fault.GrowObject {
+		return &fault.GrowObject{
+			Cluster: fault.Cluster{Cluster: "a"}, APIVersion: "v1", Kind: "Secret", Namespace: "default", Object: "grows", Size: resource.MustParse(size),
+		}
+	}
+	w := &served{s.world, s.config}
+	growth, err := grow("600Ki").Inject(t.Context(), w)
+	must(t, err)
+	object, err := secrets.Get(t.Context(), "grows", metav1.GetOptions{})
+	must(t, err)
+	if n := len(object.Data["growth"]); n < 400<<10 || n > 600<<10 {
+		t.Errorf("it grew by %d bytes", n)
+	}
+	if _, err := grow("10Ki").Inject(t.Context(), w); err == nil || !strings.Contains(err.Error(), "bytes already") {
+		t.Errorf("shrinking: %v", err)
+	}
+	lost := grow("700Ki")
+	lost.Field = "unknown.field"
+	if _, err := lost.Inject(t.Context(), w); err == nil || !strings.Contains(err.Error(), "keeps no field") {
+		t.Errorf("growing in a field that is not kept: %v", err)
+	}
+	must(t, growth.Heal(t.Context()))
+	object, err = secrets.Get(t.Context(), "grows", metav1.GetOptions{})
+	must(t, err)
+	if len(object.Data) != 1 {
+		t.Errorf("after the heal it holds %d fields", len(object.Data))
+	}
+	must(t, secrets.Delete(t.Context(), "grows", metav1.DeleteOptions{}))
+	must(t, growth.Heal(t.Context()))
+}
+
+// served is a world whose clusters are all the real API server.
+type served struct {
+	*wired
+	config *rest.Config
+}
+
+func (s *served) Connect(string) (*rest.Config, error) { return s.config, nil }
 
 // touched is how often what acts on the link now was felt.
 func (s *onServer) touched() (sum int) {

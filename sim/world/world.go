@@ -96,6 +96,17 @@ type ProcessBreaker interface {
 	BreakProcess(ctx context.Context, process Process, harm Harm) (Injection, error)
 }
 
+// RestartDelayer is a World in which a killed process can be kept from coming back.
+type RestartDelayer interface {
+	// KillFor kills, and lets nothing of what is started again do anything for a while, or until the heal.
+	KillFor(ctx context.Context, process Process, delay time.Duration) (Injection, error)
+}
+
+// DiskWiper is a World in which the disk of a shoot's etcd can be replaced by an empty one.
+type DiskWiper interface {
+	WipeEtcd(ctx context.Context, shoot string) (Injection, error)
+}
+
 // ClusterBreaker is a World whose clusters can be harmed as a whole: API server, etcd, node and all pods on it.
 type ClusterBreaker interface {
 	// LoseCluster kills everything at once. The heal brings the cluster back: on the data it had, or, with wipe, as
@@ -162,6 +173,9 @@ type Ability string
 const (
 	BreakLinks     Ability = "break links"
 	BreakProcesses Ability = "break processes"
+	DelayRestarts  Ability = "delay restarts"
+	WipeDisks      Ability = "wipe disks"
+	GrowObjects    Ability = "grow objects"
 	BreakClusters  Ability = "break clusters"
 	BreakCloud     Ability = "break the cloud"
 	DamageBackups  Ability = "damage backups"

@@ -23,7 +23,8 @@ const RunLandscape = "run"
 // Can implements run.Backend: this backend can do all that stories know today.
 func (Backend) Can(ability world.Ability) error {
 	switch ability {
-	case world.BreakLinks, world.BreakProcesses, world.BreakClusters, world.BreakCloud, world.DamageBackups, world.CrashActors:
+	case world.BreakLinks, world.BreakProcesses, world.DelayRestarts, world.CrashActors, world.BreakClusters,
+		world.BreakCloud, world.DamageBackups, world.WipeDisks, world.GrowObjects:
 		return nil
 	}
 	return fmt.Errorf("the embedded backend cannot %s", ability)

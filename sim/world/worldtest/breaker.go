@@ -3,6 +3,7 @@ package worldtest
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/clusters/link"
@@ -31,6 +32,16 @@ func (w *World) LoseCluster(_ context.Context, cluster string, _ bool) (world.In
 // FreezeCluster implements world.ClusterBreaker, as LoseCluster does.
 func (w *World) FreezeCluster(_ context.Context, cluster string) (world.Injection, error) {
 	return w.silence(cluster)
+}
+
+// KillFor implements world.RestartDelayer, and only counts.
+func (w *World) KillFor(context.Context, world.Process, time.Duration) (world.Injection, error) {
+	return w.injection(1), nil
+}
+
+// WipeEtcd implements world.DiskWiper, and only counts.
+func (w *World) WipeEtcd(context.Context, string) (world.Injection, error) {
+	return w.injection(1), nil
 }
 
 // BreakCloud implements world.CloudBreaker: the fault is felt once, and only counted.

@@ -73,6 +73,8 @@ var (
 	_ world.ClusterBreaker = &World{}
 	_ world.CloudBreaker   = &World{}
 	_ world.BackupBreaker  = &World{}
+	_ world.RestartDelayer = &World{}
+	_ world.DiskWiper      = &World{}
 	_ world.Inventory      = &World{}
 )
 

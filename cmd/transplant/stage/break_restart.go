@@ -1,0 +1,112 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+var _ world.RestartDelayer = &World{}
+
+// successorPoll is the time between two looks for processes that have been started again. It is shorter than a program
+// of ours takes to reach any API.
+const successorPoll = 20 * time.Millisecond
+
+// KillFor implements world.RestartDelayer: whatever takes the place of the dead is frozen before it does anything.
+func (w *World) KillFor(ctx context.Context, wanted world.Process, delay time.Duration) (world.Injection, error) {
+	if wanted.Cluster != "" {
+		return world.Injection{}, fmt.Errorf("kill %+v for %s: a program of a cluster stays dead until it is revived", wanted, delay)
+	}
+	find := func(ctx context.Context) ([]embedded.Container, error) { return w.find(ctx, wanted) }
+	d, err := keepDown(ctx, find, delay)
+	if err != nil {
+		return world.Injection{}, fmt.Errorf("kill %+v for %s: %w", wanted, delay, err)
+	}
+	heal := func(ctx context.Context) error {
+		err := d.end()
+		return errors.Join(err, awaitOthers(ctx, d.victims, wanted, func() ([]embedded.Container, error) { return find(ctx) }))
+	}
+	return world.Injection{Heal: heal, Touched: func() int { return len(d.victims) }}, nil
+}
+
+// down keeps processes down.
+type down struct {
+	victims []embedded.Container
+	find    func(context.Context) ([]embedded.Container, error)
+	cancel  context.CancelFunc
+	done    chan struct{}
+
+	mu   sync.Mutex
+	held []embedded.Container
+	err  error
+}
+
+// keepDown kills what find finds, and holds what find finds afterwards, until the delay is over or end is called.
+func keepDown(ctx context.Context, find func(context.Context) ([]embedded.Container, error), delay time.Duration) (*down, error) {
+	victims, err := find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(victims) == 0 {
+		return nil, errors.New("no such process runs")
+	}
+	if err := signalAll(victims, syscall.SIGKILL); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), delay)
+	d := &down{victims: victims, find: find, cancel: cancel, done: make(chan struct{})}
+	go d.watch(ctx)
+	return d, nil
+}
+
+func (d *down) watch(ctx context.Context) {
+	defer close(d.done)
+	ticker := time.NewTicker(successorPoll)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		d.hold(ctx)
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.err = signalAll(d.held, syscall.SIGCONT)
+}
+
+// hold freezes the successors there are. What cannot be looked at now is looked at again.
+func (d *down) hold(ctx context.Context) {
+	found, err := d.find(ctx)
+	if err != nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, one := range found {
+		if isOneOf(d.victims, one) || isOneOf(d.held, one) || one.Signal(syscall.SIGSTOP) != nil {
+			continue
+		}
+		d.held = append(d.held, one)
+	}
+}
+
+func isOneOf(all []embedded.Container, one embedded.Container) bool {
+	return slices.ContainsFunc(all, func(other embedded.Container) bool { return other.ID == one.ID })
+}
+
+// end lets the successors go.
+func (d *down) end() error {
+	d.cancel()
+	<-d.done
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.err
+}

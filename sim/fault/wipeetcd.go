@@ -1,0 +1,44 @@
+package fault
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// WipeEtcd replaces the disk of a shoot's etcd by an empty one, as when it breaks: the pod that has it is gone, and its
+// successor finds nothing. It ends by itself.
+type WipeEtcd struct {
+	// Shoot whose etcd loses its data, on every seed that runs one.
+	Shoot string `json:"shoot"`
+}
+
+var _ Fault = &WipeEtcd{}
+
+// Name is "wipeEtcd(shoot)".
+func (e *WipeEtcd) Name() string { return fmt.Sprintf("wipeEtcd(%s)", e.Shoot) }
+
+// Needs disks that can be wiped.
+func (e *WipeEtcd) Needs() world.Ability { return world.WipeDisks }
+
+// Check finds unknown shoots.
+func (e *WipeEtcd) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
+	if known := on.ShootNames(); !slices.Contains(known, e.Shoot) {
+		return field.ErrorList{field.NotSupported(path.Child("shoot"), e.Shoot, known)}
+	}
+	return nil
+}
+
+// Inject wipes the disk.
+func (e *WipeEtcd) Inject(ctx context.Context, w world.World) (world.Injection, error) {
+	wiper, can := w.(world.DiskWiper)
+	if !can {
+		return world.Injection{}, cannot(e.Name(), world.WipeDisks)
+	}
+	return wiper.WipeEtcd(ctx, e.Shoot)
+}
