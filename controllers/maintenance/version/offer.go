@@ -64,6 +64,9 @@ type Offer struct {
 	number *semver.Version
 }
 
+// Number is the version of the offer.
+func (o Offer) Number() *semver.Version { return o.number }
+
 // Offers are versions in ascending order, each readable. The order of a profile plays no role.
 type Offers []Offer
 
