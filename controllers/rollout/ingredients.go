@@ -68,27 +68,27 @@ func ingredients(shoot *gardencorev1beta1.Shoot, worker *gardencorev1beta1.Worke
 	}
 	all := []ingredient{
 		{field: kubernetesField(worker, "version"), value: minor, inPlace: true},
-		{field: field(worker, "machine.type"), value: worker.Machine.Type},
-		{field: field(worker, "machine.image.name"), value: imageName},
-		{field: field(worker, "machine.image.version"), value: imageVersion, inPlace: true},
-		{field: field(worker, "volume.type"), value: volumeType},
-		{field: field(worker, "volume.size"), value: volumeSize},
-		{field: field(worker, "cri.name"), value: runtime},
+		{field: poolField(worker, "machine.type"), value: worker.Machine.Type},
+		{field: poolField(worker, "machine.image.name"), value: imageName},
+		{field: poolField(worker, "machine.image.version"), value: imageVersion, inPlace: true},
+		{field: poolField(worker, "volume.type"), value: volumeType},
+		{field: poolField(worker, "volume.size"), value: volumeSize},
+		{field: poolField(worker, "cri.name"), value: runtime},
 		{field: "spec.systemComponents.nodeLocalDNS.enabled", value: nodeLocalDNS(shoot)},
 	}
 	all = append(all, credentials(shoot, worker)...)
 	return append(all, kubelet(shoot, worker)...), nil
 }
 
-// field is the path of a pool's field.
-func field(worker *gardencorev1beta1.Worker, name string) string {
+// poolField is the path of a pool's field.
+func poolField(worker *gardencorev1beta1.Worker, name string) string {
 	return fmt.Sprintf("spec.provider.workers[%s].%s", worker.Name, name)
 }
 
 // kubernetesField is the path of a field that the pool has, or else the shoot.
 func kubernetesField(worker *gardencorev1beta1.Worker, name string) string {
 	if worker.Kubernetes != nil && (name == "version" && worker.Kubernetes.Version != nil || name != "version" && worker.Kubernetes.Kubelet != nil) {
-		return field(worker, "kubernetes."+name)
+		return poolField(worker, "kubernetes."+name)
 	}
 	return "spec.kubernetes." + name
 }

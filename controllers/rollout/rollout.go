@@ -95,7 +95,7 @@ func comparePool(before *gardencorev1beta1.Shoot, old *gardencorev1beta1.Worker,
 	if UpdatesInPlace(old) != inPlace {
 		// Admission refuses it; if it were to happen, nothing of the old nodes could be kept.
 		verdict.Kind = Rolls
-		verdict.Triggers = []Trigger{{Field: field(old, "updateStrategy"), From: strategy(old), To: strategy(updated)}}
+		verdict.Triggers = []Trigger{{Field: poolField(old, "updateStrategy"), From: strategy(old), To: strategy(updated)}}
 		return verdict, nil
 	}
 	for i := range was {
