@@ -12,6 +12,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/maintenance"
 	"github.com/transplant-sim/transplant/controllers/maintenance/image"
 	"github.com/transplant-sim/transplant/controllers/maintenance/version"
+	"github.com/transplant-sim/transplant/controllers/maintenance/versionrules"
 )
 
 // rolls is how many shoots each property is held to.
@@ -245,6 +246,28 @@ func TestDecideLeavesItsInputsAlone(t *testing.T) {
 		decide(shoot, profile)
 		if diff := cmp.Diff(shootBefore, shoot) + cmp.Diff(profileBefore, profile); diff != "" {
 			t.Errorf("seed %d:\n%s", seed, diff)
+		}
+	})
+}
+
+// TestAdmissionAcceptsWhatIsPlanned holds the choices to the rules of admission, for shoots that it accepts as they are.
+func TestAdmissionAcceptsWhatIsPlanned(t *testing.T) {
+	changed := 0
+	t.Cleanup(func() {
+		if changed < 100 {
+			t.Errorf("only %d shoots changed", changed)
+		}
+	})
+	forAll(t, func(t *testing.T, seed uint64, shoot *gardencorev1beta1.Shoot, profile *gardencorev1beta1.CloudProfile) {
+		if len(versionrules.ValidateShootUpdate(shoot, shoot, profile, noon)) > 0 {
+			return
+		}
+		after := decide(shoot, profile).Shoot
+		if !cmp.Equal(shoot.Spec, after.Spec) {
+			changed++
+		}
+		for _, err := range versionrules.ValidateShootUpdate(after, shoot, profile, noon) {
+			t.Errorf("seed %d: %v", seed, err)
 		}
 	})
 }

@@ -99,6 +99,7 @@ func TestValidateShootUpdate(t *testing.T) {
 		{"1.33.0 - linux 1.9.0", "1.34.2 - linux 1.9.0", "", `spec.provider.workers[0].machine.image.version: Invalid value: "1.9.0": cannot be used by worker pool "w": it needs a kubelet version < 1.34, and that of the pool is 1.34.2; versions that fit: [2.0.0 2.1.0]`},
 		{"1.33.0 - linux 1.0.0", "1.34.2 - linux 1.0.0", "", ""}, // an image that has expired stays
 		{"1.33.0 - linux 1.0.7", "1.34.2 - linux 1.0.7", "", ""}, // and one that is gone
+		{"1.34.1 - linux 1.9.0", "1.34.2 - linux 1.9.0", "", ""}, // and one that did not fit before either
 	} {
 		shoot := func(words string) *gardencorev1beta1.Shoot {
 			w := strings.Fields(words)

@@ -48,19 +48,26 @@ func (r rules) imageVersion(path *field.Path, offered *gardencorev1beta1.Machine
 	pool := r.imagePool(worker, before)
 	previous := previousVersion(worker, before)
 	i := slices.IndexFunc(offered.Versions, func(v gardencorev1beta1.MachineImageVersion) bool { return v.Version == text })
-	if i < 0 {
-		if previous == text {
-			return nil
-		}
+	var errs field.ErrorList
+	switch {
+	case previous == text && (i < 0 || r.misfitBefore(offered.Versions[i], before)):
+		return nil // no worse than before
+	case i < 0:
 		return field.ErrorList{field.NotSupported(path, text, fitting(offered, pool, r))}
+	case previous != text:
+		// A version that has expired is only gone to on the way up.
+		errs = class(path, fmt.Sprintf("machine image %q version", offered.Name), text, version.ClassAt(offered.Versions[i].ExpirableVersion, r.now), higher(text, previous))
 	}
-	chosen := offered.Versions[i]
-	// A version that has expired is only gone to on the way up.
-	errs := class(path, fmt.Sprintf("machine image %q version", offered.Name), text, version.ClassAt(chosen.ExpirableVersion, r.now), previous == text || higher(text, previous))
-	if why := pool.Misfit(chosen); why != "" {
+	if why := pool.Misfit(offered.Versions[i]); why != "" {
 		errs = append(errs, field.Invalid(path, text, fmt.Sprintf("cannot be used by worker pool %q: it %s; versions that fit: %v", worker.Name, why, fitting(offered, pool, r))))
 	}
 	return errs
+}
+
+// misfitBefore is whether a version did not fit the pool as it was.
+func (r rules) misfitBefore(v gardencorev1beta1.MachineImageVersion, before *gardencorev1beta1.Worker) bool {
+	was := rules{profile: r.profile, now: r.now, shoot: r.old}
+	return was.imagePool(before, nil).Misfit(v) != ""
 }
 
 // imagePool is what the image must fit; in-place updates start from the version before.
