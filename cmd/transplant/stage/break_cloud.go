@@ -19,7 +19,33 @@ const countTimeout = 5 * time.Second
 
 // BreakCloud implements world.CloudBreaker.
 func (w *World) BreakCloud(ctx context.Context, fault cloud.Fault) (world.Injection, error) {
-	return w.breakCloud(ctx, []cloud.Fault{fault})
+	faults := []cloud.Fault{fault}
+	if slices.Contains(fault.Match.Kinds, cloud.KindObjects) && len(fault.Match.Shoots) > 0 {
+		backups, err := w.onBackups(ctx, fault)
+		if err != nil {
+			return world.Injection{}, err
+		}
+		faults = append(faults, backups...)
+	}
+	return w.breakCloud(ctx, faults)
+}
+
+// onBackups finds a shoot's calls to buckets by the names of its backups: they carry no scope.
+func (w *World) onBackups(ctx context.Context, fault cloud.Fault) ([]cloud.Fault, error) {
+	buckets, err := w.cloud.Buckets().List(ctx, cloud.Filter{})
+	if err != nil {
+		return nil, fmt.Errorf("list the buckets: %w", err)
+	}
+	var faults []cloud.Fault
+	for _, bucket := range buckets {
+		for _, shoot := range fault.Match.Shoots {
+			one := fault
+			one.Match.Kinds, one.Match.Shoots = []string{cloud.KindObjects}, nil
+			one.Match.IDPrefix = bucket.Name + "/" + technicalID(shoot) + "--"
+			faults = append(faults, one)
+		}
+	}
+	return faults, nil
 }
 
 // breakCloud sets faults that begin and end together.
