@@ -3,5 +3,6 @@
 //
 // Decide is pure: it is given the shoot, its CloudProfile and the time, and returns the shoot as it shall be together
 // with the reason for every choice. It follows the repaired rules of SPEC 4.11. Its parts are packages of their own:
-// version (classes, choice), image (what fits a pool), window (when), sidechange (what goes with a version).
+// version (classes, choice), image (what fits a pool), window (when), sidechange (what goes with a version), versionrules
+// (what admission accepts).
 package maintenance

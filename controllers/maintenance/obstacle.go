@@ -10,10 +10,8 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/maintenance/image"
 	"github.com/transplant-sim/transplant/controllers/maintenance/version"
+	"github.com/transplant-sim/transplant/controllers/maintenance/versionrules"
 )
-
-// MaxSkew is how many minor versions a worker pool may be behind the control plane (SPEC 4.3).
-const MaxSkew = 3
 
 // obstacle is why admission would refuse an update of the control plane, and with it the whole maintenance; "" if it
 // would not (SPEC 4.11, 2).
@@ -31,9 +29,9 @@ func (d *decision) obstacle(update version.Update, pools []*version.Update) stri
 			continue
 		}
 		own, err := semver.NewVersion(pools[i].To)
-		if err == nil && own.Major() == to.Major() && own.Minor()+MaxSkew < to.Minor() {
+		if err == nil && own.Major() == to.Major() && own.Minor()+versionrules.MaxSkew < to.Minor() {
 			return fmt.Sprintf("worker pool %q would stay at %s, more than %d minor versions behind %s: update the pool first",
-				worker.Name, pools[i].To, MaxSkew, update.To)
+				worker.Name, pools[i].To, versionrules.MaxSkew, update.To)
 		}
 	}
 	return ""

@@ -16,7 +16,7 @@ import (
 )
 
 // rolls is how many shoots each property is held to.
-const rolls = 600
+const rolls = 300
 
 // forAll holds a property to rolled shoots; the seed tells which one it does not hold for.
 func forAll(t *testing.T, property func(t *testing.T, seed uint64, shoot *gardencorev1beta1.Shoot, profile *gardencorev1beta1.CloudProfile)) {
@@ -142,7 +142,7 @@ func TestMaintenanceStrandsNoPool(t *testing.T) {
 			if after.GreaterThan(controlPlane) && !after.Equal(before) {
 				t.Errorf("seed %d: pool %d gets ahead: %+v", seed, i, pool.Kubernetes)
 			}
-			if plan.ControlPlane.Changes() && after.Minor()+maintenance.MaxSkew < controlPlane.Minor() {
+			if plan.ControlPlane.Changes() && after.Minor()+versionrules.MaxSkew < controlPlane.Minor() {
 				t.Errorf("seed %d: pool %d at %s is left behind by %s", seed, i, after, controlPlane)
 			}
 		}

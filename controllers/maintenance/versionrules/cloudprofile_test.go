@@ -80,6 +80,9 @@ func TestValidateCloudProfile(t *testing.T) {
 		{"supported one after the other", `[
 			{version: 1.34.1, lifecycle: [{classification: supported}, {classification: deprecated, startTime: "2027-01-01T00:00:00Z"}]},
 			{version: 1.34.2, lifecycle: [{classification: preview}, {classification: supported, startTime: "2027-01-01T00:00:00Z"}]}]`, one, ""},
+		{"supported one after the other, listed the other way round", `[
+			{version: 1.34.2, lifecycle: [{classification: preview}, {classification: supported, startTime: "2027-01-01T00:00:00Z"}]},
+			{version: 1.34.1, lifecycle: [{classification: supported}, {classification: deprecated, startTime: "2027-01-01T00:00:00Z"}]}]`, one, ""},
 		{"supported one before the other ends", `[
 			{version: 1.34.1, lifecycle: [{classification: supported}, {classification: deprecated, startTime: "2027-01-01T00:00:01Z"}]},
 			{version: 1.34.2, lifecycle: [{classification: preview}, {classification: supported, startTime: "2027-01-01T00:00:00Z"}]}]`, one,

@@ -13,8 +13,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/maintenance/version"
 )
 
-// maxSkew is how many minor versions a worker pool may be behind the control plane.
-const maxSkew = 3
+// MaxSkew is how many minor versions a worker pool may be behind the control plane (SPEC 4.3).
+const MaxSkew = 3
 
 // ValidateShoot checks the versions of a shoot that is created, against its CloudProfile.
 func ValidateShoot(shoot *gardencorev1beta1.Shoot, profile *gardencorev1beta1.CloudProfile, now time.Time) field.ErrorList {
@@ -154,8 +154,8 @@ func (r rules) skew(path *field.Path, own *semver.Version, text string) field.Er
 		return nil // told of at the control plane
 	case own.GreaterThan(controlPlane):
 		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("worker pool version %s must not be higher than the control plane's, which is %s", text, r.shoot.Spec.Kubernetes.Version))}
-	case own.Major() != controlPlane.Major() || own.Minor()+maxSkew < controlPlane.Minor():
-		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("worker pool version %s must not be more than %d minor versions lower than the control plane's, which is %s", text, maxSkew, r.shoot.Spec.Kubernetes.Version))}
+	case own.Major() != controlPlane.Major() || own.Minor()+MaxSkew < controlPlane.Minor():
+		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("worker pool version %s must not be more than %d minor versions lower than the control plane's, which is %s", text, MaxSkew, r.shoot.Spec.Kubernetes.Version))}
 	}
 	return nil
 }
