@@ -46,6 +46,7 @@ func (i *Inject) Check(path *field.Path, plot *Plot) field.ErrorList {
 		errs = append(errs, field.Duplicate(path.Child("name"), i.Name))
 	}
 	plot.Faults[i.Name] = false
+	plot.strew()
 	return errs
 }
 

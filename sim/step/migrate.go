@@ -34,7 +34,7 @@ func (m *Migrate) Check(path *field.Path, plot *Plot) field.ErrorList {
 	if role.Seed == m.To {
 		errs = append(errs, field.Invalid(path.Child("to"), m.To, "is the seed that the shoot is bound to at this step: name another"))
 	}
-	role.Seed = m.To
+	role.Seed = m.To // known again, whatever has happened before
 	return errs
 }
 

@@ -19,7 +19,7 @@ type Role struct {
 	Exists bool
 	Asleep bool
 	Loaded bool
-	// Seed is where it was last bound by a step.
+	// Seed is where it was last bound by a step; empty when that is not known.
 	Seed string
 }
 
@@ -35,6 +35,13 @@ func NewPlot(l landscape.Landscape, steps []Spec) *Plot {
 		}
 	}
 	return p
+}
+
+// strew forgets where the shoots are: from here on the landscape may evacuate them by itself.
+func (p *Plot) strew() {
+	for _, role := range p.Shoots {
+		role.Seed = ""
+	}
 }
 
 // Later are the shoots that a step creates, so that they are not there before it.
