@@ -24,7 +24,7 @@ type Measures struct {
 	RPOSeconds *float64 `json:"rpoSeconds,omitempty"`
 	// RTOSeconds is the time from the first fault to the first write that a later owner acknowledged.
 	RTOSeconds *float64 `json:"rtoSeconds,omitempty"`
-	// Phases are the parts of migrations, in seconds: see Phases.
+	// Phases are the parts of migrations and the moments of recoveries, in seconds: see Phases and Recovery.
 	Phases map[string]float64 `json:"phases,omitempty"`
 }
 
@@ -53,6 +53,12 @@ func Of(events []timeline.Event) Measures {
 		m.LostWrites = &lost
 	}
 	m.Phases = Phases(events)
+	if recovery := Recovery(events); len(recovery) > 0 {
+		if m.Phases == nil {
+			m.Phases = map[string]float64{}
+		}
+		maps.Copy(m.Phases, recovery)
+	}
 	return m
 }
 

@@ -106,7 +106,7 @@ func TestOf(t *testing.T) {
 		},
 		"recovery from a fault": {
 			events: history(steady, valid(1, 1, 10), wrote(1, 1, 11), at{2, timeline.FaultInjected{}}, wrote(2.5, 2, 12), valid(8, 2, 1_000_000), wrote(9, 3, 1_000_001)),
-			want:   measure.Measures{RTOSeconds: number(7.0)},
+			want:   measure.Measures{RTOSeconds: number(7.0), Phases: map[string]float64{"recovery.firstWrite": 7}},
 		},
 		"a fault that no owner fell to": {events: history(steady, valid(1, 1, 10), wrote(1, 1, 11), at{2, timeline.FaultInjected{}}, wrote(2.5, 2, 12))},
 	} {

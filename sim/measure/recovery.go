@@ -1,0 +1,108 @@
+package measure
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// Recovery tells how far a shoot's recovery had come, and when: seconds from the first fault, by moment. What was not
+// seen, or has not to do with another owner, is absent.
+//
+//	recovery.detected        the shoot was bound to another seed, or its migration given up
+//	recovery.ownerMoved      the new owner stood in DNS
+//	recovery.etcdRestored    the new owner's guard let requests pass
+//	recovery.firstWrite      the new owner acknowledged a write; this is the RTO
+//	recovery.extensions      the Restore had succeeded
+//	recovery.steady          nothing moved any more after the last heal
+//
+// With several shoots the names have the shoot in front, as "alpha.recovery.detected".
+func Recovery(events []timeline.Event) map[string]float64 {
+	begin, _, any := timeline.First[timeline.FaultInjected](events)
+	if !any {
+		return nil
+	}
+	all := map[string]float64{}
+	names := shoots(events)
+	for _, shoot := range names {
+		prefix := "recovery."
+		if len(names) > 1 {
+			prefix = fmt.Sprintf("%s.recovery.", shoot)
+		}
+		for moment, at := range recoveryOf(events, shoot, begin.At) {
+			if at >= begin.At {
+				all[prefix+moment] = Seconds(at - begin.At)
+			}
+		}
+	}
+	return all
+}
+
+// recoveryOf are the moments of one shoot; none if no other owner has answered.
+func recoveryOf(events []timeline.Event, shoot string, fault time.Duration) map[string]time.Duration {
+	written, recovered := rto(events, shoot)
+	if !recovered {
+		return nil
+	}
+	r := &recovery{shoot: shoot, fault: fault, moments: map[string]time.Duration{"firstWrite": fault + written}}
+	for _, e := range events {
+		r.take(e)
+	}
+	return r.moments
+}
+
+type recovery struct {
+	shoot   string
+	fault   time.Duration
+	bound   string // to which seed, before the fault
+	epoch   int64  // that was served before the fault
+	moments map[string]time.Duration
+}
+
+// note keeps the first time of a moment.
+func (r *recovery) note(moment string, at time.Duration) {
+	if _, known := r.moments[moment]; !known && at >= r.fault {
+		r.moments[moment] = at
+	}
+}
+
+func (r *recovery) take(e timeline.Event) {
+	switch p := e.Payload.(type) {
+	case timeline.ShootSeen:
+		if e.Subject == r.shoot {
+			r.takeShoot(e.At, p)
+		}
+	case timeline.CloudCalled:
+		if p.Took && p.What == "records" && strings.HasPrefix(p.Name, "owner."+r.shoot+".") {
+			r.note("ownerMoved", time.Duration(p.Made))
+		}
+	case timeline.EpochSeen:
+		answered := time.Duration(p.Answered)
+		switch {
+		case e.Subject != r.shoot || p.State != "Serving":
+		case answered < r.fault:
+			r.epoch = max(r.epoch, p.Epoch)
+		case r.epoch != 0 && p.Epoch > r.epoch:
+			r.note("etcdRestored", answered)
+		}
+	case timeline.Settled:
+		if p.Converged {
+			r.note("steady", e.At)
+		}
+	}
+}
+
+func (r *recovery) takeShoot(at time.Duration, p timeline.ShootSeen) {
+	if at < r.fault {
+		r.bound = p.SpecSeed
+		return
+	}
+	if p.SpecSeed != r.bound || (p.Operation.Type == "Migrate" && p.Operation.State == "Aborted") {
+		r.note("detected", at)
+	}
+	if p.Operation.Type == "Restore" && p.Operation.State == "Succeeded" && p.StatusSeed == p.SpecSeed {
+		r.note("extensions", at)
+	}
+}

@@ -1,0 +1,54 @@
+package measure_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/transplant-sim/transplant/sim/measure"
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+func epoch(second float64, number int64, state string, revision int64) at {
+	return at{second, timeline.EpochSeen{
+		Seed: "x", Epoch: number, State: state, Remaining: timeline.Length(d(3)), Revision: revision,
+		Sent: timeline.Moment(d(second - 0.1)), Answered: timeline.Moment(d(second)),
+	}}
+}
+
+func owner(second float64) at {
+	return at{second, timeline.CloudCalled{
+		Verb: "put", What: "records", Name: "owner.alpha.p.shoots.transplant.test", Took: true, Made: timeline.Moment(d(second)),
+	}}
+}
+
+func TestRecovery(t *testing.T) {
+	t.Parallel()
+	steady := at{1, timeline.ShootSteady{}}
+	fire := at{10, timeline.FaultInjected{Fault: "loseCluster(a)"}}
+	lost := []at{
+		steady, owner(1), shoot(1, "a", "a", "Create", "Succeeded"), epoch(2, 1, "Serving", 100), wrote(3, 1, 100), wrote(9.9, 2, 110), fire,
+		shoot(20, "b", "a", "Reconcile", "Succeeded"), shoot(20.1, "b", "b", "Migrate", "Aborted"), shoot(20.2, "b", "b", "Restore", "Processing"),
+		owner(20.5), epoch(28, 2, "Starting", 0), epoch(30, 2, "Serving", 1000000000), wrote(34, 9, 1000000001),
+		shoot(38, "b", "b", "Restore", "Succeeded"), {50, timeline.Settled{Converged: true}},
+	}
+	want := map[string]float64{
+		"recovery.detected": 10, "recovery.ownerMoved": 10.5, "recovery.etcdRestored": 20, "recovery.firstWrite": 24,
+		"recovery.extensions": 28, "recovery.steady": 40,
+	}
+	if diff := cmp.Diff(want, measure.Recovery(history(lost...))); diff != "" {
+		t.Error(diff)
+	}
+	m := measure.Of(history(lost...))
+	if m.RTOSeconds == nil || *m.RTOSeconds != 24 || m.Phases["recovery.firstWrite"] != 24 {
+		t.Errorf("RTO is %v, phases %v", m.RTOSeconds, m.Phases)
+	}
+	for name, events := range map[string][]at{
+		"no fault":       {steady, epoch(2, 1, "Serving", 100), wrote(3, 1, 100)},
+		"the same owner": {steady, epoch(2, 1, "Serving", 100), wrote(3, 1, 100), fire, epoch(11, 1, "Serving", 120), wrote(12, 2, 120)},
+	} {
+		if got := measure.Recovery(history(events...)); len(got) != 0 {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
