@@ -13,8 +13,8 @@ var _ Oracle = CloudUntouched{}
 // Name of the promise.
 func (CloudUntouched) Name() string { return "CloudUntouched" }
 
-// fluid are kinds that come and go by themselves: names are switched, backups written, ownership fenced.
-var fluid = map[string]bool{"records": true, "objects": true, "fences": true, "faults": true}
+// fluid are kinds that come and go by themselves: backups are written, ownership is fenced.
+var fluid = map[string]bool{"objects": true, "fences": true, "faults": true}
 
 // Lacks the ledger, when there are nodes and so there must be entries.
 func (CloudUntouched) Lacks(events []timeline.Event) []string {

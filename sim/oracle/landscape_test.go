@@ -31,6 +31,7 @@ func TestCloudUntouched(t *testing.T) {
 	fallingAsleep.WantsToSleep = true
 	check(t, oracle.CloudUntouched{}, map[string]row{
 		"only names and backups":      {events: history(call("create", "machines", 1, "OK"), steady(3), step("migrate"), call("put", "records", 2, "OK"), call("delete", "objects", 2, "OK"), call("update", "networks", 2, "OK"))},
+		"a name is deleted":           {events: history(call("create", "machines", 1, "OK"), steady(3), step("migrate"), call("delete", "records", 1, "OK")), want: "delete records"},
 		"a machine is deleted":        {events: history(call("create", "machines", 1, "OK"), steady(3), step("migrate"), call("delete", "machines", 1, "OK")), want: "extensions-a has made the cloud delete machines m-1 (worker) (ledger entry 7)"},
 		"a router is created":         {events: history(call("create", "machines", 1, "OK"), steady(3), call("create", "routers", 2, "OK")), want: "create routers"},
 		"a refused one":               {events: history(call("create", "machines", 1, "OK"), steady(3), call("delete", "machines", 1, "QuotaExceeded"))},
