@@ -64,6 +64,7 @@ var feelings = map[string]struct {
 	"delay":       {fault: link.Delay{Delay: metav1.Duration{Duration: time.Hour}}, method: "GET", path: collection, endless: true},
 	"hold":        {fault: link.Hold{}, method: "DELETE", path: collection + "/x", endless: true},
 	"hold after":  {fault: link.Hold{At: link.After}, method: "PUT", path: collection + "/x", body: "{}", endless: true},
+	"abort":       {fault: link.Abort{}, method: "GET", path: collection},
 	"drop answer": {fault: link.DropAnswer{}, method: "POST", path: collection, body: "{}"},
 	"crash":       {fault: link.Crash{}, method: "PATCH", path: collection + "/x", body: "{}"},
 	"crash after": {fault: link.Crash{At: link.After}, method: "POST", path: collection, body: "{}"},

@@ -54,8 +54,8 @@ func TestFaultJSONErrors(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`[]`:                              `read the type of a fault: json: cannot unmarshal array into Go value of type struct { Type string }`,
-		`{}`:                              `read the fault "": unknown type: must be one of Bandwidth, CloseWatch, Crash, Cut, Delay, DropAnswer, Fail, FrozenWatch, GoneWatch, Hold, Latency, Reset, SizeLimit, StaleList, Tripwire`,
-		`{"type":"Flood"}`:                `read the fault "Flood": unknown type: must be one of Bandwidth, CloseWatch, Crash, Cut, Delay, DropAnswer, Fail, FrozenWatch, GoneWatch, Hold, Latency, Reset, SizeLimit, StaleList, Tripwire`,
+		`{}`:                              `read the fault "": unknown type: must be one of Abort, Bandwidth, CloseWatch, Crash, Cut, Delay, DropAnswer, Fail, FrozenWatch, GoneWatch, Hold, Latency, Reset, SizeLimit, StaleList, Tripwire`,
+		`{"type":"Flood"}`:                `read the fault "Flood": unknown type: must be one of Abort, Bandwidth, CloseWatch, Crash, Cut, Delay, DropAnswer, Fail, FrozenWatch, GoneWatch, Hold, Latency, Reset, SizeLimit, StaleList, Tripwire`,
 		`{"type":"Cut","delay":"1s"}`:     `read the fault "Cut": json: unknown field "delay"`,
 		`{"type":"Cut","direction":"Up"}`: `read the fault "Cut": unknown direction "Up": must be "Both", "ToServer" or "ToClient"`,
 		`{"type":"Latency"}`:              `read the fault "Latency": delay 0s: must be positive`,

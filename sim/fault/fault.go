@@ -73,6 +73,9 @@ type Spec struct {
 	CloudUnreachable *CloudUnreachable `json:"cloudUnreachable,omitempty"`
 	SlowCloud        *SlowCloud        `json:"slowCloud,omitempty"`
 
+	// Faults in the words of Chaos Mesh.
+	Chaos *Chaos `json:"chaos,omitempty"`
+
 	// Process faults.
 	Kill   *Kill   `json:"kill,omitempty"`
 	Freeze *Freeze `json:"freeze,omitempty"`

@@ -47,6 +47,7 @@ var examples = map[string]fault.Spec{
 	"bucketUnreachable": {BucketUnreachable: &fault.BucketUnreachable{Callers: fault.Callers{Actor: "control-planes-a"}}},
 	"slowBucket":        {SlowBucket: &fault.SlowBucket{Callers: fault.Callers{Shoot: "alpha"}, BytesPerSecond: resource.MustParse("64Ki")}},
 	"damageBackup":      {DamageBackup: &fault.DamageBackup{Shoot: "alpha", Last: world.DeltaBackup}},
+	"chaos":             {Chaos: partitioned()},
 	"wipeEtcd":          {WipeEtcd: &fault.WipeEtcd{Shoot: "alpha"}},
 	"growObject": {GrowObject: &fault.GrowObject{
 		Cluster: fault.Cluster{Cluster: "a"}, APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Object: "grows", Size: resource.MustParse("10Ki"),
@@ -66,7 +67,15 @@ var examples = map[string]fault.Spec{
 	"freeze":           {Freeze: &fault.Freeze{Process: fault.Process{Shoot: "alpha", Program: "guard"}}},
 }
 
-// plant makes the object that grows.
+func partitioned() *fault.Chaos {
+	c, err := parseChaos("NetworkChaos", partition)
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
+// plant makes the object that grows, and a pod for experiments.
 func plant(t *testing.T, w world.World) {
 	t.Helper()
 	config, err := w.Connect("a")
@@ -74,6 +83,9 @@ func plant(t *testing.T, w world.World) {
 	c, err := kubernetes.NewForConfig(config)
 	must(t, err)
 	_, err = c.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "grows"}}, metav1.CreateOptions{})
+	must(t, err)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "g", Labels: map[string]string{"app": "gardenlet"}}}
+	_, err = c.CoreV1().Pods("garden").Create(t.Context(), pod, metav1.CreateOptions{})
 	must(t, err)
 }
 
@@ -87,6 +99,8 @@ type spy struct {
 	asked []any
 	heals int
 	fail  error
+	// onHeal is called at every heal, when it is set.
+	onHeal func()
 }
 
 func (s *spy) injection(what ...any) (world.Injection, error) {
@@ -94,6 +108,9 @@ func (s *spy) injection(what ...any) (world.Injection, error) {
 	return world.Injection{
 		Heal: func(ctx context.Context) error {
 			s.heals++
+			if s.onHeal != nil {
+				s.onHeal()
+			}
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -274,6 +291,7 @@ func TestFaultsReachTheRightPlace(t *testing.T) {
 		}},
 		"damageBackup": {"alpha", world.DeltaBackup, false},
 		"wipeEtcd":     {"alpha"},
+		"chaos":        {"gardenlet-a", "garden", link.Cut{Direction: link.ToServer}},
 		"cloudError": {cloud.Fault{
 			Match: cloud.Match{Kinds: []string{"networks"}, Verbs: []string{"create"}, Identities: []string{"extensions-a"}},
 			From:  2, Times: 1, Effect: cloud.Effect{Error: &cloud.ErrorEffect{Code: "QuotaExceeded"}},
@@ -286,6 +304,7 @@ func TestFaultsReachTheRightPlace(t *testing.T) {
 		"freezeCluster":    {"garden"},
 	} {
 		w := &spy{World: worldtest.New(t, "a")}
+		plant(t, w)
 		spec := examples[kind]
 		_, f := spec.Fault()
 		if _, err := f.Inject(t.Context(), w); err != nil || !reflect.DeepEqual(w.asked, want) {

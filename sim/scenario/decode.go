@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"reflect"
@@ -12,6 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/transplant-sim/transplant/sim/fault"
 )
 
 // decoder fills Go values from YAML, strictly: it knows the line of every field and accepts no field, type or value
@@ -28,6 +31,8 @@ func (d *decoder) fail(node *yaml.Node, path, format string, arguments ...any) {
 var (
 	durationType = reflect.TypeFor[metav1.Duration]()
 	quantityType = reflect.TypeFor[resource.Quantity]()
+	// experimentType is the one type of others that the format has in it; it reads itself, from JSON.
+	experimentType = reflect.TypeFor[fault.Experiment]()
 )
 
 func (d *decoder) decode(node *yaml.Node, into reflect.Value, path string) {
@@ -35,6 +40,8 @@ func (d *decoder) decode(node *yaml.Node, into reflect.Value, path string) {
 	switch {
 	case node.Kind == yaml.AliasNode || node.Anchor != "":
 		d.fail(node, path, "anchors and aliases are not supported; write the value out")
+	case into.CanAddr() && into.Type() == experimentType:
+		d.foreign(node, into, path)
 	case into.Type() == durationType:
 		d.scalar(node, into, path, `a duration such as "30s"`, setDuration)
 	case into.Type() == quantityType:
@@ -89,6 +96,42 @@ func (d *decoder) structure(node *yaml.Node, into reflect.Value, path string) {
 			d.fail(node, join(path, name), "is missing; it must be given")
 		}
 	}
+}
+
+// foreign lets a type read itself. It names the field of a mistake, but knows only the line where its object begins.
+func (d *decoder) foreign(node *yaml.Node, into reflect.Value, path string) {
+	if node.Kind != yaml.MappingNode {
+		d.fail(node, path, "is %s; must be a mapping", describe(node))
+		return
+	}
+	if other := anchored(node); other != nil {
+		d.fail(other, path, "anchors and aliases are not supported; write the value out")
+		return
+	}
+	var plain any
+	content, err := []byte(nil), node.Decode(&plain)
+	if err == nil {
+		content, err = json.Marshal(plain)
+	}
+	if err == nil {
+		err = into.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(content)
+	}
+	if err != nil {
+		d.fail(node, path, "%v", err)
+	}
+}
+
+// anchored finds a node that is an anchor or an alias.
+func anchored(node *yaml.Node) *yaml.Node {
+	if node.Kind == yaml.AliasNode || node.Anchor != "" {
+		return node
+	}
+	for _, child := range node.Content {
+		if found := anchored(child); found != nil {
+			return found
+		}
+	}
+	return nil
 }
 
 func (d *decoder) list(node *yaml.Node, into reflect.Value, path string) {

@@ -110,51 +110,89 @@ spec:
   measure: {apiDowntime: {max: 20s}, rpo: {max: 2s}}
 `
 
+const cutOfRight = "cut: {actor: gardenlet-a, target: garden}"
+
+// A file with every form of fault that has a form of its own is printed as it was read.
+func TestPrintedFaultsSayTheSame(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []string{
+		"chaos: {cluster: a, object: {apiVersion: chaos-mesh.org/v1alpha1, kind: PodChaos, metadata: {name: x}, spec: {selector: {namespaces: [garden]}, mode: one, action: pod-failure, duration: 5s}}}",
+		"when: {request: {actor: gardenlet-a, target: garden, kind: Shoot, nth: 2, at: After}}, loseCluster: {cluster: a}",
+		"when: {that: \"shoot('alpha').healthy\"}, crash: {actor: nodes, target: shoots, victim: {shoot: alpha, program: etcd}}",
+		"growObject: {cluster: a, apiVersion: v1, kind: Secret, namespace: n, name: s, size: 1Mi}",
+		"damageBackup: {shoot: alpha, last: Delta, missing: true}",
+	} {
+		s, err := scenario.Parse("f", []byte(strings.Replace(right, cutOfRight, fault, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := scenario.Print(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := scenario.Parse("printed", text)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		if diff := cmp.Diff(s, again); diff != "" {
+			t.Errorf("(-file +printed):\n%s", diff)
+		}
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	if _, err := scenario.Parse("f", []byte(right)); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ old, new, want string }{
-		"unknown field":             {"writesPerSecond: 20", "writePerSecond: 20", `f:14: spec.steps[0].load.writePerSecond: unknown field; did you mean "writesPerSecond"? known are shoot, writesPerSecond, keepConnection`},
-		"unknown step":              {"- migrate:", "- move:", `f:15: spec.steps[1].move: unknown field; known are load, migrate, expect`},
-		"two steps in one":          {"- heal: cut", "- heal: cut\n    wake: {shoot: sleepy}", `f:18: spec.steps[4]: Required value: exactly one step must be given: load, migrate`},
-		"wrong type":                {"workers: 3", "workers: three", `f:10: spec.landscape.shoots[0].workers: is "three"; must be a whole number`},
-		"a list for a mapping":      {"{shoot: alpha, to: b}", "[alpha, b]", `f:15: spec.steps[1].migrate: is a list; must be a mapping with shoot, to`},
-		"a mapping for a list":      {"[SingleWriter]", "{SingleWriter: true}", `f:20: spec.always: is a mapping; must be a list`},
-		"a bare number as duration": {"within: 60s", "within: 60", `f:17: spec.steps[3].expect.within: is "60"; must be a duration such as "30s"`},
-		"a number as name":          {"name: right", "name: 7", `f:4: metadata.name: is "7"; must be a string`},
-		"nothing for a value":       {"name: right", "name:", `f:4: metadata.name: is empty; must be a string`},
-		"a missing field":           {", to: b}", "}", `f:15: spec.steps[1].migrate.to: is missing; it must be given`},
-		"given twice":               {"kind: Scenario", "kind: Scenario\nkind: Scenario", `f:3: kind: is given twice; leave one out`},
-		"unknown seed":              {"to: b", "to: c", `f:15: spec.steps[1].migrate.to: Unsupported value: "c": supported values: "a", "b"`},
-		"unknown shoot":             {"migrate: {shoot: alpha", "migrate: {shoot: alfa", `f:15: spec.steps[1].migrate.shoot: Unsupported value: "alfa": supported values: "alpha", "sleepy", "later"`},
-		"unknown actor":             {"actor: gardenlet-a", "actor: gardenlet-c", `f:16: spec.steps[2].fault.cut.actor: Unsupported value: "gardenlet-c": supported values: "control-planes-a"`},
-		"the observer":              {"actor: gardenlet-a", "actor: observer", `f:16: spec.steps[2].fault.cut.actor: Unsupported value: "observer"`},
-		"unknown target":            {"target: garden", "target: moon", `f:16: spec.steps[2].fault.cut.target: Unsupported value: "moon": supported values: "a", "b", "cloud", "garden", "shoot/alpha"`},
-		"two faults in one":         {"cut: {actor: gardenlet-a, target: garden}", "reset: {actor: user, target: shoots}, cut: {actor: user, target: shoots}", `exactly one fault must be given: loseCluster, freezeCluster`},
-		"impossible direction":      {"target: garden}", "target: garden, direction: Up}", `unknown direction "Up"`},
-		"a CEL error":               {"shoot('alpha').seed == 'b'", "shoot('alpha').sed == 'b'", `f:17: spec.steps[3].expect.that: Invalid value: "shoot('alpha').sed == 'b'": column 15: undefined field 'sed'`},
-		"a CEL type error":          {"shoot('alpha').seed == 'b'", "shoot('alpha').seed", `gives string; must give true or false`},
-		"unknown shoot in CEL":      {"shoot('alpha').seed == 'b'", "shoot('omega').seed == 'b'", `Unsupported value: "shoot('omega')": supported values: "alpha", "sleepy", "later"`},
-		"unknown seed in CEL":       {"shoot('alpha').seed == 'b'", "seed('z').shoots == 0", `Unsupported value: "seed('z')": supported values: "a", "b"`},
-		"already there":             {"to: b", "to: a", `f:15: spec.steps[1].migrate.to: Invalid value: "a": is the seed that the shoot is bound to at this step`},
-		"load on a sleeping shoot":  {"load: {shoot: alpha", "load: {shoot: sleepy", `f:14: spec.steps[0].load.shoot: Invalid value: "sleepy": is hibernated at this step: wake it before`},
-		"not created yet":           {"migrate: {shoot: alpha, to: b}", "migrate: {shoot: later, to: a}", `f:15: spec.steps[1].migrate.shoot: Invalid value: "later": does not exist at this step`},
-		"heal without fault":        {"- heal: cut", "- heal: cat", `f:18: spec.steps[4].heal: Unsupported value: "cat": supported values: "cut"`},
-		"unknown oracle":            {"[SingleWriter]", "[SingleReader]", `f:20: spec.always[0]: Unsupported value: "SingleReader": supported values: "CloudUntouched"`},
-		"an oracle twice":           {"[SingleWriter]", "[SingleWriter, SingleWriter]", `f:20: spec.always[1]: Duplicate value: "SingleWriter"`},
-		"unknown measure":           {"apiDowntime:", "downtime:", `f:21: spec.measure.downtime: unknown field; did you mean "apiDowntime"?`},
-		"two shoots of a name":      {"name: sleepy", "name: alpha", `f:11: spec.landscape.shoots[1].name: Duplicate value: "alpha"`},
-		"a bad name":                {"name: right", "name: Right!", `f:4: metadata.name: Invalid value: "Right!"`},
-		"a seed called garden":      {"{name: b}]", "{name: b}, {name: garden}]", `f:8: spec.landscape.seeds[2].name: Invalid value: "garden": means something else on a landscape`},
-		"no reason":                 {"why: it is", `why: ""`, `f:6: spec.why: Required value: a scenario says what it is told for`},
-		"another version":           {"v1alpha1", "v1", `f:1: apiVersion: Unsupported value: "transplant.dev/v1": supported values: "transplant.dev/v1alpha1"`},
-		"an anchor":                 {"metadata:", "metadata: &m", `anchors and aliases are not supported`},
-		"no YAML":                   {"metadata:", "metadata: [", `f:`},
-		"two documents":             {"kind: Scenario", "kind: Scenario\n---\nkind: Scenario", `is a second document; a file holds one scenario`},
-		"a wait without reason":     {"- heal: cut", "- heal: cut\n  - wait: {for: 1s}", `f:19: spec.steps[5].wait.because: Required value`},
-		"a goal without load":       {"- load: {shoot: alpha, writesPerSecond: 20}\n  ", "", `f:20: spec.measure.rpo: Invalid value: "rpo": cannot be measured without a load step`},
+		"unknown field":               {"writesPerSecond: 20", "writePerSecond: 20", `f:14: spec.steps[0].load.writePerSecond: unknown field; did you mean "writesPerSecond"? known are shoot, writesPerSecond, keepConnection`},
+		"unknown step":                {"- migrate:", "- move:", `f:15: spec.steps[1].move: unknown field; known are load, migrate, expect`},
+		"two steps in one":            {"- heal: cut", "- heal: cut\n    wake: {shoot: sleepy}", `f:18: spec.steps[4]: Required value: exactly one step must be given: load, migrate`},
+		"wrong type":                  {"workers: 3", "workers: three", `f:10: spec.landscape.shoots[0].workers: is "three"; must be a whole number`},
+		"a list for a mapping":        {"{shoot: alpha, to: b}", "[alpha, b]", `f:15: spec.steps[1].migrate: is a list; must be a mapping with shoot, to`},
+		"a mapping for a list":        {"[SingleWriter]", "{SingleWriter: true}", `f:20: spec.always: is a mapping; must be a list`},
+		"a bare number as duration":   {"within: 60s", "within: 60", `f:17: spec.steps[3].expect.within: is "60"; must be a duration such as "30s"`},
+		"a number as name":            {"name: right", "name: 7", `f:4: metadata.name: is "7"; must be a string`},
+		"nothing for a value":         {"name: right", "name:", `f:4: metadata.name: is empty; must be a string`},
+		"a missing field":             {", to: b}", "}", `f:15: spec.steps[1].migrate.to: is missing; it must be given`},
+		"given twice":                 {"kind: Scenario", "kind: Scenario\nkind: Scenario", `f:3: kind: is given twice; leave one out`},
+		"unknown seed":                {"to: b", "to: c", `f:15: spec.steps[1].migrate.to: Unsupported value: "c": supported values: "a", "b"`},
+		"unknown shoot":               {"migrate: {shoot: alpha", "migrate: {shoot: alfa", `f:15: spec.steps[1].migrate.shoot: Unsupported value: "alfa": supported values: "alpha", "sleepy", "later"`},
+		"unknown actor":               {"actor: gardenlet-a", "actor: gardenlet-c", `f:16: spec.steps[2].fault.cut.actor: Unsupported value: "gardenlet-c": supported values: "control-planes-a"`},
+		"the observer":                {"actor: gardenlet-a", "actor: observer", `f:16: spec.steps[2].fault.cut.actor: Unsupported value: "observer"`},
+		"unknown target":              {"target: garden", "target: moon", `f:16: spec.steps[2].fault.cut.target: Unsupported value: "moon": supported values: "a", "b", "cloud", "garden", "shoot/alpha"`},
+		"two faults in one":           {"cut: {actor: gardenlet-a, target: garden}", "reset: {actor: user, target: shoots}, cut: {actor: user, target: shoots}", `exactly one fault must be given: loseCluster, freezeCluster`},
+		"impossible direction":        {"target: garden}", "target: garden, direction: Up}", `unknown direction "Up"`},
+		"a wrong field of Chaos Mesh": {cutOfRight, "chaos: {cluster: a, object: {apiVersion: chaos-mesh.org/v1alpha1, kind: PodChaos, spec: {modus: one}}}", `f:16: spec.steps[2].fault.chaos.object: read the PodChaos: unknown field "modus"`},
+		"a wrong kind of Chaos Mesh":  {cutOfRight, "chaos: {cluster: a, object: {apiVersion: chaos-mesh.org/v1alpha1, kind: MoodChaos}}", `f:16: spec.steps[2].fault.chaos.object: kind "MoodChaos": must be one of AWSChaos`},
+		"Chaos Mesh with an anchor":   {cutOfRight, "chaos: {cluster: a, object: {apiVersion: &x chaos-mesh.org/v1alpha1, kind: PodChaos}}", `f:16: spec.steps[2].fault.chaos.object: anchors and aliases are not supported`},
+		"Chaos Mesh as a list":        {cutOfRight, "chaos: {cluster: a, object: []}", `f:16: spec.steps[2].fault.chaos.object: is a list; must be a mapping`},
+		"an unknown target for Chaos Mesh": {cutOfRight, "chaos: {cluster: a, object: {apiVersion: chaos-mesh.org/v1alpha1, kind: NetworkChaos, spec: {selector: {}, mode: one, action: partition, externalTargets: [moon]}}}",
+			`f:16: spec.steps[2].fault.chaos.object.spec.externalTargets[0]: Unsupported value: "moon"`},
+		"two triggers":             {"{name: cut, cut:", "{name: cut, when: {}, cut:", `f:16: spec.steps[2].fault.when: Invalid value: "": must have either that, a condition, or request, an API event`},
+		"a trigger's error":        {"{name: cut, cut:", "{name: cut, when: {that: \"shoot('omega').healthy\"}, cut:", `f:16: spec.steps[2].fault.when.that: Unsupported value: "shoot('omega')"`},
+		"a CEL error":              {"shoot('alpha').seed == 'b'", "shoot('alpha').sed == 'b'", `f:17: spec.steps[3].expect.that: Invalid value: "shoot('alpha').sed == 'b'": column 15: undefined field 'sed'`},
+		"a CEL type error":         {"shoot('alpha').seed == 'b'", "shoot('alpha').seed", `gives string; must give true or false`},
+		"unknown shoot in CEL":     {"shoot('alpha').seed == 'b'", "shoot('omega').seed == 'b'", `Unsupported value: "shoot('omega')": supported values: "alpha", "sleepy", "later"`},
+		"unknown seed in CEL":      {"shoot('alpha').seed == 'b'", "seed('z').shoots == 0", `Unsupported value: "seed('z')": supported values: "a", "b"`},
+		"already there":            {"to: b", "to: a", `f:15: spec.steps[1].migrate.to: Invalid value: "a": is the seed that the shoot is bound to at this step`},
+		"load on a sleeping shoot": {"load: {shoot: alpha", "load: {shoot: sleepy", `f:14: spec.steps[0].load.shoot: Invalid value: "sleepy": is hibernated at this step: wake it before`},
+		"not created yet":          {"migrate: {shoot: alpha, to: b}", "migrate: {shoot: later, to: a}", `f:15: spec.steps[1].migrate.shoot: Invalid value: "later": does not exist at this step`},
+		"heal without fault":       {"- heal: cut", "- heal: cat", `f:18: spec.steps[4].heal: Unsupported value: "cat": supported values: "cut"`},
+		"unknown oracle":           {"[SingleWriter]", "[SingleReader]", `f:20: spec.always[0]: Unsupported value: "SingleReader": supported values: "CloudUntouched"`},
+		"an oracle twice":          {"[SingleWriter]", "[SingleWriter, SingleWriter]", `f:20: spec.always[1]: Duplicate value: "SingleWriter"`},
+		"unknown measure":          {"apiDowntime:", "downtime:", `f:21: spec.measure.downtime: unknown field; did you mean "apiDowntime"?`},
+		"two shoots of a name":     {"name: sleepy", "name: alpha", `f:11: spec.landscape.shoots[1].name: Duplicate value: "alpha"`},
+		"a bad name":               {"name: right", "name: Right!", `f:4: metadata.name: Invalid value: "Right!"`},
+		"a seed called garden":     {"{name: b}]", "{name: b}, {name: garden}]", `f:8: spec.landscape.seeds[2].name: Invalid value: "garden": means something else on a landscape`},
+		"no reason":                {"why: it is", `why: ""`, `f:6: spec.why: Required value: a scenario says what it is told for`},
+		"another version":          {"v1alpha1", "v1", `f:1: apiVersion: Unsupported value: "transplant.dev/v1": supported values: "transplant.dev/v1alpha1"`},
+		"an anchor":                {"metadata:", "metadata: &m", `anchors and aliases are not supported`},
+		"no YAML":                  {"metadata:", "metadata: [", `f:`},
+		"two documents":            {"kind: Scenario", "kind: Scenario\n---\nkind: Scenario", `is a second document; a file holds one scenario`},
+		"a wait without reason":    {"- heal: cut", "- heal: cut\n  - wait: {for: 1s}", `f:19: spec.steps[5].wait.because: Required value`},
+		"a goal without load":      {"- load: {shoot: alpha, writesPerSecond: 20}\n  ", "", `f:20: spec.measure.rpo: Invalid value: "rpo": cannot be measured without a load step`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/oracle"
 	"github.com/transplant-sim/transplant/sim/step"
@@ -101,10 +102,25 @@ func schemaOf(t reflect.Type) *jsonschema.Schema {
 		return enumeration([]string{string(link.Before), string(link.After)})
 	case reflect.TypeFor[world.Backup]():
 		return enumeration([]string{string(world.AnyBackup), string(world.FullBackup), string(world.DeltaBackup)})
+	case reflect.TypeFor[fault.Experiment]():
+		return experiment()
 	case reflect.TypeFor[step.Heal]():
 		return &jsonschema.Schema{Type: "string", Description: "the name of the fault that ends"}
 	}
 	return nil
+}
+
+// experiment is an object of Chaos Mesh, whose own schema says the rest.
+func experiment() *jsonschema.Schema {
+	s := &jsonschema.Schema{
+		Type: "object", Required: []string{"apiVersion", "kind", "spec"}, Properties: jsonschema.NewProperties(),
+		Description: "a PodChaos, a NetworkChaos or an HTTPChaos of Chaos Mesh",
+	}
+	s.Properties.Set("apiVersion", &jsonschema.Schema{Const: "chaos-mesh.org/v1alpha1"})
+	s.Properties.Set("kind", enumeration(fault.Experiments()))
+	s.Properties.Set("metadata", &jsonschema.Schema{Type: "object"})
+	s.Properties.Set("spec", &jsonschema.Schema{Type: "object"})
+	return s
 }
 
 func enumeration(values []string) *jsonschema.Schema {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
@@ -116,6 +117,19 @@ type ClusterBreaker interface {
 	FreezeCluster(ctx context.Context, cluster string) (Injection, error)
 }
 
+// PodBreaker is a World in which containers of pods can be harmed.
+type PodBreaker interface {
+	// BreakPods kills the containers of these names, all without names. Kept down, they do nothing before the heal,
+	// although they are started again.
+	BreakPods(ctx context.Context, cluster string, pods []types.UID, containers []string, keepDown bool) (Injection, error)
+}
+
+// Casting is a World that knows the parts that pods play.
+type Casting interface {
+	// Parts says which actors the pods of a cluster are, and which targets of links they serve.
+	Parts(ctx context.Context, cluster string, pods []corev1.Pod) (actors, targets []string, err error)
+}
+
 // CloudBreaker is a World whose cloud can be harmed. The shoots that the fault matches are named as in the story, and it
 // needs no id.
 type CloudBreaker interface {
@@ -177,6 +191,8 @@ const (
 	WipeDisks      Ability = "wipe disks"
 	GrowObjects    Ability = "grow objects"
 	BreakClusters  Ability = "break clusters"
+	BreakPods      Ability = "break pods"
+	BreakPodLinks  Ability = "break the links of pods"
 	BreakCloud     Ability = "break the cloud"
 	DamageBackups  Ability = "damage backups"
 	CrashActors    Ability = "crash actors at their writes" // break links and processes

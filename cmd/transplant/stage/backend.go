@@ -24,6 +24,7 @@ const RunLandscape = "run"
 func (Backend) Can(ability world.Ability) error {
 	switch ability {
 	case world.BreakLinks, world.BreakProcesses, world.DelayRestarts, world.CrashActors, world.BreakClusters,
+		world.BreakPods, world.BreakPodLinks,
 		world.BreakCloud, world.DamageBackups, world.WipeDisks, world.GrowObjects:
 		return nil
 	}

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/sim/landscape"
@@ -42,6 +45,19 @@ func (w *World) KillFor(context.Context, world.Process, time.Duration) (world.In
 // WipeEtcd implements world.DiskWiper, and only counts.
 func (w *World) WipeEtcd(context.Context, string) (world.Injection, error) {
 	return w.injection(1), nil
+}
+
+// BreakPods implements world.PodBreaker, and only counts.
+func (w *World) BreakPods(context.Context, string, []types.UID, []string, bool) (world.Injection, error) {
+	return w.injection(1), nil
+}
+
+// Parts implements world.Casting: every pod is the gardenlet of its cluster, and serves the garden.
+func (w *World) Parts(_ context.Context, cluster string, pods []corev1.Pod) (actors, targets []string, err error) {
+	if len(pods) == 0 {
+		return nil, nil, nil
+	}
+	return []string{"gardenlet-" + cluster}, []string{landscape.Garden}, nil
 }
 
 // BreakCloud implements world.CloudBreaker: the fault is felt once, and only counted.

@@ -75,6 +75,8 @@ var (
 	_ world.BackupBreaker  = &World{}
 	_ world.RestartDelayer = &World{}
 	_ world.DiskWiper      = &World{}
+	_ world.PodBreaker     = &World{}
+	_ world.Casting        = &World{}
 	_ world.Inventory      = &World{}
 )
 
@@ -106,7 +108,7 @@ func New(t testing.TB, seeds ...string) *World {
 		garden: newServer(newStore(), namespaces, leases, shoots, seedsKind), cancel: cancel,
 	}
 	for _, seed := range seeds {
-		w.seeds[seed] = newServer(newStore(), namespaces, configMaps, events, leases, roles)
+		w.seeds[seed] = newServer(newStore(), namespaces, configMaps, events, leases, roles, pods)
 		w.garden.store.put("/apis/core.gardener.cloud/v1beta1/seeds/"+seed, object{
 			"kind": "Seed", "apiVersion": "core.gardener.cloud/v1beta1", "metadata": object{"name": seed},
 			"status": object{"conditions": []object{{"type": "GardenletReady", "status": "True"}}},

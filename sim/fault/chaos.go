@@ -1,0 +1,137 @@
+package fault
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/chaos-mesh/chaos-mesh/api/genericwebhook"
+	"github.com/chaos-mesh/chaos-mesh/api/v1alpha1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// Chaos is an experiment of Chaos Mesh, as one would create it in a cluster. It is carried out with the faults of this
+// package; what they cannot do the backend refuses before the run, by name. It ends after its duration, or with the
+// heal.
+type Chaos struct {
+	Cluster `json:",inline"`
+	// Object is a PodChaos, a NetworkChaos or an HTTPChaos.
+	Object Experiment `json:"object"`
+}
+
+var _ Fault = &Chaos{}
+
+// plan is how an experiment is carried out.
+type plan struct {
+	action   string
+	needs    world.Ability
+	lacks    []string // what no fault of ours can do
+	targets  []string // links that must be known
+	duration *string
+	harms    []link.Fault
+	problem  error // found while planning
+	inject   func(context.Context, world.World, string) (world.Injection, error)
+}
+
+func (c *Chaos) plan() plan {
+	var p plan
+	switch object := c.Object.object.(type) {
+	case *v1alpha1.PodChaos:
+		p = planPod(object)
+	case *v1alpha1.NetworkChaos:
+		p = planNetwork(object)
+	case *v1alpha1.HTTPChaos:
+		p = planHTTP(object)
+	default:
+		p = plan{lacks: []string{"this kind"}}
+	}
+	return p
+}
+
+// lack notes what the experiment asks for although no fault of ours does it.
+func (p *plan) lack(what string, asked bool) {
+	if asked {
+		p.lacks = append(p.lacks, what)
+	}
+}
+
+// Name is "chaos(cluster,kind action)".
+func (c *Chaos) Name() string {
+	return fmt.Sprintf("chaos(%s,%s)", c.Cluster.Cluster, strings.TrimSpace(c.Object.kind()+" "+c.plan().action))
+}
+
+// Needs what carries the experiment out. An experiment that no fault of ours can be needs an ability of its own name.
+func (c *Chaos) Needs() world.Ability {
+	p := c.plan()
+	if len(p.lacks) > 0 {
+		return world.Ability(fmt.Sprintf("do %s of Chaos Mesh with %s", c.Object.kind(), strings.Join(p.lacks, ", ")))
+	}
+	return p.needs
+}
+
+// Check finds unknown clusters, whatever Chaos Mesh itself would refuse, and unknown targets.
+func (c *Chaos) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
+	errs := c.check(path, on)
+	if c.Object.object == nil {
+		return append(errs, field.Required(path.Child("object"), "an object of Chaos Mesh: "+strings.Join(Experiments(), ", ")))
+	}
+	errs = append(errs, genericwebhook.Default(c.Object.object)...)
+	for _, problem := range genericwebhook.Validate(c.Object.object) {
+		problem.Field = path.Child("object").String() + fieldInFile(problem.Field)
+		errs = append(errs, problem)
+	}
+	p := c.plan()
+	if p.problem != nil {
+		errs = append(errs, field.Invalid(path.Child("object", "spec"), p.action, p.problem.Error()))
+	}
+	for _, harm := range p.harms {
+		if err := harm.Validate(); err != nil {
+			errs = append(errs, field.Invalid(path.Child("object", "spec"), harm.Name(), err.Error()))
+		}
+	}
+	for i, target := range p.targets {
+		if known := on.Targets(); !slices.Contains(known, target) {
+			errs = append(errs, field.NotSupported(path.Child("object", "spec", "externalTargets").Index(i), target, known))
+		}
+	}
+	return errs
+}
+
+// Inject carries the experiment out.
+func (c *Chaos) Inject(ctx context.Context, w world.World) (world.Injection, error) {
+	p := c.plan()
+	switch {
+	case len(p.lacks) > 0:
+		return world.Injection{}, cannot(c.Name(), c.Needs())
+	case p.problem != nil:
+		return world.Injection{}, p.problem
+	}
+	injection, err := p.inject(ctx, w, c.Cluster.Cluster)
+	if err != nil || p.duration == nil || *p.duration == "" {
+		return injection, err
+	}
+	duration, err := time.ParseDuration(*p.duration)
+	if err != nil {
+		return injection, fmt.Errorf("read the duration %q: %w", *p.duration, err)
+	}
+	return lasting(ctx, injection, duration), nil
+}
+
+// fieldInFile makes a field in a file of a field in Go, as Chaos Mesh names it.
+func fieldInFile(goField string) string {
+	var path strings.Builder
+	for name := range strings.SplitSeq(goField, ".") {
+		switch name {
+		case "", "TcParameter", "PodSelector", "ContainerSelector", "GenericSelectorSpec", "PodHttpChaosActions": // inline in files
+		default:
+			path.WriteString("." + strings.ToLower(name[:1]) + name[1:])
+		}
+	}
+	return path.String()
+}

@@ -1,0 +1,66 @@
+package fault
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/chaos-mesh/chaos-mesh/api/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Experiment is an object of Chaos Mesh as it stands in a file, read strictly into Chaos Mesh's own Go type.
+type Experiment struct {
+	object client.Object
+	raw    json.RawMessage
+}
+
+// Experiments are the kinds of Chaos Mesh that harm something, but for schedules and workflows of them.
+func Experiments() []string { return slices.Sorted(maps.Keys(v1alpha1.AllKinds())) }
+
+// UnmarshalJSON reads an object of any kind of Chaos Mesh. Fields that the kind does not have are an error.
+func (e *Experiment) UnmarshalJSON(data []byte) error {
+	var head struct{ APIVersion, Kind string }
+	if err := json.Unmarshal(data, &head); err != nil {
+		return fmt.Errorf("read an object of Chaos Mesh: %w", err)
+	}
+	if want := v1alpha1.SchemeGroupVersion.String(); head.APIVersion != want {
+		return fmt.Errorf("apiVersion %q: must be %q", head.APIVersion, want)
+	}
+	kind, known := v1alpha1.AllKinds()[head.Kind]
+	if !known {
+		return fmt.Errorf("kind %q: must be one of %s", head.Kind, strings.Join(Experiments(), ", "))
+	}
+	object := kind.SpawnObject()
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(object); err != nil {
+		return fmt.Errorf("read the %s: %s", head.Kind, strings.TrimPrefix(err.Error(), "json: "))
+	}
+	e.object, e.raw = object, bytes.Clone(data)
+	return nil
+}
+
+// MarshalJSON writes the object as it was read.
+func (e Experiment) MarshalJSON() ([]byte, error) {
+	if e.raw == nil {
+		return []byte("null"), nil
+	}
+	return e.raw, nil
+}
+
+// Equal says whether both were read from the same.
+func (e Experiment) Equal(other Experiment) bool {
+	var one, two any
+	return json.Unmarshal(e.raw, &one) == nil && json.Unmarshal(other.raw, &two) == nil && fmt.Sprint(one) == fmt.Sprint(two)
+}
+
+func (e Experiment) kind() string {
+	if e.object == nil {
+		return ""
+	}
+	return e.object.GetObjectKind().GroupVersionKind().Kind
+}

@@ -1,0 +1,154 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/chaos-mesh/chaos-mesh/api/v1alpha1"
+
+	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// planNetwork: the links of the actors in the selected pods are harmed. What lies outside of their cluster is named as
+// the targets of links are; without a target all links of the actors are meant. The sizes of buffers are the links' own.
+func planNetwork(c *v1alpha1.NetworkChaos) plan {
+	spec := &c.Spec
+	p := plan{action: string(spec.Action), needs: world.BreakPodLinks, targets: spec.ExternalTargets, duration: spec.Duration}
+	p.lack("remoteCluster", spec.RemoteCluster != "")
+	p.lack("device", spec.Device != "" || spec.TargetDevice != "")
+	p.lack("target pods", spec.Target != nil)
+	p.lack("loss", spec.Loss != nil)
+	p.lack("duplicate", spec.Duplicate != nil)
+	p.lack("corrupt", spec.Corrupt != nil)
+	if d := spec.Delay; d != nil {
+		p.lack("reorder", d.Reorder != nil)
+		p.lack("correlation", d.Correlation != "" && d.Correlation != "0")
+	}
+	if b := spec.Bandwidth; b != nil {
+		p.lack("peakrate", b.Peakrate != nil)
+		p.lack("minburst", b.Minburst != nil)
+	}
+	p.harms, p.problem = networkHarms(spec)
+	p.lack("action "+string(spec.Action), len(p.harms) == 0 && p.problem == nil && len(p.lacks) == 0)
+	p.inject = func(ctx context.Context, w world.World, cluster string) (world.Injection, error) {
+		return harmPods(ctx, w, cluster, spec, p.harms)
+	}
+	return p
+}
+
+// networkHarms are the faults of links that an experiment is made of.
+func networkHarms(spec *v1alpha1.NetworkChaosSpec) (harms []link.Fault, err error) {
+	direction, known := map[v1alpha1.Direction]link.Direction{"": link.ToServer, v1alpha1.To: link.ToServer, v1alpha1.From: link.ToClient, v1alpha1.Both: link.Both}[spec.Direction]
+	if !known {
+		return nil, fmt.Errorf("direction %q: must be to, from or both", spec.Direction)
+	}
+	if spec.Action == v1alpha1.PartitionAction {
+		return []link.Fault{link.Cut{Direction: direction, Refuse: spec.PartitionBehavior == v1alpha1.RejectPartitionBehavior}}, nil
+	}
+	if d := spec.Delay; d != nil {
+		delay, jitter, err := delayOf(d)
+		if err != nil {
+			return nil, err
+		}
+		harms = append(harms, link.Latency{Direction: direction, Delay: delay, Jitter: jitter})
+	}
+	var rates []string
+	if b := spec.Bandwidth; b != nil {
+		rates = append(rates, b.Rate)
+	}
+	if r := spec.Rate; r != nil {
+		rates = append(rates, r.Rate)
+	}
+	for _, rate := range rates {
+		bytes, err := bytesPerSecond(rate)
+		if err != nil {
+			return nil, err
+		}
+		harms = append(harms, link.Bandwidth{Direction: direction, BytesPerSecond: bytes})
+	}
+	return harms, nil
+}
+
+func delayOf(d *v1alpha1.DelaySpec) (delay, jitter time.Duration, err error) {
+	if delay, err = time.ParseDuration(d.Latency); err != nil {
+		return 0, 0, fmt.Errorf("read the latency: %w", err)
+	}
+	if d.Jitter != "" {
+		if jitter, err = time.ParseDuration(d.Jitter); err != nil {
+			return 0, 0, fmt.Errorf("read the jitter: %w", err)
+		}
+	}
+	return delay, jitter, nil
+}
+
+// bytesPerSecond reads a rate as the traffic control of Linux does: mbit are bits, mbps are bytes.
+func bytesPerSecond(rate string) (int64, error) {
+	text := strings.ToLower(strings.TrimSpace(rate))
+	for _, unit := range []struct {
+		name  string
+		bytes float64
+	}{
+		{"tbit", 125e9}, {"gbit", 125e6}, {"mbit", 125e3}, {"kbit", 125}, {"bit", 0.125},
+		{"tbps", 1e12}, {"gbps", 1e9}, {"mbps", 1e6}, {"kbps", 1e3}, {"bps", 1},
+	} {
+		number, has := strings.CutSuffix(text, unit.name)
+		if !has {
+			continue
+		}
+		n, err := strconv.ParseUint(strings.TrimSpace(number), 10, 32)
+		if err != nil {
+			return 0, fmt.Errorf("read the rate %q: %w", rate, err)
+		}
+		return max(1, int64(float64(n)*unit.bytes)), nil
+	}
+	return 0, fmt.Errorf("read the rate %q: it has no unit such as mbit or mbps", rate)
+}
+
+func harmPods(ctx context.Context, w world.World, cluster string, spec *v1alpha1.NetworkChaosSpec, harms []link.Fault) (world.Injection, error) {
+	casting, can := w.(world.Casting)
+	if !can {
+		return world.Injection{}, cannot("harm the links of pods", world.BreakPodLinks)
+	}
+	pods, err := choose(ctx, w, cluster, spec.PodSelector)
+	if err != nil {
+		return world.Injection{}, err
+	}
+	actors, _, err := casting.Parts(ctx, cluster, pods)
+	if err != nil {
+		return world.Injection{}, err
+	}
+	if len(actors) == 0 {
+		return world.Injection{}, fmt.Errorf("find the actors in %d pods of cluster %q: none of them has a link", len(pods), cluster)
+	}
+	targets := spec.ExternalTargets
+	if len(targets) == 0 {
+		targets = []string{landscape.Garden, "cloud", "shoots"}
+		if cluster != landscape.Garden {
+			targets = append(targets, cluster)
+		}
+	}
+	return harmLinks(ctx, w, actors, targets, harms)
+}
+
+// harmLinks does every harm to every link of the actors to the targets, or none.
+func harmLinks(ctx context.Context, w world.World, actors, targets []string, harms []link.Fault) (world.Injection, error) {
+	var begun []world.Injection
+	for _, actor := range actors {
+		for _, target := range targets {
+			for _, harm := range harms {
+				one, err := Link{Actor: actor, Target: target}.inject(ctx, w, harm)
+				if err != nil {
+					return world.Injection{}, errors.Join(err, together(begun).Heal(ctx))
+				}
+				begun = append(begun, one)
+			}
+		}
+	}
+	return together(begun), nil
+}
