@@ -1,0 +1,261 @@
+package migration
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	testingclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+)
+
+// eventLog remembers the reasons of events, in order.
+type eventLog []string
+
+func (l *eventLog) Event(shoot *gardencorev1beta1.Shoot, _, reason, _ string) {
+	*l = append(*l, shoot.Name+" "+reason)
+}
+
+// garden is a garden with seeds a (whose state is told), b and c, and the shoots given.
+func newGarden(t *testing.T, a gardencorev1beta1.ConditionStatus, shoots ...*gardencorev1beta1.Shoot) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := gardencorev1beta1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	var objects []client.Object
+	for name, ready := range map[string]gardencorev1beta1.ConditionStatus{"a": a, "b": "True", "c": "True"} {
+		seed := &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		seed.Spec.Backup = &gardencorev1beta1.Backup{Provider: "transplant"}
+		seed.Spec.Provider = gardencorev1beta1.SeedProvider{Type: "transplant", Region: "here-" + name, Zones: []string{"1"}}
+		seed.Spec.DNS.Internal = &gardencorev1beta1.SeedDNSProviderConfig{Domain: "internal.test"}
+		seed.Spec.Networks = gardencorev1beta1.SeedNetworks{Pods: "10.1.0.0/16", Services: "10.2.0.0/16"}
+		seed.Status.Conditions = []gardencorev1beta1.Condition{{Type: "GardenletReady", Status: ready}}
+		seed.Status.Allocatable = corev1.ResourceList{"shoots": resource.MustParse("100")}
+		objects = append(objects, seed)
+	}
+	for _, shoot := range shoots {
+		objects = append(objects, shoot)
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).
+		WithStatusSubresource(&gardencorev1beta1.Shoot{}, &gardencorev1beta1.Seed{}).WithObjects(objects...).Build()
+}
+
+func stranded(name, spec, status, operation, state string) *gardencorev1beta1.Shoot {
+	shoot := shootOn(spec, status, operation, state)
+	shoot.Name, shoot.Namespace = name, "garden-p"
+	shoot.Spec.Provider.Type, shoot.Spec.Region = "transplant", "here-b"
+	return shoot
+}
+
+func newEvacuation(garden client.Client, events *eventLog) (*Evacuation, *testingclock.FakeClock) {
+	clock := testingclock.NewFakeClock(time.Unix(1000, 0))
+	return &Evacuation{Garden: garden, Clock: clock, Events: events, Grace: 6 * time.Second, Interval: time.Second, AtOnce: 20}, clock
+}
+
+// lookFor looks once a second.
+func lookFor(t *testing.T, e *Evacuation, clock *testingclock.FakeClock, seconds int) {
+	t.Helper()
+	for range seconds {
+		clock.Step(time.Second)
+		if err := e.look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// state is "spec status type/state force" of every shoot.
+func state(t *testing.T, garden client.Client) map[string]string {
+	t.Helper()
+	shoots := &gardencorev1beta1.ShootList{}
+	if err := garden.List(t.Context(), shoots); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for i := range shoots.Items {
+		s := &shoots.Items[i]
+		all[s.Name] = fmt.Sprintf("%s %s %s/%s %v", ptr.Deref(s.Spec.SeedName, "-"), ptr.Deref(s.Status.SeedName, "-"),
+			s.Status.LastOperation.Type, s.Status.LastOperation.State, forced(s))
+	}
+	return all
+}
+
+func TestEvacuationTakesWhatIsStrandedAndNothingElse(t *testing.T) {
+	t.Parallel()
+	garden := newGarden(t, "Unknown",
+		stranded("plain", "a", "a", "Reconcile", "Succeeded"),
+		stranded("busy", "a", "a", "Reconcile", "Processing"),
+		stranded("elsewhere", "b", "b", "Reconcile", "Succeeded"),
+		stranded("leaving", "c", "a", "Migrate", "Processing"),
+		stranded("arriving", "a", "b", "Migrate", "Processing"),
+		stranded("handed-over", "a", "a", "Migrate", "Succeeded"),
+		stranded("restoring", "a", "a", "Restore", "Processing"),
+		stranded("unborn", "a", "a", "Create", "Error"),
+	)
+	events := &eventLog{}
+	e, clock := newEvacuation(garden, events)
+	lookFor(t, e, clock, 6)
+	before := state(t, garden)
+	if before["plain"] != "a a Reconcile/Succeeded false" {
+		t.Errorf("evacuated within the grace period: %v", before)
+	}
+	lookFor(t, e, clock, 1)
+	want := map[string]string{
+		"plain":       "b a Reconcile/Succeeded true",
+		"busy":        "b a Reconcile/Processing true",
+		"elsewhere":   "b b Reconcile/Succeeded false",
+		"leaving":     "c a Migrate/Aborted true",
+		"arriving":    "a b Migrate/Processing false", // its source lives and is at work
+		"handed-over": "b a Migrate/Aborted true",
+		"restoring":   "b a Restore/Processing true",
+		"unborn":      "a a Create/Error false",
+	}
+	if diff := cmp.Diff(want, state(t, garden)); diff != "" {
+		t.Error(diff)
+	}
+	lookFor(t, e, clock, 3)
+	if count := len(*events); count != 6 || !slices.Contains(*events, "unborn EvacuationImpossible") {
+		t.Errorf("events, each once: %v", *events)
+	}
+}
+
+func TestEvacuationGoesByImportanceAndWithoutAHerd(t *testing.T) {
+	t.Parallel()
+	var shoots []*gardencorev1beta1.Shoot
+	for name, purpose := range map[string]gardencorev1beta1.ShootPurpose{
+		"d-infra": gardencorev1beta1.ShootPurposeInfrastructure, "c-prod": gardencorev1beta1.ShootPurposeProduction,
+		"a-test": gardencorev1beta1.ShootPurposeTesting, "b-dev": gardencorev1beta1.ShootPurposeDevelopment,
+	} {
+		shoot := stranded(name, "a", "a", "Reconcile", "Succeeded")
+		shoot.Spec.Purpose = ptr.To(purpose)
+		shoots = append(shoots, shoot)
+	}
+	garden := newGarden(t, "Unknown", shoots...)
+	events := &eventLog{}
+	e, clock := newEvacuation(garden, events)
+	e.AtOnce = 2
+	lookFor(t, e, clock, 9)
+	if diff := cmp.Diff(eventLog{"d-infra Evacuated", "c-prod Evacuated"}, *events); diff != "" {
+		t.Error(diff)
+	}
+	// One of them is restored: its annotation is gone, and the next may go.
+	done := &gardencorev1beta1.Shoot{}
+	if err := garden.Get(t.Context(), client.ObjectKey{Namespace: "garden-p", Name: "d-infra"}, done); err != nil {
+		t.Fatal(err)
+	}
+	done.Annotations = nil
+	if err := garden.Update(t.Context(), done); err != nil {
+		t.Fatal(err)
+	}
+	done.Status.SeedName = ptr.To("b")
+	if err := garden.Status().Update(t.Context(), done); err != nil {
+		t.Fatal(err)
+	}
+	lookFor(t, e, clock, 2)
+	if diff := cmp.Diff(eventLog{"d-infra Evacuated", "c-prod Evacuated", "a-test Evacuated"}, *events); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNobodyIsEvacuatedBecauseTheGardenWasAway(t *testing.T) {
+	t.Parallel()
+	garden := newGarden(t, "Unknown", stranded("plain", "a", "a", "Reconcile", "Succeeded"))
+	e, clock := newEvacuation(garden, &eventLog{})
+	lookFor(t, e, clock, 3)
+	clock.Step(time.Hour) // nobody could look
+	lookFor(t, e, clock, 6)
+	if got := state(t, garden)["plain"]; got != "a a Reconcile/Succeeded false" {
+		t.Errorf("evacuated after an hour that nobody saw: %s", got)
+	}
+}
+
+func TestWhoFitsNowhereIsToldWhyAndLaterThatItIsOver(t *testing.T) {
+	t.Parallel()
+	shoot := stranded("picky", "a", "a", "Reconcile", "Succeeded")
+	shoot.Spec.Provider.Type = "other"
+	garden := newGarden(t, "Unknown", shoot)
+	e, clock := newEvacuation(garden, &eventLog{})
+	lookFor(t, e, clock, 8)
+	get := func() []gardencorev1beta1.Condition {
+		if err := garden.Get(t.Context(), client.ObjectKeyFromObject(shoot), shoot); err != nil {
+			t.Fatal(err)
+		}
+		return shoot.Status.Constraints
+	}
+	told := get()
+	if len(told) != 1 || told[0].Type != ConstraintEvacuationPossible || told[0].Status != "False" ||
+		!strings.Contains(told[0].Message, `b, c has provider type "transplant"`) {
+		t.Fatalf("told %+v", told)
+	}
+	seed := &gardencorev1beta1.Seed{}
+	if err := garden.Get(t.Context(), client.ObjectKey{Name: "a"}, seed); err != nil {
+		t.Fatal(err)
+	}
+	seed.Status.Conditions[0].Status = "True"
+	if err := garden.Status().Update(t.Context(), seed); err != nil {
+		t.Fatal(err)
+	}
+	lookFor(t, e, clock, 1)
+	if told = get(); len(told) != 0 {
+		t.Errorf("the seed is back, and still told %+v", told)
+	}
+}
+
+func TestManualEvacuationOnlyTells(t *testing.T) {
+	t.Parallel()
+	garden := newGarden(t, "Unknown", stranded("plain", "a", "a", "Reconcile", "Succeeded"))
+	e, clock := newEvacuation(garden, &eventLog{})
+	e.Manual = true
+	lookFor(t, e, clock, 8)
+	if got := state(t, garden)["plain"]; got != "a a Reconcile/Succeeded false" {
+		t.Errorf("it is %s", got)
+	}
+}
+
+func TestForcedRestoreGivesTheShootToWhereItIsBound(t *testing.T) {
+	t.Parallel()
+	force := func(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
+		shoot.Annotations = map[string]string{"shoot.gardener.cloud/force-restore": "true"}
+		shoot.Status.LastErrors = []gardencorev1beta1.LastError{{Description: "of the source"}}
+		return shoot
+	}
+	for name, c := range map[string]struct {
+		source gardencorev1beta1.ConditionStatus
+		shoot  *gardencorev1beta1.Shoot
+		want   string
+		again  bool
+	}{
+		"the source is silent":         {"Unknown", force(stranded("s", "b", "a", "Reconcile", "Succeeded")), "b b Migrate/Aborted true", false},
+		"in a migration":               {"Unknown", force(stranded("s", "b", "a", "Migrate", "Processing")), "b b Migrate/Aborted true", false},
+		"the source is no more":        {"Unknown", force(stranded("s", "b", "gone", "Reconcile", "Succeeded")), "b b Migrate/Aborted true", false},
+		"the source answers":           {"True", force(stranded("s", "b", "a", "Migrate", "Processing")), "b a Migrate/Processing true", true},
+		"it is there already":          {"Unknown", force(stranded("s", "b", "b", "Restore", "Processing")), "b b Restore/Processing true", false},
+		"nobody asked":                 {"Unknown", stranded("s", "b", "a", "Migrate", "Processing"), "b a Migrate/Processing false", false},
+		"it never had a control plane": {"Unknown", force(stranded("s", "b", "", "Create", "Processing")), "b - Create/Processing true", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			garden := newGarden(t, c.source, c.shoot)
+			r := &ForcedRestore{Garden: garden, Clock: testingclock.NewFakePassiveClock(time.Unix(1000, 0)), Events: &eventLog{}, Retry: time.Second}
+			result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(c.shoot)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := state(t, garden)["s"]; got != c.want || (result.RequeueAfter > 0) != c.again {
+				t.Errorf("it is %s, look again %v; want %s, %v", got, result.RequeueAfter > 0, c.want, c.again)
+			}
+		})
+	}
+}
