@@ -223,6 +223,22 @@ func TestChaosThatCannotBe(t *testing.T) {
 	}
 }
 
+// Empty experiments of all kinds can be looked at.
+func TestEmptyChaos(t *testing.T) {
+	t.Parallel()
+	for _, kind := range fault.Experiments() {
+		for _, spec := range []string{"", "selector: {}", "mode: one", "action: x"} {
+			f, err := parseChaos(kind, spec)
+			if err != nil {
+				continue // not every kind has these fields
+			}
+			if errs := f.Check(field.NewPath("fault"), ground); len(errs) == 0 && f.Needs() == "" {
+				t.Errorf("%s is fine", f.Name())
+			}
+		}
+	}
+}
+
 // What Chaos Mesh would refuse is refused, and what names nothing of the landscape.
 func TestCheckChaos(t *testing.T) {
 	t.Parallel()

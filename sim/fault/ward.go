@@ -78,23 +78,24 @@ func (w *Ward) Await(ctx context.Context, name string, f Fault, when Trigger) er
 	return nil
 }
 
-// strike injects a fault whose trigger has fired. Nobody waits for the error, so it stands in the record.
+// strike injects a fault whose trigger has fired. Nobody waits for the error, so the heal tells it.
 func (w *Ward) strike(ctx context.Context, p *patient) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), injectTimeout)
 	defer cancel()
-	if err := w.inject(ctx, p); err != nil {
-		p.err = err
-		w.tell(p, timeline.FaultHealed{Fault: p.fault.Name(), Error: err.Error()})
-	}
+	p.err = w.inject(ctx, p)
 }
 
+// inject a fault. It stands in the record from before it does anything: what is measured from a fault on is measured
+// from there.
 func (w *Ward) inject(ctx context.Context, p *patient) error {
+	w.tell(p, timeline.FaultInjected{Fault: p.fault.Name()})
 	injection, err := p.fault.Inject(ctx, w.world)
 	if err != nil {
-		return fmt.Errorf("inject the fault %q, %s: %w", p.name, p.fault.Name(), err)
+		err = fmt.Errorf("inject the fault %q, %s: %w", p.name, p.fault.Name(), err)
+		w.tell(p, timeline.FaultHealed{Fault: p.fault.Name(), Error: err.Error()})
+		return err
 	}
 	p.begun, p.injection = true, injection
-	w.tell(p, timeline.FaultInjected{Fault: p.fault.Name()})
 	return nil
 }
 

@@ -275,6 +275,8 @@ func TestTheSchemaTellsRightFromWrong(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(right))
+	f.Add([]byte(strings.Replace(right, cutOfRight, "chaos: {cluster: a, object: {apiVersion: chaos-mesh.org/v1alpha1, kind: NetworkChaos, spec: {mode: one, action: delay, delay: {latency: 1s}}}}", 1)))
+	f.Add([]byte(strings.Replace(right, cutOfRight, "when: {request: {actor: user, target: a}}, failRequest: {actor: user, target: a, status: 500, every: 2}", 1)))
 	for _, file := range catalogue(f) {
 		text, err := os.ReadFile(file)
 		if err != nil {
