@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
@@ -17,7 +19,7 @@ func lasting(ctx context.Context, i world.Injection, life time.Duration) world.I
 		once.Do(func() { err = i.Heal(ctx) })
 		return err
 	}
-	timer := time.AfterFunc(life, func() { // the time of Chaos Mesh is real time
+	timer := clock.RealClock{}.AfterFunc(life, func() { // the time of Chaos Mesh is real time
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTimeout)
 		defer cancel()
 		_ = heal(ctx) // the heal that is always called tells the error

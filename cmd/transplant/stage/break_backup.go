@@ -76,5 +76,5 @@ func backupOf(key string, wanted world.Backup) (backup.Object, bool) {
 // later compares by epoch, then by the last revision; a full snapshot comes after the delta that it contains. Copies of
 // one object are equal.
 func later(a, b backup.Object) int {
-	return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Last, b.Last), cmp.Compare(b.Kind, a.Kind), cmp.Compare(a.SHA256, b.SHA256))
+	return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Last, b.Last), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.SHA256, b.SHA256))
 }
