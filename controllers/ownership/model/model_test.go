@@ -1,0 +1,76 @@
+package model
+
+import (
+	"testing"
+)
+
+const limit = 3_000_000
+
+// small are the bounds most rules need: two seeds, three epochs, no fault but time, crashes and lost answers.
+var small = Bounds{Seeds: 2, Epochs: 3, Validity: 1, Drift: 1}
+
+func with(change func(*Bounds)) Bounds {
+	b := small
+	change(&b)
+	return b
+}
+
+var (
+	restore  = with(func(b *Bounds) { b.Restores = 1 })
+	backups  = with(func(b *Bounds) { b.Restores, b.Backups = 1, true })
+	late     = with(func(b *Bounds) { b.Late = true })
+	binding  = with(func(b *Bounds) { b.Turns = 2 })
+	recreate = with(func(b *Bounds) { b.Recreate, b.Epochs = true, 4 })
+	progress = with(func(b *Bounds) { b.Progress = true })
+	cloud    = with(func(b *Bounds) { b.Cloud = true })
+	healed   = with(func(b *Bounds) { b.Progress, b.Restores = true, 1 })
+)
+
+func TestTheWholeProtocolHolds(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		bounds Bounds
+		want   []Answer
+	}{
+		{"garden restored from any backup", backups, []Answer{{"A", 1}, {"B", 2}, {"A", 3}, {"B", 3}}},
+		{"late messages", late, []Answer{{"A", 1}, {"B", 2}, {"A", 3}, {"B", 3}}},
+		{"bindings that change", binding, []Answer{{"A", 1}, {"B", 2}, {"A", 3}}},
+		{"deleted and created anew", recreate, []Answer{{"A", 1}, {"B", 2}, {"C", 3}, {"C", 4}}},
+		{"progress", progress, []Answer{{"A", 1}, {"B", 2}, {"A", 3}, {"B", 3}}},
+		{"progress, garden restored", healed, []Answer{{"A", 1}, {"B", 2}, {"A", 3}, {"B", 3}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.bounds.Strict, c.bounds.Cloud = true, true
+			r := (&Model{Bounds: c.bounds}).Check(limit)
+			t.Logf("%d states, depth %d", r.States, r.Depth)
+			if r.Broken != "" || !r.Complete {
+				t.Fatalf("broken %q, complete %t\n%s", r.Broken, r.Complete, r)
+			}
+			for _, answer := range c.want {
+				if !r.Answered[answer] {
+					t.Errorf("%s never answers under epoch %d: the model does not move", answer.Seat, answer.Epoch)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkThreeSeeds walks through the protocol with three seeds, as far as memory carries (2 GiB or so).
+func BenchmarkThreeSeeds(b *testing.B) {
+	for _, c := range []struct {
+		name   string
+		bounds Bounds
+	}{{"nothing but time", small}, {"garden restored", restore}} {
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				c.bounds.Seeds, c.bounds.Strict, c.bounds.Cloud = 3, true, true
+				r := (&Model{Bounds: c.bounds}).Check(limit)
+				if r.Broken != "" {
+					b.Fatal(r)
+				}
+				b.ReportMetric(float64(r.States), "states")
+				b.ReportMetric(float64(r.Depth), "depth")
+			}
+		})
+	}
+}
