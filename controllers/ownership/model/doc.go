@@ -36,7 +36,8 @@
 //   - A resumed validity after a restart (boot id) is a restart that did not happen.
 //   - Backups are manifests and final snapshots; deltas, and writes that no final snapshot saved (RPO), are not counted.
 //     A bucket that is out of reach is a step that is not taken.
-//   - A write of a take-over that crashed does not land later: it has landed before the crash, or never.
+//   - At most one write of a crashed take-over is still on its way, and it is compared by value: the code compares
+//     versions, which is stricter.
 //   - The heal of the claim asks for validity only, not for DNS to have given it: the code does less than the model.
 //   - O9 is no rule to take out; the promise GoesOn checks it. The early end of a wait for a retired record is used,
 //     and nothing else is known about deletion.

@@ -9,7 +9,7 @@ type Bounds struct {
 	Restores int8 // how often the garden goes back to its backup
 	Backups  bool // the garden is backed up at any time, not only before the story
 	Turns    int8 // how often spec.seedName changes; 0: whoever takes over is bound
-	Late     bool // answers to reads and grants arrive late
+	Late     bool // answers to reads and grants arrive late, and so do writes of who has crashed
 	Recreate bool // the shoot is deleted and another of its name is created; the third seat is seed A again
 	Progress bool // check Takeable and GoesOn too
 	Cloud    bool // check CloudInOrder too

@@ -94,7 +94,14 @@ type state struct {
 	answeredBy, answered, started int8
 
 	life  life
+	stray stray
 	seats [3]seat
+}
+
+// stray is a write of a take-over that has crashed since. It lands later, or never.
+type stray struct {
+	toDNS, toGarden bool
+	record, saw     record
 }
 
 // life of the shoot's name.

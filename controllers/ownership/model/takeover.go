@@ -11,6 +11,7 @@ func (m *Model) takeoverSteps(t *stepper) {
 		m.secondReadingStep(t)
 	case claiming:
 		m.writeSteps(t)
+		m.strayStep(t)
 	case waiting, checked:
 		m.startSteps(t)
 	}
@@ -96,6 +97,22 @@ func (m *Model) writeSteps(t *stepper) {
 	if p.dnsWrite == applied {
 		t.may("learns that the decision is written", func(s *state, p *seat) Property { p.dnsWrite = known; m.writesKnown(p); return "" })
 	}
+}
+
+// strayStep: the process crashes while its next write is on its way.
+func (m *Model) strayStep(t *stepper) {
+	p := &t.from.seats[t.seat]
+	if !m.Late || t.from.stray != (stray{}) || p.dnsWrite != unwritten || p.gardenWrite == applied {
+		return
+	}
+	t.may("crashes while a write of its is under way", func(s *state, p *seat) Property {
+		s.stray = stray{record: record{m.owner(t.seat), p.epoch}, toGarden: true, saw: p.sawGarden}
+		if p.gardenWrite == known {
+			s.stray.toDNS, s.stray.toGarden, s.stray.saw = true, false, p.sawDNS
+		}
+		*p = seat{data: p.data}
+		return ""
+	})
 }
 
 func (m *Model) decide(s *state, p *seat, i int) Property {

@@ -42,6 +42,11 @@ func (m *Model) worldSteps(s state, emit emit) {
 		after.dns = record{0, 1}
 		emit(-1, "DNS goes back to an old zone", after, "")
 	}
+	if s.stray != (stray{}) {
+		after := s
+		after.land()
+		emit(-1, "the write of a crashed take-over lands", after, "")
+	}
 	if s.turn < m.Turns {
 		after := s
 		after.turn++
@@ -55,6 +60,18 @@ func (m *Model) worldSteps(s state, emit emit) {
 		after.finals, after.manifest, after.started = 0, s.dns.epoch, s.dns.epoch
 		after.answered, after.answeredBy = s.dns.epoch, nobody
 		emit(-1, "a shoot of the same name is created", after, "")
+	}
+}
+
+// land lets the stray write meet its authority, which compares.
+func (s *state) land() {
+	w := s.stray
+	s.stray = stray{}
+	if w.toDNS && s.dns == w.saw {
+		s.dns = w.record
+	}
+	if w.toGarden && s.garden == w.saw {
+		s.garden = w.record
 	}
 }
 
