@@ -20,6 +20,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/extension"
 	"github.com/transplant-sim/transplant/controllers/gateway"
 	"github.com/transplant-sim/transplant/controllers/machine"
+	"github.com/transplant-sim/transplant/controllers/resource"
 	"github.com/transplant-sim/transplant/sim/cloud"
 	"github.com/transplant-sim/transplant/sim/nodes"
 	"github.com/transplant-sim/transplant/sim/run"
@@ -65,7 +66,7 @@ func newCommand() *cobra.Command {
 	)
 	add(programs,
 		actors.NewGardenControllerManager(), actors.NewGardenlet(),
-		extension.NewCommand(), machine.NewCommand(), gateway.NewCommand(),
+		extension.NewCommand(), machine.NewCommand(), resource.NewCommand(), gateway.NewCommand(),
 		etcd.NewGuardCommand(), etcd.NewBackupCommand(),
 		cloud.NewCommand(), nodes.NewCommand(), processnode.NewCommand(),
 	)

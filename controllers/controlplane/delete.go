@@ -24,7 +24,8 @@ func (o *Operation) DeleteGraph() *flow.Graph {
 	// Extension objects first need the credentials and the secrets again: an earlier run may have stopped half-way.
 	namespace := g.Add(flow.Task{Name: "Deploying control plane namespace", Run: o.DeployNamespace})
 	credentials := g.Add(flow.Task{Name: "Deploying cloud provider account secret", Run: o.DeployCredentials, After: after(namespace)})
-	worker := g.Add(flow.Task{Name: "Deleting worker pools", Run: o.wakeAndDeleteWorker, After: after(credentials), Skip: !workers})
+	resources := g.Add(flow.Task{Name: "Deploying gardener-resource-manager", Run: o.wakeResourceManager, After: after(credentials)})
+	worker := g.Add(flow.Task{Name: "Deleting worker pools", Run: o.wakeAndDeleteWorker, After: after(resources), Skip: !workers})
 	late := g.Add(flow.Task{Name: "Deleting extension resources", After: after(worker), Run: o.deleteAll(
 		extensionsv1alpha1.ContainerRuntimeResource, extensionsv1alpha1.NetworkResource,
 		extensionsv1alpha1.OperatingSystemConfigResource, extensionsv1alpha1.ExtensionResource, extensionsv1alpha1.WorkerResource)})

@@ -61,7 +61,7 @@ func (o *Operation) DeleteDeployment(ctx context.Context, name string) error {
 // DeleteKubernetes deletes the API server and those who live on it, all at once, and waits until their pods are gone.
 func (o *Operation) DeleteKubernetes(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for _, name := range []string{DeploymentScheduler, DeploymentControllerManager, DeploymentKubeAPIServer} {
+	for _, name := range []string{DeploymentResourceManager, DeploymentScheduler, DeploymentControllerManager, DeploymentKubeAPIServer} {
 		group.Go(func() error { return o.DeleteDeployment(ctx, name) })
 	}
 	return group.Wait()

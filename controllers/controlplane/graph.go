@@ -33,7 +33,11 @@ func (o *Operation) ReconcileGraph() *flow.Graph {
 	reachable := g.Add(flow.Task{Name: "Initializing connection to Shoot", Run: o.WaitShootReachable, After: after(exposed, dns, published), Skip: !awake})
 	controllers := g.Add(flow.Task{Name: "Deploying kube-controller-manager and kube-scheduler", Run: o.deployControllers, After: after(apiReady)})
 
-	o.addExtensions(g, workers, awake, after(controllers, reachable, infrastructure))
+	resources := g.Add(flow.Task{Name: "Deploying gardener-resource-manager", Run: o.deployResourceManager, After: after(apiReady)})
+	// Nobody waits for it but the flow: extensions that need it wait for what it says of their ManagedResources.
+	g.Add(flow.Task{Name: "Waiting until gardener-resource-manager rolled out", Run: o.waitFor(DeploymentResourceManager), After: after(resources), Skip: !awake})
+
+	o.addExtensions(g, workers, awake, after(controllers, reachable, infrastructure, resources))
 	return g
 }
 
@@ -96,6 +100,9 @@ func (o *Operation) replicas() int32 {
 func (o *Operation) deployEtcd(ctx context.Context) error { return o.DeployEtcd(ctx, o.replicas()) }
 func (o *Operation) deployAPIServer(ctx context.Context) error {
 	return o.DeployAPIServer(ctx, o.replicas())
+}
+func (o *Operation) deployResourceManager(ctx context.Context) error {
+	return o.DeployResourceManager(ctx, o.replicas())
 }
 func (o *Operation) deployControllers(ctx context.Context) error {
 	return o.DeployControllers(ctx, o.replicas())

@@ -16,6 +16,7 @@ const (
 	DeploymentControllerManager = "kube-controller-manager"
 	DeploymentScheduler         = "kube-scheduler"
 	DeploymentMachineController = "machine-controller"
+	DeploymentResourceManager   = "gardener-resource-manager"
 )
 
 // DeployAPIServer deploys the shoot's kube-apiserver, at zero replicas when the shoot is to be hibernated and is not

@@ -3,7 +3,6 @@ package controlplane
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
-	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 )
 
 // machineFinalizers keep machine objects until their machines are gone; a shallow deletion takes them off.
@@ -93,37 +91,6 @@ func items(list client.ObjectList) []client.Object {
 		}
 	}
 	return objects
-}
-
-// DeleteManagedResources deletes the ManagedResources of the control plane, with their objects kept in the shoot
-// (SPEC 2.6, steps 10 to 12).
-func (o *Operation) DeleteManagedResources(ctx context.Context) error {
-	resources := &resourcesv1alpha1.ManagedResourceList{}
-	inOrigin := client.MatchingLabels{resourcesv1alpha1.LabelOrigin: resourcesv1alpha1.OriginGardener}
-	if err := o.Seed.List(ctx, resources, client.InNamespace(o.Namespace()), inOrigin); err != nil {
-		return fmt.Errorf("list the managed resources: %w", err)
-	}
-	for i := range resources.Items {
-		resource := &resources.Items[i]
-		before := resource.DeepCopy()
-		keep := true
-		resource.Spec.KeepObjects = &keep
-		if err := o.Seed.Patch(ctx, resource, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
-			return describe("keep the objects of", resource, o.Seed, err)
-		}
-		if err := remove(ctx, o.Seed, resource); err != nil {
-			return err
-		}
-	}
-	return o.Until(ctx, 10*time.Minute, "the end of the managed resources", func(ctx context.Context) error {
-		if err := o.Seed.List(ctx, resources, client.InNamespace(o.Namespace()), inOrigin); err != nil {
-			return err
-		}
-		if len(resources.Items) > 0 {
-			return fmt.Errorf("%d managed resources are left, among them %q", len(resources.Items), resources.Items[0].Name)
-		}
-		return nil
-	})
 }
 
 // GuardURL is the address of the guard of the shoot's etcd inside the seed.

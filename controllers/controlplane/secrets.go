@@ -41,6 +41,7 @@ const (
 	secretControllerManager = "kube-controller-manager"
 	secretScheduler         = "kube-scheduler"
 	secretMachineController = "machine-controller"
+	secretResourceManager   = "gardener-resource-manager"
 
 	keyCACert = "ca.crt"
 	keyCAKey  = "ca.key"
@@ -190,6 +191,7 @@ func (o *Operation) secretSpecs(ctx context.Context) []secretSpec {
 		o.clientSecret(ctx, secretControllerManager, now, "system:kube-controller-manager"),
 		o.clientSecret(ctx, secretScheduler, now, "system:kube-scheduler"),
 		o.clientSecret(ctx, secretMachineController, now, "transplant:machine-controller", "system:masters"),
+		o.clientSecret(ctx, secretResourceManager, now, "transplant:gardener-resource-manager", "system:masters"),
 	)
 }
 

@@ -113,7 +113,7 @@ func (o *Operation) Hibernate(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	for _, deployment := range []string{DeploymentMachineController, DeploymentScheduler, DeploymentControllerManager, DeploymentKubeAPIServer} {
+	for _, deployment := range []string{DeploymentResourceManager, DeploymentMachineController, DeploymentScheduler, DeploymentControllerManager, DeploymentKubeAPIServer} {
 		if err := o.Scale(ctx, deployment, 0); err != nil {
 			return err
 		}

@@ -84,14 +84,16 @@ func (m *migrate) graph() *flow.Graph {
 	wake := m.Hibernated() && m.owned
 
 	awake := g.Add(flow.Task{Name: "Scaling Kubernetes API Server up and waiting until ready", Run: m.WakeUp, Skip: !wake})
-	resources := g.Add(flow.Task{Name: "Deleting all Managed Resources from the Shoot's namespace", Run: m.DeleteManagedResources, After: after(awake)})
+	manager := g.Add(flow.Task{Name: "Deploying gardener-resource-manager", Run: m.AwakenResourceManager, After: after(awake), Skip: !m.api})
+	resources := g.Add(flow.Task{Name: "Deleting all Managed Resources from the Shoot's namespace", Run: m.DeleteManagedResources, After: after(manager)})
 	machines := g.Add(flow.Task{Name: "Deleting machine-controller-manager", Run: m.delete(controlplane.DeploymentMachineController), After: after(resources)})
 	early := g.Add(flow.Task{Name: "Migrating extension resources", Run: m.letGo(beforeAPIServer), After: after(machines)})
 	saved := g.Add(flow.Task{Name: "Persisting ShootState in garden cluster", Run: m.persist, After: after(early)})
 	removed := g.Add(flow.Task{Name: "Deleting extension resources from the Shoot namespace", Run: m.remove(beforeAPIServer), After: after(saved)})
 	shallow := g.Add(flow.Task{Name: "Shallow-deleting machine resources from the Shoot namespace", Run: m.ShallowDeleteMachines, After: after(saved)})
 	controlPlane := g.Add(flow.Task{Name: "Migrating shoot control plane", Run: m.letGo(withAPIServer), After: after(removed, shallow)})
-	stopped := g.Add(flow.Task{Name: "Deleting kube-apiserver deployment", Run: m.DeleteKubernetes, After: after(controlPlane)})
+	left := g.Add(flow.Task{Name: "Waiting until shoot managed resources have been deleted", Run: m.WaitManagedResources, After: after(controlPlane), Skip: !m.api})
+	stopped := g.Add(flow.Task{Name: "Deleting kube-apiserver deployment", Run: m.DeleteKubernetes, After: after(left)})
 	late := g.Add(flow.Task{Name: "Migrating shoot infrastructure and DNS records", Run: m.letGo(afterAPIServer), After: after(stopped)})
 	// State that extensions wrote while they were migrated is saved too (QUIRK-M1).
 	savedAgain := g.Add(flow.Task{Name: "Persisting late state in garden cluster", Run: m.persist, After: after(late)})

@@ -1,0 +1,74 @@
+package resource
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+type flags struct {
+	controlKubeconfig, targetKubeconfig string
+	namespace, metricsAddress           string
+	syncPeriod, pollPeriod              time.Duration
+	workers                             int
+}
+
+// NewCommand is `transplant resource-manager`: the resource manager of one shoot.
+func NewCommand() *cobra.Command {
+	f := &flags{}
+	command := &cobra.Command{
+		Use: "resource-manager", Short: "Run the resource manager of a shoot", Args: cobra.NoArgs, SilenceUsage: true,
+		RunE: func(*cobra.Command, []string) error { return f.run(ctrl.SetupSignalHandler()) },
+	}
+	set := command.Flags()
+	set.StringVar(&f.controlKubeconfig, "control-kubeconfig", "", "kubeconfig of the seed; empty for that of the pod")
+	set.StringVar(&f.targetKubeconfig, "target-kubeconfig", "", "kubeconfig of the shoot")
+	set.StringVar(&f.namespace, "namespace", "", "control-plane namespace of the shoot")
+	set.DurationVar(&f.syncPeriod, "sync-period", time.Minute, "how often objects are applied again when nothing has changed")
+	set.DurationVar(&f.pollPeriod, "poll-period", 2*time.Second, "how often objects are looked at that are being deleted or are not healthy yet")
+	set.IntVar(&f.workers, "concurrent-syncs", 5, "how many ManagedResources are worked on at a time")
+	set.StringVar(&f.metricsAddress, "metrics-bind-address", "0", "address of the metrics server; 0 for none")
+	for _, name := range []string{"target-kubeconfig", "namespace"} {
+		if err := command.MarkFlagRequired(name); err != nil {
+			panic(err) // the flag is defined above
+		}
+	}
+	return command
+}
+
+func (f *flags) run(ctx context.Context) error {
+	ctrl.SetLogger(klog.Background())
+	control, err := load(f.controlKubeconfig)
+	if err != nil {
+		return err
+	}
+	target, err := load(f.targetKubeconfig)
+	if err != nil {
+		return err
+	}
+	mgr, err := NewManager(control, f.namespace, f.metricsAddress)
+	if err != nil {
+		return err
+	}
+	reconciler := &Reconciler{Clock: clock.RealClock{}, SyncPeriod: f.syncPeriod, PollPeriod: f.pollPeriod}
+	if err := reconciler.AddToManager(mgr, target, f.workers); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+func load(path string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig %q: %w", path, err)
+	}
+	config.QPS, config.Burst = 100, 200
+	return config, nil
+}
