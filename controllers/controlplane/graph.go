@@ -33,7 +33,8 @@ func (o *Operation) ReconcileGraph() *flow.Graph {
 	reachable := g.Add(flow.Task{Name: "Initializing connection to Shoot", Run: o.WaitShootReachable, After: after(exposed, dns, published), Skip: !awake})
 	controllers := g.Add(flow.Task{Name: "Deploying kube-controller-manager and kube-scheduler", Run: o.deployControllers, After: after(apiReady)})
 
-	resources := g.Add(flow.Task{Name: "Deploying gardener-resource-manager", Run: o.deployResourceManager, After: after(apiReady)})
+	// One more program that starts must not take the processor from the way to the API server: users wait for that.
+	resources := g.Add(flow.Task{Name: "Deploying gardener-resource-manager", Run: o.deployResourceManager, After: after(exposed)})
 	// Nobody waits for it but the flow: extensions that need it wait for what it says of their ManagedResources.
 	g.Add(flow.Task{Name: "Waiting until gardener-resource-manager rolled out", Run: o.waitFor(DeploymentResourceManager), After: after(resources), Skip: !awake})
 
@@ -104,6 +105,7 @@ func (o *Operation) deployAPIServer(ctx context.Context) error {
 func (o *Operation) deployResourceManager(ctx context.Context) error {
 	return o.DeployResourceManager(ctx, o.replicas())
 }
+
 func (o *Operation) deployControllers(ctx context.Context) error {
 	return o.DeployControllers(ctx, o.replicas())
 }
