@@ -14,14 +14,18 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/etcd/backup"
 )
+
+// ErrNoBackups says that a bucket has nothing that could be restored.
+var ErrNoBackups = backup.ErrNoBackups
 
 // Buckets gives access to backups while a control plane is being restored.
 type Buckets interface {
-	// Copy fixes what the epoch starts from, and copies those objects below prefix from one bucket to the other. It may
-	// be repeated.
-	Copy(ctx context.Context, from, to, prefix string, epoch int64) error
-	// Check tells why the backups below prefix cannot be restored; nil if they can.
+	// Copy copies what the epoch starts from below prefix from one bucket to the other, and fixes it there. It may be
+	// repeated. With lastGood, what is damaged is left out, and what would have continued it.
+	Copy(ctx context.Context, from, to, prefix string, epoch int64, lastGood bool) error
+	// Check tells why the backups below prefix cannot be restored, with ErrNoBackups if there are none; nil if they can.
 	Check(ctx context.Context, bucket, prefix string) error
 	// Purge removes all objects below prefix.
 	Purge(ctx context.Context, bucket, prefix string) error
@@ -43,6 +47,11 @@ func (o *Operation) BackupEntry(ctx context.Context) (*gardencorev1beta1.BackupE
 	return o.backupEntry(ctx, o.BackupEntryName())
 }
 
+// SourceBackupEntry reads the way to the bucket that the shoot comes from; nil if there is none.
+func (o *Operation) SourceBackupEntry(ctx context.Context) (*gardencorev1beta1.BackupEntry, error) {
+	return o.backupEntry(ctx, sourcePrefix+o.BackupEntryName())
+}
+
 func (o *Operation) backupEntry(ctx context.Context, name string) (*gardencorev1beta1.BackupEntry, error) {
 	entry := &gardencorev1beta1.BackupEntry{}
 	err := o.Garden.Get(ctx, client.ObjectKey{Namespace: o.Shoot.Namespace, Name: name}, entry)
@@ -55,43 +64,63 @@ func (o *Operation) backupEntry(ctx context.Context, name string) (*gardencorev1
 	return entry, nil
 }
 
-// copyRequired tells whether the backups still have to be copied from another seed's bucket (SPEC 2.7).
-func (o *Operation) copyRequired(ctx context.Context) (bool, error) {
+// backupSource is the bucket that the shoot's etcd is restored from; empty if that is this seed's own, or if there is
+// nothing to restore. Usually it is the one that the BackupEntry names. A destination that died half-way may have
+// pointed it at its own bucket before anything was copied there: then the way to the bucket before that is still kept.
+func (o *Operation) backupSource(ctx context.Context) (string, error) {
 	if !o.Restoring() {
-		return false, nil
+		return "", nil
 	}
 	exists, err := o.EtcdExists(ctx)
 	if err != nil || exists {
-		return false, err
+		return "", err
 	}
 	entry, err := o.BackupEntry(ctx)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	if entry == nil {
-		return false, fmt.Errorf("backup entry %q is missing: there is nothing to restore etcd from", o.BackupEntryName())
+		return "", fmt.Errorf("backup entry %q is missing: there is nothing to restore etcd from", o.BackupEntryName())
 	}
-	if entry.Spec.BucketName != o.BucketName() {
-		return true, nil
+	source, err := o.SourceBackupEntry(ctx)
+	if err != nil {
+		return "", err
 	}
-	source, err := o.backupEntry(ctx, sourcePrefix+o.BackupEntryName())
-	switch {
-	case err != nil:
-		return false, err
-	case source == nil:
-		// Nothing to copy from: the shoot comes back to the seed whose bucket already has its backups.
-		return false, nil
-	case source.Spec.BucketName == entry.Spec.BucketName:
-		return false, fmt.Errorf("copy of backups is impossible: source and destination bucket are both %q", entry.Spec.BucketName)
+	bucket := entry.Spec.BucketName
+	if source != nil {
+		// Our own last run has pointed the entry here, or another's has, without a copy: what counts is where the data is.
+		if err := o.Bucket.Check(ctx, bucket, o.BackupPrefix()); bucket == o.BucketName() || errors.Is(err, ErrNoBackups) {
+			bucket = source.Spec.BucketName
+		} else if err != nil {
+			return "", fmt.Errorf("look at the backups in bucket %q: %w", bucket, err)
+		}
 	}
-	return true, nil
+	if bucket == o.BucketName() {
+		return "", nil
+	}
+	return bucket, nil
+}
+
+// CheckBackups makes sure that there is something to restore etcd from.
+func (o *Operation) CheckBackups(ctx context.Context) error {
+	bucket, err := o.backupSource(ctx)
+	if err != nil {
+		return err
+	}
+	if bucket == "" {
+		bucket = o.BucketName()
+	}
+	if err := o.Bucket.Check(ctx, bucket, o.BackupPrefix()); err != nil {
+		return fmt.Errorf("look at the backups in bucket %q: %w", bucket, err)
+	}
+	return nil
 }
 
 // DeploySourceBackupEntry keeps the way to the old bucket open under another name before the BackupEntry is pointed
 // at the new one.
 func (o *Operation) DeploySourceBackupEntry(ctx context.Context) error {
-	required, err := o.copyRequired(ctx)
-	if err != nil || !required {
+	bucket, err := o.backupSource(ctx)
+	if err != nil || bucket == "" {
 		return err
 	}
 	entry, err := o.BackupEntry(ctx)
@@ -99,17 +128,13 @@ func (o *Operation) DeploySourceBackupEntry(ctx context.Context) error {
 		return err
 	}
 	name := sourcePrefix + o.BackupEntryName()
-	if entry.Spec.BucketName != o.BucketName() {
-		source := &gardencorev1beta1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: o.Shoot.Namespace}}
-		if err := createOrPatch(ctx, o.Garden, source, func(s *gardencorev1beta1.BackupEntry) error {
-			o.ownBackupEntry(s)
-			s.Spec = gardencorev1beta1.BackupEntrySpec{
-				BucketName: entry.Spec.BucketName, SeedName: ptr.To(o.SeedName), ShootRef: entry.Spec.ShootRef,
-			}
-			return nil
-		}); err != nil {
-			return err
-		}
+	source := &gardencorev1beta1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: o.Shoot.Namespace}}
+	if err := createOrPatch(ctx, o.Garden, source, func(s *gardencorev1beta1.BackupEntry) error {
+		o.ownBackupEntry(s)
+		s.Spec.BucketName, s.Spec.SeedName, s.Spec.ShootRef = bucket, ptr.To(o.SeedName), entry.Spec.ShootRef
+		return nil
+	}); err != nil {
+		return err
 	}
 	return o.waitBackupEntry(ctx, name)
 }
@@ -122,7 +147,9 @@ func (o *Operation) DeployBackupEntry(ctx context.Context) error {
 			return fmt.Errorf("backup entry %q is seed %q's: it is not taken from there", e.Name, holder)
 		}
 		o.ownBackupEntry(e)
-		if o.Restoring() && e.Spec.BucketName != o.BucketName() {
+		last := e.Status.LastOperation
+		handedOver := last != nil && last.Type == gardencorev1beta1.LastOperationTypeMigrate
+		if o.Restoring() && (e.Spec.BucketName != o.BucketName() || handedOver) {
 			metav1.SetMetaDataAnnotation(&e.ObjectMeta, constants.GardenerOperation, constants.GardenerOperationRestore)
 		}
 		e.Spec.BucketName, e.Spec.SeedName = o.BucketName(), ptr.To(o.SeedName)
@@ -173,18 +200,12 @@ func backupEntryReady(entry *gardencorev1beta1.BackupEntry) error {
 
 // CopyBackups copies the shoot's backups from the bucket of the seed it comes from.
 func (o *Operation) CopyBackups(ctx context.Context) error {
-	required, err := o.copyRequired(ctx)
-	if err != nil || !required {
+	bucket, err := o.backupSource(ctx)
+	if err != nil || bucket == "" {
 		return err
 	}
-	source, err := o.backupEntry(ctx, sourcePrefix+o.BackupEntryName())
-	if err != nil {
-		return err
-	}
-	if source == nil {
-		return fmt.Errorf("backup entry %q is missing", sourcePrefix+o.BackupEntryName())
-	}
-	return o.Bucket.Copy(ctx, source.Spec.BucketName, o.BucketName(), o.BackupPrefix(), o.Epoch)
+	_, forced := o.Shoot.Annotations[constants.ShootForceRestore]
+	return o.Bucket.Copy(ctx, bucket, o.BucketName(), o.BackupPrefix(), o.Epoch, forced)
 }
 
 // DestroySourceBackupEntry deletes the way to the old bucket, and with it the backups there. It comes after the new

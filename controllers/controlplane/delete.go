@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -115,9 +116,12 @@ func (o *Operation) deleteBackupEntries(ctx context.Context) error {
 	if err != nil || entry == nil {
 		return err
 	}
+	if holder := ptr.Deref(entry.Spec.SeedName, o.SeedName); holder != o.SeedName {
+		return fmt.Errorf("backup entry %q is seed %q's: it is not deleted from here", entry.Name, holder)
+	}
 	before := entry.DeepCopy()
 	metav1.SetMetaDataAnnotation(&entry.ObjectMeta, constants.ConfirmationDeletion, "true")
-	if err := o.Garden.Patch(ctx, entry, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+	if err := o.Garden.Patch(ctx, entry, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("confirm the deletion of backup entry %q: %w", entry.Name, err)
 	}
 	if err := remove(ctx, o.Garden, entry); err != nil {
@@ -147,6 +151,9 @@ func (o *Operation) RemoveFinalizer(ctx context.Context) error {
 		shoot := &gardencorev1beta1.Shoot{}
 		if err := o.Garden.Get(ctx, key, shoot); err != nil {
 			return client.IgnoreNotFound(err)
+		}
+		if shoot.UID != o.Shoot.UID {
+			return nil
 		}
 		before := shoot.DeepCopy()
 		controllerutil.RemoveFinalizer(shoot, constants.GardenerFinalizer)

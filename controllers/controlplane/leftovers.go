@@ -43,7 +43,7 @@ func (o *Operation) HasLeftovers(ctx context.Context) (bool, error) {
 // before the namespace goes, which is what tells that there are leftovers.
 func (o *Operation) RemoveLeftovers(ctx context.Context, further ...func(context.Context) error) error {
 	steps := []func(context.Context) error{
-		o.stopEverything, o.ShallowDeleteMachines, o.shallowDeleteExtensions, o.shallowDeleteManagedResources, o.shallowDeleteBackupEntry,
+		o.disown, o.stopEverything, o.ShallowDeleteMachines, o.shallowDeleteExtensions, o.shallowDeleteManagedResources, o.shallowDeleteBackupEntry,
 	}
 	for _, step := range append(append(steps, further...), o.DeleteNamespace, o.DeleteCluster) {
 		if err := step(ctx); err != nil {
@@ -66,6 +66,20 @@ func (o *Operation) PurgeBackups(ctx context.Context) error {
 		}
 	}
 	return o.Bucket.Purge(ctx, o.BucketName(), o.BackupPrefix())
+}
+
+// disown takes the epoch off the namespace: without etcd it is what extensions take their right from.
+func (o *Operation) disown(ctx context.Context) error {
+	namespace, err := o.namespace(ctx)
+	if err != nil {
+		return fmt.Errorf("read namespace %q: %w", o.Namespace(), err)
+	}
+	before := namespace.DeepCopy()
+	delete(namespace.Annotations, constants.OwnershipEpoch)
+	if err := o.Seed.Patch(ctx, namespace, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("take the epoch off namespace %q: %w", namespace.Name, err)
+	}
+	return nil
 }
 
 // stopEverything deletes all workloads of the control plane and waits until no pod is left.
@@ -153,7 +167,10 @@ func (o *Operation) shallowly(ctx context.Context, object client.Object) error {
 		if err := o.Seed.Patch(ctx, object, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
 			return err
 		}
-		if err := o.Seed.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
+		// Only as it is now: with a finalizer that came back, a deletion would be a real one.
+		uid, version := object.GetUID(), object.GetResourceVersion()
+		asSeen := client.Preconditions{UID: &uid, ResourceVersion: &version}
+		if err := o.Seed.Delete(ctx, object, asSeen); client.IgnoreNotFound(err) != nil {
 			return err
 		}
 		if err := o.Seed.Get(ctx, client.ObjectKeyFromObject(object), object); apierrors.IsNotFound(err) {

@@ -115,7 +115,7 @@ func (o *Operation) Hibernated() bool {
 // Awake tells whether the control plane runs during the flow. A shoot that is to be hibernated and is not asleep yet
 // is put to sleep at the end; one that sleeps is not woken, not even on another seed.
 func (o *Operation) Awake() bool {
-	return !o.Hibernated() || (!o.Shoot.Status.IsHibernated && !o.Restoring())
+	return !o.Hibernated() || !o.Shoot.Status.IsHibernated
 }
 
 // Restoring tells whether the run is a restore.

@@ -7,10 +7,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 )
 
 // Events records what happens to a shoot where its users see it.
@@ -124,7 +127,12 @@ func (o *Operation) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 		case <-timer.C():
 		}
 		shoot := &gardencorev1beta1.Shoot{}
-		if err := o.Garden.Get(ctx, client.ObjectKeyFromObject(o.Shoot), shoot); err != nil {
+		err := o.Garden.Get(ctx, client.ObjectKeyFromObject(o.Shoot), shoot)
+		if apierrors.IsNotFound(err) {
+			cancel(fmt.Errorf("%w: it is gone", ErrTakenOver))
+			return
+		}
+		if err != nil {
 			continue
 		}
 		if err := o.mine(shoot); err != nil {
@@ -134,19 +142,39 @@ func (o *Operation) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// consume takes annotations off the shoot.
+// consume takes annotations off the shoot, if it is still in the hands of this run.
 func (o *Operation) consume(ctx context.Context, annotations []string) error {
-	before := o.Shoot.DeepCopy()
-	for _, name := range annotations {
-		delete(o.Shoot.Annotations, name)
+	key := client.ObjectKeyFromObject(o.Shoot)
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		shoot := &gardencorev1beta1.Shoot{}
+		if err := o.Garden.Get(ctx, key, shoot); err != nil {
+			return err
+		}
+		if err := o.mine(shoot); err != nil {
+			return err
+		}
+		before := shoot.DeepCopy()
+		for _, name := range annotations {
+			delete(shoot.Annotations, name)
+		}
+		if len(shoot.Annotations) == len(before.Annotations) {
+			return nil
+		}
+		return o.Garden.Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	})
+	if err != nil {
+		return fmt.Errorf("take %v off shoot %q: %w", annotations, key, err)
 	}
-	if len(o.Shoot.Annotations) == len(before.Annotations) {
-		return nil
-	}
-	status := o.Shoot.Status.DeepCopy()
-	if err := o.Garden.Patch(ctx, o.Shoot, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("take %v off shoot %q: %w", annotations, client.ObjectKeyFromObject(o.Shoot), err)
-	}
-	o.Shoot.Status = *status // what the run goes on to change, not what came back
 	return nil
+}
+
+// BackOff is how long a run waits after one that has failed, so that the failure it wrote into the status is not what
+// wakes it. Who asks for a run does not wait.
+func BackOff(o *Operation) time.Duration {
+	last := o.Shoot.Status.LastOperation
+	asked := o.Shoot.Annotations[constants.GardenerOperation] != ""
+	if asked || last == nil || last.State != gardencorev1beta1.LastOperationStateError || o.Shoot.Status.ObservedGeneration != o.Shoot.Generation {
+		return 0
+	}
+	return max(0, last.LastUpdateTime.Add(o.WaitInterval).Sub(o.Clock.Now()))
 }

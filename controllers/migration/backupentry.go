@@ -281,7 +281,8 @@ func (r *BackupEntries) report(ctx context.Context, entry *gardencorev1beta1.Bac
 	if !processing {
 		entry.Status.LastError = nil
 	}
-	if err := r.Garden.Status().Patch(ctx, entry, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}) // it may be another seed's by now
+	if err := r.Garden.Status().Patch(ctx, entry, patch); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("patch the status of backup entry %q: %w", entry.Name, err)
 	}
 	return nil

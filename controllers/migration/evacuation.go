@@ -90,7 +90,7 @@ func (e *Evacuation) look(ctx context.Context) error {
 // a garden that was away must not take all its seeds for lost.
 func (e *Evacuation) lostNow(seeds []gardencorev1beta1.Seed) map[string]bool {
 	now := e.Clock.Now()
-	if now.Sub(e.last) > max(e.Grace, 3*e.Interval) {
+	if now.Sub(e.last) > 3*e.Interval {
 		e.lost = nil
 	}
 	since := map[string]time.Time{}
@@ -107,6 +107,11 @@ func (e *Evacuation) lostNow(seeds []gardencorev1beta1.Seed) map[string]bool {
 		lost[seed.Name] = now.Sub(begin) >= e.Grace
 	}
 	e.lost, e.last = since, now
+	if len(since) == len(seeds) {
+		// Nobody is heard of: that is more likely the garden's own network. Who comes back first must not get everything.
+		e.lost = nil
+		return nil
+	}
 	return lost
 }
 
@@ -181,11 +186,14 @@ func (e *Evacuation) choose(ctx context.Context, shoot *gardencorev1beta1.Shoot,
 	return destination, nil
 }
 
-// restoring counts the shoots that are on their way to a seed by force.
+// restoring counts the shoots that are on their way to a seed by force. Those that have failed for good are not.
 func restoring(shoots []gardencorev1beta1.Shoot, seed string) int {
 	count := 0
 	for i := range shoots {
-		if forced(&shoots[i]) && ptr.Deref(shoots[i].Spec.SeedName, "") == seed {
+		shoot := &shoots[i]
+		last := shoot.Status.LastOperation
+		failed := last != nil && last.State == gardencorev1beta1.LastOperationStateFailed
+		if forced(shoot) && ptr.Deref(shoot.Spec.SeedName, "") == seed && !failed {
 			count++
 		}
 	}

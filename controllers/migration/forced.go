@@ -46,14 +46,12 @@ func checkComplete(ctx context.Context, o *controlplane.Operation) error {
 		slices.Sort(missing)
 		return &IncompleteError{Missing: missing}
 	}
-	if err := o.Bucket.Check(ctx, entry.Spec.BucketName, o.BackupPrefix()); err != nil {
-		return fmt.Errorf("look at the backups in bucket %q: %w", entry.Spec.BucketName, err)
-	}
-	return nil
+	return o.CheckBackups(ctx)
 }
 
-// adoptBackups does what the source does at the end of a planned migration: the BackupEntry is given to this seed. It
-// comes after the take-over, which has ended the source's epoch.
+// adoptBackups does what the source does at the end of a planned migration: the BackupEntry is given to this seed, and
+// so is the way to the bucket before, if a destination that died has left one. It comes after the take-over, which has
+// ended the source's epoch.
 func adoptBackups(ctx context.Context, o *controlplane.Operation) error {
 	entry, err := o.BackupEntry(ctx)
 	if err != nil {
@@ -62,6 +60,22 @@ func adoptBackups(ctx context.Context, o *controlplane.Operation) error {
 	if entry == nil {
 		return errors.New("the backup entry has gone while the shoot was taken over")
 	}
+	// What was let go waits until it is asked for: see DeployBackupEntry. The other is simply reconciled here.
+	released := &gardencorev1beta1.LastOperation{
+		Type: gardencorev1beta1.LastOperationTypeMigrate, State: gardencorev1beta1.LastOperationStateSucceeded, Progress: 100,
+		Description: "Adopted by seed " + o.SeedName + ": the source does not answer.", LastUpdateTime: metav1.NewTime(o.Clock.Now()),
+	}
+	if err := adopt(ctx, o, entry, released); err != nil {
+		return err
+	}
+	source, err := o.SourceBackupEntry(ctx)
+	if err != nil || source == nil {
+		return err
+	}
+	return adopt(ctx, o, source, nil)
+}
+
+func adopt(ctx context.Context, o *controlplane.Operation, entry *gardencorev1beta1.BackupEntry, last *gardencorev1beta1.LastOperation) error {
 	if ptr.Deref(entry.Spec.SeedName, "") != o.SeedName {
 		before := entry.DeepCopy()
 		entry.Spec.SeedName = &o.SeedName
@@ -69,15 +83,11 @@ func adoptBackups(ctx context.Context, o *controlplane.Operation) error {
 			return fmt.Errorf("adopt backup entry %q: %w", entry.Name, err)
 		}
 	}
-	if holder := ptr.Deref(entry.Status.SeedName, ""); holder == "" || holder == o.SeedName {
+	if ptr.Deref(entry.Status.SeedName, o.SeedName) == o.SeedName {
 		return nil
 	}
 	before := entry.DeepCopy()
-	entry.Status.SeedName, entry.Status.LastError = nil, nil
-	entry.Status.LastOperation = &gardencorev1beta1.LastOperation{
-		Type: gardencorev1beta1.LastOperationTypeMigrate, State: gardencorev1beta1.LastOperationStateSucceeded, Progress: 100,
-		Description: "Adopted by seed " + o.SeedName + ": the source does not answer.", LastUpdateTime: metav1.NewTime(o.Clock.Now()),
-	}
+	entry.Status.SeedName, entry.Status.LastError, entry.Status.LastOperation = nil, nil, last
 	if err := o.Garden.Status().Patch(ctx, entry, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("adopt backup entry %q: %w", entry.Name, err)
 	}

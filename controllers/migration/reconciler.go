@@ -50,6 +50,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	switch controlplane.OperationType(o.Shoot) {
 	case gardencorev1beta1.LastOperationTypeMigrate:
+		if wait := controlplane.BackOff(o); wait > 0 {
+			return reconcile.Result{RequeueAfter: wait}, nil
+		}
 		// The constraint is the garden's word that the destination can take the shoot (SPEC 2.4). Its change wakes us.
 		if stuck(o.Shoot) || !readyForMigration(o.Shoot) {
 			return reconcile.Result{}, nil
@@ -58,6 +61,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	case gardencorev1beta1.LastOperationTypeRestore:
 		if stuck(o.Shoot) {
 			return reconcile.Result{}, nil
+		}
+		if wait := controlplane.BackOff(o); wait > 0 {
+			return reconcile.Result{RequeueAfter: wait}, nil
 		}
 		return again(r.Runner.Run(ctx, o, r.restoreFlow(o)))
 	}

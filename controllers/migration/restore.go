@@ -49,23 +49,24 @@ func (r *Reconciler) restoreFlow(o *controlplane.Operation) controlplane.Flow {
 	}
 }
 
-// prepareRestore comes before the first write to an authority: what an earlier epoch has left on this seed goes
-// (SPEC 9.2, O10), and what the restore needs is read and known to be there.
+// prepareRestore comes before the first write to an authority: what the restore needs is read and known to be there, and
+// then what an earlier epoch has left on this seed goes (SPEC 9.2, O10), which may be the last other copy.
 func prepareRestore(ctx context.Context, o *controlplane.Operation) error {
-	left, err := o.HasLeftovers(ctx)
-	if err != nil {
-		return err
-	}
-	if left {
-		if err := o.RemoveLeftovers(ctx); err != nil {
-			return fmt.Errorf("remove what an earlier epoch has left on this seed: %w", err)
-		}
-	}
+	var err error
 	if o.State, err = o.States.Load(ctx, client.ObjectKeyFromObject(o.Shoot)); err != nil {
 		return err
 	}
-	if !forced(o.Shoot) {
-		return nil
+	if forced(o.Shoot) {
+		if err := checkComplete(ctx, o); err != nil {
+			return err
+		}
 	}
-	return checkComplete(ctx, o)
+	left, err := o.HasLeftovers(ctx)
+	if err != nil || !left {
+		return err
+	}
+	if err := o.RemoveLeftovers(ctx); err != nil {
+		return fmt.Errorf("remove what an earlier epoch has left on this seed: %w", err)
+	}
+	return nil
 }

@@ -42,6 +42,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	switch operation := controlplane.OperationType(o.Shoot); operation {
 	case gardencorev1beta1.LastOperationTypeDelete:
+		if wait := controlplane.BackOff(o); wait > 0 {
+			return reconcile.Result{RequeueAfter: wait}, nil
+		}
 		if !controllerutil.ContainsFinalizer(o.Shoot, constants.GardenerFinalizer) {
 			return reconcile.Result{}, nil
 		}
@@ -81,7 +84,7 @@ func (r *Reconciler) due(o *controlplane.Operation, operation gardencorev1beta1.
 	case last.State == gardencorev1beta1.LastOperationStateFailed:
 		return r.Runner.Periods.Sync
 	case last.State != gardencorev1beta1.LastOperationStateSucceeded:
-		return 0
+		return controlplane.BackOff(o)
 	}
 	return max(0, last.LastUpdateTime.Add(r.Runner.Periods.Sync).Sub(o.Clock.Now()))
 }

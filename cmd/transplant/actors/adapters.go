@@ -83,9 +83,10 @@ func (b *buckets) bucket(name, prefix string) backup.Bucket {
 	return backup.CloudBucket{Content: b.cloud.Bucket(name), Prefix: prefix}
 }
 
-func (b *buckets) Copy(ctx context.Context, from, to, prefix string, epoch int64) error {
+func (b *buckets) Copy(ctx context.Context, from, to, prefix string, epoch int64, lastGood bool) error {
 	_, err := backup.Copy(ctx, backup.CopyOptions{
-		Source: b.bucket(from, prefix), Target: b.bucket(to, prefix), Epoch: epoch,
+		LastGood: lastGood,
+		Source:   b.bucket(from, prefix), Target: b.bucket(to, prefix), Epoch: epoch,
 		Clock: clock.RealClock{}, Log: klog.FromContext(ctx),
 	})
 	return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -44,33 +45,57 @@ func (e *NoFinalError) Error() string {
 	return fmt.Sprintf("no final snapshot of epoch %d within %v", e.Epoch, e.Waited)
 }
 
-// Copy fixes what the new epoch starts from, in a manifest in the target, and copies those objects there, each
-// verified by its digest. It may be repeated: what has been copied stays.
+// Copy copies what the new epoch starts from into the target, each object verified by its digest, and then fixes it there
+// in a manifest: an epoch with a manifest has all that it names, so that whoever comes next can start from it. It may be
+// repeated: what has been copied stays.
 func Copy(ctx context.Context, o CopyOptions) (Manifest, error) {
 	if err := waitFinal(ctx, o); err != nil {
 		return Manifest{}, err
 	}
-	manifest, err := EnsureManifest(ctx, o.Source, o.Target, o.Epoch)
+	manifest, made, err := planManifest(ctx, o.Source, o.Target, o.Epoch)
 	if err != nil {
 		return Manifest{}, err
 	}
-	missing, err := missingIn(ctx, o.Target, manifest.Objects)
-	if err != nil {
-		return Manifest{}, err
+	damaged, err := copyObjects(ctx, o, manifest.Objects)
+	if err != nil || made {
+		return manifest, err
 	}
+	manifest.Objects = withoutDamaged(manifest.Objects, damaged)
+	return createManifest(ctx, o.Target, manifest)
+}
+
+// copyObjects copies what is not there yet, and returns what is damaged when that may be left out.
+func copyObjects(ctx context.Context, o CopyOptions, objects []Object) (damaged []Object, err error) {
+	missing, err := missingIn(ctx, o.Target, objects)
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(copiesAtOnce)
 	for _, object := range missing {
 		group.Go(func() error {
 			err := copyObject(ctx, o, object)
-			if _, damaged := errors.AsType[*DamageError](err); damaged && o.LastGood {
+			if _, is := errors.AsType[*DamageError](err); is && o.LastGood {
 				o.Log.Error(err, "A backup object is left out of the copy")
+				mu.Lock()
+				defer mu.Unlock()
+				damaged = append(damaged, object)
 				return nil
 			}
 			return err
 		})
 	}
-	return manifest, group.Wait()
+	return damaged, group.Wait()
+}
+
+// withoutDamaged leaves out what is damaged, and the deltas behind a damaged delta: nothing continues there.
+func withoutDamaged(objects, damaged []Object) []Object {
+	return slices.DeleteFunc(slices.Clone(objects), func(object Object) bool {
+		return slices.ContainsFunc(damaged, func(d Object) bool {
+			return d == object || (d.Kind == Delta && object.Kind == Delta && object.First > d.First)
+		})
+	})
 }
 
 // missingIn are the objects that the bucket does not have yet.

@@ -80,25 +80,37 @@ func ReadManifest(ctx context.Context, bucket Bucket, epoch int64) (Manifest, er
 // of the newest older epoch and creates the manifest in target; source and target may be the same. Of several callers
 // one creates it, and all get the same.
 func EnsureManifest(ctx context.Context, source, target Bucket, epoch int64) (Manifest, error) {
-	for _, bucket := range []Bucket{target, source} {
-		if err := refuseIfSuperseded(ctx, bucket, epoch); err != nil {
-			return Manifest{}, err
-		}
-	}
-	manifest, err := ReadManifest(ctx, target, epoch)
-	if !errors.Is(err, ErrNotFound) {
+	manifest, made, err := planManifest(ctx, source, target, epoch)
+	if err != nil || made {
 		return manifest, err
 	}
-	if manifest, err = inherit(ctx, source, target, epoch); err != nil {
-		return Manifest{}, err
+	return createManifest(ctx, target, manifest)
+}
+
+// planManifest is the manifest that the epoch has, or the one it would get.
+func planManifest(ctx context.Context, source, target Bucket, epoch int64) (manifest Manifest, made bool, err error) {
+	for _, bucket := range []Bucket{target, source} {
+		if err := refuseIfSuperseded(ctx, bucket, epoch); err != nil {
+			return Manifest{}, false, err
+		}
 	}
+	manifest, err = ReadManifest(ctx, target, epoch)
+	if !errors.Is(err, ErrNotFound) {
+		return manifest, err == nil, err
+	}
+	manifest, err = inherit(ctx, source, target, epoch)
+	return manifest, false, err
+}
+
+// createManifest creates it, unless somebody has: then it is that one.
+func createManifest(ctx context.Context, target Bucket, manifest Manifest) (Manifest, error) {
 	content, err := json.Marshal(manifest)
 	if err != nil {
-		return Manifest{}, fmt.Errorf("encode the manifest of epoch %d: %w", epoch, err)
+		return Manifest{}, fmt.Errorf("encode the manifest of epoch %d: %w", manifest.Epoch, err)
 	}
-	err = target.Create(ctx, manifestKey(epoch), bytes.NewReader(content))
+	err = target.Create(ctx, manifestKey(manifest.Epoch), bytes.NewReader(content))
 	if errors.Is(err, ErrExists) {
-		return ReadManifest(ctx, target, epoch)
+		return ReadManifest(ctx, target, manifest.Epoch)
 	}
 	return manifest, err
 }
