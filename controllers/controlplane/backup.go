@@ -14,6 +14,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
 )
 
@@ -142,6 +143,8 @@ func (o *Operation) DeploySourceBackupEntry(ctx context.Context) error {
 // DeployBackupEntry points the shoot's BackupEntry at this seed and its bucket.
 func (o *Operation) DeployBackupEntry(ctx context.Context) error {
 	entry := &gardencorev1beta1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Name: o.BackupEntryName(), Namespace: o.Shoot.Namespace}}
+	// A seed that was built anew under its name has the garden's entry, but not its extension's.
+	absent := gone(ctx, o.Seed, &extensionsv1alpha1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Name: entry.Name}}) == nil
 	return createOrPatch(ctx, o.Garden, entry, func(e *gardencorev1beta1.BackupEntry) error {
 		if holder := ptr.Deref(e.Spec.SeedName, o.SeedName); holder != o.SeedName && !o.Restoring() {
 			return fmt.Errorf("backup entry %q is seed %q's: it is not taken from there", e.Name, holder)
@@ -149,7 +152,7 @@ func (o *Operation) DeployBackupEntry(ctx context.Context) error {
 		o.ownBackupEntry(e)
 		last := e.Status.LastOperation
 		handedOver := last != nil && last.Type == gardencorev1beta1.LastOperationTypeMigrate
-		if o.Restoring() && (e.Spec.BucketName != o.BucketName() || handedOver) {
+		if o.Restoring() && (e.Spec.BucketName != o.BucketName() || handedOver || absent) {
 			metav1.SetMetaDataAnnotation(&e.ObjectMeta, constants.GardenerOperation, constants.GardenerOperationRestore)
 		}
 		e.Spec.BucketName, e.Spec.SeedName = o.BucketName(), ptr.To(o.SeedName)

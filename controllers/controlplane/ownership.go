@@ -27,10 +27,17 @@ func (o *Operation) ownerRecordName() string {
 
 // HoldOwnership makes this seed the owner of the shoot, or finds that it is, and notes the epoch (SPEC 9.2, O5, O6).
 // It waits for the final snapshot of the epoch it replaces, or until that epoch has surely ended.
+//
+// Only a restore takes a shoot from another seed. A garden that went back to a backup may say otherwise; DNS is right.
 func (o *Operation) HoldOwnership(ctx context.Context) error {
 	started, err := o.startedEpoch(ctx)
 	if err != nil {
 		return err
+	}
+	if !o.Restoring() {
+		if err := o.refuseForeign(ctx); err != nil {
+			return err
+		}
 	}
 	t := o.takeover
 	t.Owner, t.Seed = string(o.SeedObject.UID), o.SeedName
@@ -41,6 +48,68 @@ func (o *Operation) HoldOwnership(ctx context.Context) error {
 	t.BoundTo, t.FinalSnapshot, t.Started = o.boundTo, o.hasFinalSnapshot, started
 	o.Epoch, err = t.Run(ctx)
 	return err
+}
+
+// refuseForeign is an error if DNS gives the shoot to another seed that exists.
+func (o *Operation) refuseForeign(ctx context.Context) error {
+	record, _, err := o.Owners.Decision(o.ownerRecordName()).Read(ctx)
+	if err != nil {
+		return fmt.Errorf("ask who owns the shoot: %w", err)
+	}
+	if record.Absent() || record.Retired() || record.Owner == string(o.SeedObject.UID) {
+		return nil
+	}
+	seeds := &gardencorev1beta1.SeedList{}
+	if err := o.Garden.List(ctx, seeds); err != nil {
+		return fmt.Errorf("look for the owner of the shoot: %w", err)
+	}
+	for _, seed := range seeds.Items {
+		if string(seed.UID) == record.Owner {
+			return fmt.Errorf("the shoot is seed %q's, by its record in DNS with epoch %d: it is not taken from there without a migration", seed.Name, record.Epoch)
+		}
+	}
+	return nil // its owner is no more
+}
+
+// Misplaced tells that the control plane of a shoot that has been created is not on this seed, although this seed is
+// responsible: the seed was built anew, or lost its data. To go on as if the shoot were new would give it another
+// identity; it has to be restored.
+func (o *Operation) Misplaced(ctx context.Context) (bool, error) {
+	exists, err := o.EtcdExists(ctx)
+	if err != nil || exists {
+		return false, err
+	}
+	if o.Shoot.DeletionTimestamp == nil {
+		return true, nil
+	}
+	// In the middle of a deletion etcd may be gone already; the namespace goes last, long after the saved state.
+	_, err = o.namespace(ctx)
+	if !apierrors.IsNotFound(err) {
+		return false, err
+	}
+	_, err = o.States.Load(ctx, client.ObjectKeyFromObject(o.Shoot))
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// AskForRestore lets the shoot be restored on the seed that it is bound to.
+func (o *Operation) AskForRestore(ctx context.Context, why string) error {
+	before := o.Shoot.DeepCopy()
+	metav1.SetMetaDataAnnotation(&o.Shoot.ObjectMeta, constants.ShootForceRestore, constants.LabelTrue)
+	status := *o.Shoot.Status.DeepCopy()
+	if err := o.Garden.Patch(ctx, o.Shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("ask for the restore of shoot %q: %w", client.ObjectKeyFromObject(o.Shoot), err)
+	}
+	o.Shoot.Status = status
+	return o.patchStatus(ctx, true, func(status *gardencorev1beta1.ShootStatus) {
+		status.LastErrors, status.RetryCycleStartTime = nil, nil
+		status.LastOperation = &gardencorev1beta1.LastOperation{
+			Type: gardencorev1beta1.LastOperationTypeMigrate, State: gardencorev1beta1.LastOperationStateAborted,
+			Description: why, LastUpdateTime: metav1.NewTime(o.Clock.Now()),
+		}
+	})
 }
 
 func (o *Operation) hasFinalSnapshot(ctx context.Context, epoch int64) (bool, error) {

@@ -40,7 +40,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if controlplane.ResponsibleSeed(o.Shoot.Spec.SeedName, o.Shoot.Status.SeedName) != o.SeedName || ignored(o.Shoot) {
 		return reconcile.Result{}, nil
 	}
-	switch operation := controlplane.OperationType(o.Shoot); operation {
+	operation := controlplane.OperationType(o.Shoot)
+	if misplaced, err := r.misplaced(ctx, o, operation); misplaced || err != nil {
+		return reconcile.Result{}, err
+	}
+	switch operation {
 	case gardencorev1beta1.LastOperationTypeDelete:
 		if wait := controlplane.BackOff(o); wait > 0 {
 			return reconcile.Result{RequeueAfter: wait}, nil
@@ -59,6 +63,24 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return r.Runner.Run(ctx, o, reconcileFlow(o, operation))
 	}
 	return reconcile.Result{}, nil
+}
+
+// misplaced hands a shoot whose control plane is not here over to package migration, which restores it.
+func (r *Reconciler) misplaced(ctx context.Context, o *controlplane.Operation, operation gardencorev1beta1.LastOperationType) (bool, error) {
+	if operation != gardencorev1beta1.LastOperationTypeReconcile && operation != gardencorev1beta1.LastOperationTypeDelete || !created(o.Shoot) {
+		return false, nil
+	}
+	misplaced, err := o.Misplaced(ctx)
+	if err != nil || !misplaced {
+		return false, err
+	}
+	return true, o.AskForRestore(ctx, "The control plane is not on seed "+o.SeedName+", which is responsible for it.")
+}
+
+// created tells that the shoot had a control plane once.
+func created(shoot *gardencorev1beta1.Shoot) bool {
+	last := shoot.Status.LastOperation
+	return last != nil && shoot.Status.SeedName != nil && last.Type != gardencorev1beta1.LastOperationTypeCreate
 }
 
 func ignored(shoot *gardencorev1beta1.Shoot) bool {
