@@ -80,7 +80,8 @@ func (r *Reconciler) misplaced(ctx context.Context, o *controlplane.Operation, o
 // created tells that the shoot had a control plane once.
 func created(shoot *gardencorev1beta1.Shoot) bool {
 	last := shoot.Status.LastOperation
-	return last != nil && shoot.Status.SeedName != nil && last.Type != gardencorev1beta1.LastOperationTypeCreate
+	return last != nil && shoot.Status.SeedName != nil &&
+		(last.Type != gardencorev1beta1.LastOperationTypeCreate || last.State == gardencorev1beta1.LastOperationStateSucceeded)
 }
 
 func ignored(shoot *gardencorev1beta1.Shoot) bool {
