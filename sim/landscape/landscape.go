@@ -91,20 +91,3 @@ func (s *Settings) Default() {
 		}
 	}
 }
-
-// Merge returns a landscape on which every one of the stories can be told, one after the other: the seeds of all, no
-// shoots. All must have the same settings.
-func Merge(all ...Landscape) Landscape {
-	var merged Landscape
-	seen := map[string]bool{}
-	for _, l := range all {
-		merged.Settings = l.Settings
-		for _, seed := range l.Seeds {
-			if !seen[seed.Name] {
-				seen[seed.Name] = true
-				merged.Seeds = append(merged.Seeds, seed)
-			}
-		}
-	}
-	return merged
-}

@@ -10,19 +10,6 @@ import (
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
-func TestMerge(t *testing.T) {
-	t.Parallel()
-	settings := landscape.Settings{DNSTTL: metav1.Duration{Duration: time.Second}}
-	merged := landscape.Merge(
-		landscape.Landscape{Seeds: []landscape.Seed{{Name: "b"}, {Name: "a"}}, Shoots: []landscape.Shoot{{Name: "alpha"}}, Settings: settings},
-		landscape.Landscape{Seeds: []landscape.Seed{{Name: "a"}, {Name: "c"}}, Settings: settings},
-	)
-	want := landscape.Landscape{Seeds: []landscape.Seed{{Name: "b"}, {Name: "a"}, {Name: "c"}}, Settings: settings}
-	if diff := cmp.Diff(want, merged); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 func TestDefaultsAreThoseForScenarios(t *testing.T) {
 	t.Parallel()
 	settings := landscape.Settings{OwnerCheckTimeout: metav1.Duration{Duration: 9 * time.Second}}

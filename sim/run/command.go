@@ -22,7 +22,7 @@ func NewRunCommand(backends map[string]Backend) *cobra.Command {
 		Short: "Tell scenarios on a landscape and judge them",
 		Long: `Tell scenarios on a landscape and judge them.
 
-Files with the same settings share one landscape, one after the other, each with fresh shoots. The evidence is kept in
+Files with the same seeds and settings share one landscape, one after the other, each with fresh shoots. The evidence is kept in
 a folder: timeline.jsonl, verdict.json and junit.xml; with several files in one folder each.
 
 Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest.`,

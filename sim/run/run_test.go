@@ -329,22 +329,24 @@ func TestSeveralFilesShareALandscape(t *testing.T) {
 	t.Parallel()
 	s, files, folder := &small{t: t}, t.TempDir(), t.TempDir()
 	one := "{seeds: [{name: a}, {name: b}], shoots: [{name: alpha, seed: a, objects: 5}]}"
-	two := "{seeds: [{name: b}, {name: c}], shoots: [{name: alpha, seed: c, objects: 5}]}"
+	two := "{seeds: [{name: a}, {name: b}], shoots: [{name: alpha, seed: a, objects: 9}]}"
+	more := "{seeds: [{name: a}, {name: b}, {name: c}], shoots: [{name: alpha, seed: c, objects: 5}]}" // one more place to go to
 	other := "{seeds: [{name: a}], settings: {dnsTTL: 2s}}"
 	moved := "  steps: [{migrate: {shoot: alpha, to: b}}, {expect: {that: \"shoot('alpha').seed == 'b' && shoot('alpha').healthy\"}}]\n  always: [MigrationEnds, NoOrphans]"
 	out, worst, err := tell(t, s, folder,
 		scene(t, files, "one", one, moved), scene(t, files, "two", two, moved),
+		scene(t, files, "four", more, moved),
 		scene(t, files, "three", other, `  steps: [{expect: {that: "seed('a').shoots == 0"}}]`))
 	if err != nil || worst != verdict.Held {
 		t.Fatalf("verdict %s, %v\n%s", worst, err, out)
 	}
-	if len(s.started) != 2 {
-		t.Errorf("%d landscapes were made, want 2", len(s.started))
+	if len(s.started) != 3 {
+		t.Fatalf("%d landscapes were made, want 3", len(s.started))
 	}
-	if diff := cmp.Diff([]string{"a", "b", "c"}, s.started[0].Seeds()); diff != "" {
+	if diff := cmp.Diff([]string{"a", "b"}, s.started[0].Seeds()); diff != "" {
 		t.Errorf("seeds (-want +got):\n%s", diff)
 	}
-	for _, name := range []string{"one", "two", "three"} {
+	for _, name := range []string{"one", "two", "three", "four"} {
 		if report := readReport(t, filepath.Join(folder, name)); report.Scenario != name || report.Verdict != verdict.Held {
 			t.Errorf("%s: %s of %s", name, report.Verdict, report.Scenario)
 		}
@@ -353,7 +355,7 @@ func TestSeveralFilesShareALandscape(t *testing.T) {
 	judge := NewJudgeCommand()
 	judge.SetArgs([]string{folder, "--json"})
 	judge.SetOut(&judged)
-	if err := judge.ExecuteContext(t.Context()); err != nil || strings.Count(judged.String(), `"verdict":"Held"`) != 3 {
+	if err := judge.ExecuteContext(t.Context()); err != nil || strings.Count(judged.String(), `"verdict":"Held"`) != 4 {
 		t.Errorf("judged again: %v\n%s", err, judged.String())
 	}
 }

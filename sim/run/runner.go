@@ -103,12 +103,14 @@ func (r *runner) fit(stories []*scenario.Scenario) (Backend, error) {
 	return backend, errors.Join(errs...)
 }
 
-// grouped puts together what can share a landscape, in the order of the files.
+// grouped puts together what can share a landscape, in the order of the files: stories with the same settings, and with
+// the same seeds, because one more seed is one more place to evacuate to.
 func grouped(stories []*scenario.Scenario) [][]*scenario.Scenario {
 	var groups [][]*scenario.Scenario
 	for _, s := range stories {
 		at := slices.IndexFunc(groups, func(g []*scenario.Scenario) bool {
-			return g[0].Spec.Landscape.Settings == s.Spec.Landscape.Settings
+			one, other := g[0].Spec.Landscape, s.Spec.Landscape
+			return one.Settings == other.Settings && slices.Equal(one.Seeds, other.Seeds)
 		})
 		if at < 0 {
 			groups = append(groups, nil)
@@ -121,11 +123,9 @@ func grouped(stories []*scenario.Scenario) [][]*scenario.Scenario {
 
 // tellGroup tells stories that share a landscape.
 func (r *runner) tellGroup(ctx context.Context, backend Backend, group []*scenario.Scenario, of int, last bool) verdict.Verdict {
-	var needs []landscape.Landscape
-	for _, s := range group {
-		needs = append(needs, s.Spec.Landscape)
-	}
-	shared := &stage{runner: r, backend: backend, needs: landscape.Merge(needs...)}
+	needs := group[0].Spec.Landscape
+	needs.Shoots = nil // each story brings its own
+	shared := &stage{runner: r, backend: backend, needs: needs}
 	worst := verdict.Held
 	for i, s := range group {
 		report, err := r.tell(ctx, s, shared, r.folderOf(s.Metadata.Name, of))
