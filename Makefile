@@ -3,7 +3,7 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-SCENARIO ?= scenarios/planned-migration.yaml
+SCENARIO ?= scenarios/seed-loss.yaml
 BACKEND  ?= embedded
 OUT      ?= out/$(basename $(notdir $(SCENARIO)))
 
@@ -14,7 +14,7 @@ help: ## Explain the targets
 ##@ The two commands of the README
 
 .PHONY: scenario
-scenario: build ## Run SCENARIO (default: a planned migration) on BACKEND and print the verdict
+scenario: build ## Run SCENARIO (default: the loss of a seed) on BACKEND and print the verdict
 	bin/transplant run $(SCENARIO) --backend $(BACKEND) --out $(OUT)
 
 .PHONY: test
