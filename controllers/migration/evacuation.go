@@ -123,7 +123,7 @@ func (e *Evacuation) stranded(ctx context.Context, shoots []gardencorev1beta1.Sh
 	for i := range shoots {
 		shoot := &shoots[i]
 		switch {
-		case lost[ptr.Deref(shoot.Status.SeedName, "")]:
+		case lost[controlplane.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName)]:
 			stranded = append(stranded, shoot)
 		case statusOf(shoot.Status.Constraints, ConstraintEvacuationPossible) == gardencorev1beta1.ConditionFalse:
 			errs = append(errs, e.tell(ctx, shoot, nil))
@@ -160,11 +160,29 @@ func (e *Evacuation) evacuate(ctx context.Context, shoot *gardencorev1beta1.Shoo
 	case bound != "" && !lost[bound]:
 		return e.bind(ctx, shoot, bound) // on its way to a seed that lives, when its source was lost
 	}
+	if missing, err := e.missing(ctx, shoot); missing != nil || err != nil {
+		return errors.Join(err, e.tell(ctx, shoot, missing))
+	}
 	destination, err := e.choose(ctx, shoot, seeds, shoots)
 	if destination == "" || err != nil {
 		return err
 	}
 	return e.bind(ctx, shoot, destination)
+}
+
+// missing tells what a restore cannot do without and is not in the garden. A shoot without it stays bound where it is:
+// its seed may return with everything.
+func (e *Evacuation) missing(ctx context.Context, shoot *gardencorev1beta1.Shoot) (missing, err error) {
+	state := &metav1.PartialObjectMetadata{}
+	state.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("ShootState"))
+	err = e.Garden.Get(ctx, client.ObjectKeyFromObject(shoot), state)
+	if apierrors.IsNotFound(err) {
+		return errors.New("there is no ShootState: the shoot cannot be restored without its seed"), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for the ShootState: %w", err)
+	}
+	return nil, nil
 }
 
 // choose finds the destination; empty if the shoot has to wait, which it is told unless it waits for its turn only.

@@ -48,6 +48,9 @@ func newGarden(t *testing.T, a gardencorev1beta1.ConditionStatus, shoots ...*gar
 	}
 	for _, shoot := range shoots {
 		objects = append(objects, shoot)
+		if shoot.Name != "stateless" {
+			objects = append(objects, &gardencorev1beta1.ShootState{ObjectMeta: metav1.ObjectMeta{Name: shoot.Name, Namespace: shoot.Namespace}})
+		}
 	}
 	return fake.NewClientBuilder().WithScheme(scheme).
 		WithStatusSubresource(&gardencorev1beta1.Shoot{}, &gardencorev1beta1.Seed{}).WithObjects(objects...).Build()
@@ -102,7 +105,8 @@ func TestEvacuationTakesWhatIsStrandedAndNothingElse(t *testing.T) {
 		stranded("arriving", "a", "b", "Migrate", "Processing"),
 		stranded("handed-over", "a", "a", "Migrate", "Succeeded"),
 		stranded("restoring", "a", "a", "Restore", "Processing"),
-		stranded("unborn", "a", "a", "Create", "Error"),
+		stranded("unborn", "a", "", "Create", "Error"),
+		stranded("stateless", "a", "a", "Reconcile", "Succeeded"),
 	)
 	events := &eventLog{}
 	e, clock := newEvacuation(garden, events)
@@ -120,13 +124,14 @@ func TestEvacuationTakesWhatIsStrandedAndNothingElse(t *testing.T) {
 		"arriving":    "a b Migrate/Processing false", // its source lives and is at work
 		"handed-over": "b a Migrate/Aborted true",
 		"restoring":   "b a Restore/Processing true",
-		"unborn":      "a a Create/Error false",
+		"unborn":      "a - Create/Error false",
+		"stateless":   "a a Reconcile/Succeeded false",
 	}
 	if diff := cmp.Diff(want, state(t, garden)); diff != "" {
 		t.Error(diff)
 	}
 	lookFor(t, e, clock, 3)
-	if count := len(*events); count != 6 || !slices.Contains(*events, "unborn EvacuationImpossible") {
+	if count := len(*events); count != 7 || !slices.Contains(*events, "stateless EvacuationImpossible") || !slices.Contains(*events, "unborn EvacuationImpossible") {
 		t.Errorf("events, each once: %v", *events)
 	}
 }

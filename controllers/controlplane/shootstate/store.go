@@ -3,6 +3,7 @@ package shootstate
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -81,6 +82,7 @@ func (s *Store) Save(ctx context.Context, shoot client.ObjectKey, state *State, 
 		return fmt.Errorf("split ShootState %q: %w", shoot, err)
 	}
 	for _, chunk := range chunks {
+		metav1.SetMetaDataAnnotation(&chunk.ObjectMeta, constants.OwnershipEpoch, strconv.FormatInt(state.Epoch, 10))
 		if err := s.Garden.Create(ctx, chunk); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("create chunk %q of ShootState %q: %w", chunk.Name, shoot, err)
 		}
@@ -88,7 +90,7 @@ func (s *Store) Save(ctx context.Context, shoot client.ObjectKey, state *State, 
 	if err := s.write(ctx, shoot, spec, state.Epoch); err != nil {
 		return err
 	}
-	return s.prune(ctx, shoot, chunks)
+	return s.prune(ctx, shoot, chunks, state.Epoch)
 }
 
 // refuseStale comes before the chunks: those of a stale state must not even come into being.
@@ -163,11 +165,12 @@ func (s *Store) Delete(ctx context.Context, shoot client.ObjectKey) error {
 			return fmt.Errorf("delete ShootState %q: %w", shoot, err)
 		}
 	}
-	return s.prune(ctx, shoot, nil)
+	return s.prune(ctx, shoot, nil, math.MaxInt64)
 }
 
-// prune removes the chunks of a shoot that are not among those to keep.
-func (s *Store) prune(ctx context.Context, shoot client.ObjectKey, keep []*transplantv1alpha1.ShootStateChunk) error {
+// prune removes the chunks of a shoot that are not among those to keep. Those of a newer epoch are somebody else's: who
+// stood still between writing the state and coming here must not take them away.
+func (s *Store) prune(ctx context.Context, shoot client.ObjectKey, keep []*transplantv1alpha1.ShootStateChunk, epoch int64) error {
 	wanted := map[string]bool{}
 	for _, chunk := range keep {
 		wanted[chunk.Name] = true
@@ -181,6 +184,9 @@ func (s *Store) prune(ctx context.Context, shoot client.ObjectKey, keep []*trans
 	}
 	for i := range chunks.Items {
 		if wanted[chunks.Items[i].Name] {
+			continue
+		}
+		if of, err := parseEpoch(&chunks.Items[i]); err != nil || of > epoch {
 			continue
 		}
 		if err := s.Garden.Delete(ctx, &chunks.Items[i]); client.IgnoreNotFound(err) != nil {

@@ -284,6 +284,26 @@ func TestAStateOfAnOlderEpochIsRefused(t *testing.T) {
 	}
 }
 
+func TestChunksOfANewerEpochAreNotPruned(t *testing.T) {
+	t.Parallel()
+	store, _ := newStore(t)
+	newer := sampleState()
+	newer.Epoch, newer.Extensions[0].State.Raw = 10, noise(1, 2<<20)
+	if err := store.Save(t.Context(), shootKey, newer, false); err != nil {
+		t.Fatal(err)
+	}
+	before := len(listChunks(t, store))
+	if err := store.prune(t.Context(), shootKey, nil, 9); err != nil { // by who wrote epoch 9 and stood still
+		t.Fatal(err)
+	}
+	if after := len(listChunks(t, store)); before == 0 || after != before {
+		t.Errorf("%d of %d chunks are left", after, before)
+	}
+	if got, err := store.Load(t.Context(), shootKey); err != nil || got.Epoch != 10 {
+		t.Errorf("the state is not whole: %v", err)
+	}
+}
+
 func TestDeleteLeavesNothing(t *testing.T) {
 	t.Parallel()
 	store, _ := newStore(t)
