@@ -26,7 +26,7 @@ var allowed = map[string][]string{
 	"controllers/ownership/model": {},
 	"controllers/placement":       {"api"},
 	"controllers/errorcodes":      {"api"},
-	"controllers/controlplane":    {"api", "controllers/flow", "controllers/ownership", "controllers/etcd"},
+	"controllers/controlplane":    {"api", "controllers/flow", "controllers/ownership", "controllers/etcd", "controllers/errorcodes"},
 	"clusters":                    {},
 	"sim":                         {"clusters", "api"},
 	"sim/timeline":                {},

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/errorcodes"
 	"github.com/transplant-sim/transplant/controllers/flow"
 )
 
@@ -25,7 +26,7 @@ func (o *Operation) Begin(ctx context.Context, operation gardencorev1beta1.LastO
 	o.running = operation
 	return o.patchStatus(ctx, true, func(status *gardencorev1beta1.ShootStatus) {
 		now := metav1.NewTime(o.Clock.Now())
-		if status.RetryCycleStartTime == nil || status.ObservedGeneration != o.Shoot.Generation || status.Gardener.Version != version {
+		if errorcodes.NewCycle(status, o.Shoot.Generation, version) {
 			status.RetryCycleStartTime = &now
 		}
 		status.Gardener = gardencorev1beta1.Gardener{ID: o.SeedName, Name: "gardenlet", Version: version}
@@ -52,11 +53,7 @@ func (o *Operation) Succeed(ctx context.Context, description string, finish func
 func (o *Operation) Fail(ctx context.Context, err error, retryDuration time.Duration) error {
 	return o.patchOwnStatus(ctx, func(status *gardencorev1beta1.ShootStatus) {
 		status.LastErrors = lastErrors(err, metav1.NewTime(o.Clock.Now()))
-		state := gardencorev1beta1.LastOperationStateError
-		expired := status.RetryCycleStartTime != nil && o.Clock.Now().After(status.RetryCycleStartTime.Add(retryDuration))
-		if expired || nonRetryable(status.LastErrors) {
-			state = gardencorev1beta1.LastOperationStateFailed
-		}
+		state, _ := errorcodes.StateAfter(status.LastErrors, status.RetryCycleStartTime, o.Clock.Now(), retryDuration)
 		progress := int32(0)
 		if status.LastOperation != nil {
 			progress = status.LastOperation.Progress
@@ -155,28 +152,6 @@ func codes(err error) []gardencorev1beta1.ErrorCode {
 		return coded.Codes
 	}
 	return nil
-}
-
-// nonRetryableCodes are the codes that no retry mends (SPEC 5.8, with 0.0 where [S4] is silent).
-var nonRetryableCodes = map[gardencorev1beta1.ErrorCode]bool{
-	gardencorev1beta1.ErrorInfraUnauthenticated:    true,
-	gardencorev1beta1.ErrorInfraUnauthorized:       true,
-	gardencorev1beta1.ErrorInfraQuotaExceeded:      true,
-	gardencorev1beta1.ErrorInfraRateLimitsExceeded: true,
-	gardencorev1beta1.ErrorInfraDependencies:       true,
-	gardencorev1beta1.ErrorConfigurationProblem:    true,
-	gardencorev1beta1.ErrorProblematicWebhook:      true,
-}
-
-func nonRetryable(errs []gardencorev1beta1.LastError) bool {
-	for _, e := range errs {
-		for _, code := range e.Codes {
-			if nonRetryableCodes[code] {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func firstLine(err error) string {
