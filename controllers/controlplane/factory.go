@@ -55,11 +55,16 @@ func (f *Factory) Operation(ctx context.Context, log logr.Logger, key client.Obj
 	if err := f.Garden.Get(ctx, client.ObjectKey{Name: f.SeedName}, seed); err != nil {
 		return nil, fmt.Errorf("read seed %q: %w", f.SeedName, err)
 	}
+	o := f.operation(log, shoot, seed)
+	o.takeover = f.takeoverOf(shoot)
+	return o, nil
+}
+
+func (f *Factory) operation(log logr.Logger, shoot *gardencorev1beta1.Shoot, seed *gardencorev1beta1.Seed) *Operation {
 	return &Operation{
 		Settings: f.Settings, Log: log, Clock: f.Clock, Boottime: f.Boottime, Garden: f.Garden, Seed: f.Seed, Bell: f.Bell,
 		Shoots: f.Shoots, Owners: f.Owners, Bucket: f.Bucket, States: f.States, Shoot: shoot, SeedObject: seed,
-		takeover: f.takeoverOf(shoot),
-	}, nil
+	}
 }
 
 func (f *Factory) takeoverOf(shoot *gardencorev1beta1.Shoot) *ownership.Takeover {

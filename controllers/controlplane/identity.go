@@ -25,7 +25,7 @@ func (o *Operation) EnsureIdentity(ctx context.Context) error {
 	if project == "" {
 		project = strings.TrimPrefix(o.Shoot.Namespace, constants.ProjectNamespacePrefix)
 	}
-	return o.PatchStatus(ctx, func(status *gardencorev1beta1.ShootStatus) {
+	return o.patchStatus(ctx, false, func(status *gardencorev1beta1.ShootStatus) {
 		status.TechnicalID = constants.TechnicalIDPrefix + project + "--" + o.Shoot.Name
 		status.UID = o.Shoot.UID
 		identity := status.TechnicalID + "-" + string(o.Shoot.UID)

@@ -4,14 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
@@ -43,9 +48,9 @@ func (o *Operation) HasLeftovers(ctx context.Context) (bool, error) {
 // before the namespace goes, which is what tells that there are leftovers.
 func (o *Operation) RemoveLeftovers(ctx context.Context, further ...func(context.Context) error) error {
 	steps := []func(context.Context) error{
-		o.disown, o.stopEverything, o.ShallowDeleteMachines, o.shallowDeleteExtensions, o.shallowDeleteManagedResources, o.shallowDeleteBackupEntry,
+		o.disown, o.stopEverything, o.ShallowDeleteMachines, o.shallowDeleteExtensions, o.shallowDeleteManagedResources,
 	}
-	for _, step := range append(append(steps, further...), o.DeleteNamespace, o.DeleteCluster) {
+	for _, step := range append(append(steps, further...), o.shallowDeleteBackupEntries, o.DeleteNamespace, o.DeleteCluster) {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -56,6 +61,9 @@ func (o *Operation) RemoveLeftovers(ctx context.Context, further ...func(context
 // PurgeBackups removes what the shoot has left in this seed's bucket, unless its backups are there: a seed that comes
 // back uploads what belongs to no chain any more (SPEC 9.2, O7).
 func (o *Operation) PurgeBackups(ctx context.Context) error {
+	if o.Shoot.Status.UID == "" {
+		return nil // its backups have no name: they went before
+	}
 	for _, name := range []string{o.BackupEntryName(), sourcePrefix + o.BackupEntryName()} {
 		entry, err := o.backupEntry(ctx, name)
 		if err != nil {
@@ -135,19 +143,34 @@ func (o *Operation) shallowDeleteManagedResources(ctx context.Context) error {
 	return nil
 }
 
-// shallowDeleteBackupEntry deletes the extension's BackupEntry, which lives outside the namespace, and its credentials.
-func (o *Operation) shallowDeleteBackupEntry(ctx context.Context) error {
-	for _, name := range []string{o.BackupEntryName(), sourcePrefix + o.BackupEntryName()} {
-		entry := &extensionsv1alpha1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if err := o.shallowly(ctx, entry); err != nil {
-			return err
-		}
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: constants.SecretNamePrefixBackupEntry + name, Namespace: constants.GardenNamespace}}
-		if err := o.shallowly(ctx, secret); err != nil { // its extension has a finalizer there too
-			return err
+// shallowDeleteBackupEntries deletes the extension's BackupEntries of the shoot, which live outside the namespace, and
+// their credentials.
+func (o *Operation) shallowDeleteBackupEntries(ctx context.Context) error {
+	entries, err := o.ownBackupEntries(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range entries {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: constants.SecretNamePrefixBackupEntry + entries[i].Name, Namespace: constants.GardenNamespace}}
+		// The entry last: it is what the secret is found by. Its extension has a finalizer on both.
+		for _, object := range []client.Object{secret, &entries[i]} {
+			if err := o.shallowly(ctx, object); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// ownBackupEntries are the extension's BackupEntries that are named after the control-plane namespace.
+func (o *Operation) ownBackupEntries(ctx context.Context) ([]extensionsv1alpha1.BackupEntry, error) {
+	list := &extensionsv1alpha1.BackupEntryList{}
+	if err := o.Seed.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("list the backup entries of the extension: %w", err)
+	}
+	return slices.DeleteFunc(list.Items, func(entry extensionsv1alpha1.BackupEntry) bool {
+		return NamespaceOfBackupEntry(entry.Name) != o.Namespace()
+	}), nil
 }
 
 // shallowly takes the finalizers off an object and deletes it, and looks until it is gone: an extension that has just
@@ -178,4 +201,32 @@ func (o *Operation) shallowly(ctx context.Context, object client.Object) error {
 		}
 		return errors.New("it is still there")
 	})
+}
+
+// Abandoned makes the Operation for what a shoot that is no more has left in a namespace of this seed; nil if the
+// namespace is nobody's, or its shoot is there. The shoot's UID is known by the name of its backups.
+func (f *Factory) Abandoned(ctx context.Context, log logr.Logger, namespace *corev1.Namespace) (*Operation, error) {
+	key, known := ShootOf(namespace)
+	if !known {
+		return nil, nil
+	}
+	o, err := f.Operation(ctx, log, key)
+	if o != nil || err != nil {
+		return nil, err
+	}
+	seed := &gardencorev1beta1.Seed{}
+	if err := f.Garden.Get(ctx, client.ObjectKey{Name: f.SeedName}, seed); err != nil {
+		return nil, fmt.Errorf("read seed %q: %w", f.SeedName, err)
+	}
+	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Name: key.Name, Namespace: key.Namespace}}
+	shoot.Status.TechnicalID = namespace.Name
+	o = f.operation(log, shoot, seed)
+	entries, err := o.ownBackupEntries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range entries {
+		shoot.Status.UID = types.UID(strings.TrimPrefix(strings.TrimPrefix(entry.Name, sourcePrefix), namespace.Name+"--"))
+	}
+	return o, nil
 }

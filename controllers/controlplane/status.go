@@ -11,6 +11,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,7 +40,7 @@ func (o *Operation) Begin(ctx context.Context, operation gardencorev1beta1.LastO
 
 // Succeed writes the good end of a flow, with whatever else finish wants to change in the same patch.
 func (o *Operation) Succeed(ctx context.Context, description string, finish func(*gardencorev1beta1.ShootStatus)) error {
-	return o.patchOwnStatus(ctx, func(status *gardencorev1beta1.ShootStatus) {
+	return o.end(ctx, func(status *gardencorev1beta1.ShootStatus) {
 		o.setLast(status, gardencorev1beta1.LastOperationStateSucceeded, 100, description)
 		status.LastErrors, status.RetryCycleStartTime = nil, nil
 		if finish != nil {
@@ -51,7 +52,7 @@ func (o *Operation) Succeed(ctx context.Context, description string, finish func
 // Fail writes the bad end of a flow: one lastError per failed task. The state is Failed when an error code is not
 // retryable or the retry cycle is older than retryDuration, else Error (SPEC 2.5, 5.9).
 func (o *Operation) Fail(ctx context.Context, err error, retryDuration time.Duration) error {
-	return o.patchOwnStatus(ctx, func(status *gardencorev1beta1.ShootStatus) {
+	return o.end(ctx, func(status *gardencorev1beta1.ShootStatus) {
 		status.LastErrors = lastErrors(err, metav1.NewTime(o.Clock.Now()))
 		state, _ := errorcodes.StateAfter(status.LastErrors, status.RetryCycleStartTime, o.Clock.Now(), retryDuration)
 		progress := int32(0)
@@ -71,11 +72,13 @@ func (o *Operation) setLast(status *gardencorev1beta1.ShootStatus, state gardenc
 	status.LastOperation = &last
 }
 
-// PatchStatus merge-patches the shoot's status with what mutate changes.
+// PatchStatus patches the shoot's status in the middle of a flow. o.Shoot stays as it is: other tasks read it.
 func (o *Operation) PatchStatus(ctx context.Context, mutate func(*gardencorev1beta1.ShootStatus)) error {
-	return o.patchStatus(ctx, false, mutate)
+	_, err := o.patchOwnStatus(ctx, mutate)
+	return err
 }
 
+// patchStatus patches the status of the shoot as it was read, and takes over what comes back. No task may run meanwhile.
 func (o *Operation) patchStatus(ctx context.Context, lock bool, mutate func(*gardencorev1beta1.ShootStatus)) error {
 	before := o.Shoot.DeepCopy()
 	mutate(&o.Shoot.Status)
@@ -94,6 +97,9 @@ func (o *Operation) patchStatus(ctx context.Context, lock bool, mutate func(*gar
 // has begun.
 var ErrTakenOver = errors.New("the shoot has been taken over")
 
+// conflictBackoff is for patches of a status that others write too: about two seconds.
+var conflictBackoff = wait.Backoff{Steps: 9, Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.2}
+
 // mine tells whether the shoot, as read just now, is still in the hands of this run: it began the operation that the
 // status shows, and nobody has begun another since. A gardenlet that stood still for a while finds out by it.
 func (o *Operation) mine(shoot *gardencorev1beta1.Shoot) error {
@@ -110,9 +116,10 @@ func (o *Operation) mine(shoot *gardencorev1beta1.Shoot) error {
 }
 
 // patchOwnStatus patches the status as it is in the garden now, if the shoot is still in the hands of this run.
-func (o *Operation) patchOwnStatus(ctx context.Context, mutate func(*gardencorev1beta1.ShootStatus)) error {
+func (o *Operation) patchOwnStatus(ctx context.Context, mutate func(*gardencorev1beta1.ShootStatus)) (*gardencorev1beta1.Shoot, error) {
 	key := client.ObjectKeyFromObject(o.Shoot)
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	var patched *gardencorev1beta1.Shoot
+	err := retry.RetryOnConflict(conflictBackoff, func() error {
 		shoot := &gardencorev1beta1.Shoot{}
 		if err := o.Garden.Get(ctx, key, shoot); err != nil {
 			return err
@@ -125,12 +132,22 @@ func (o *Operation) patchOwnStatus(ctx context.Context, mutate func(*gardencorev
 		if err := o.Garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 			return err
 		}
-		o.Shoot = shoot
+		patched = shoot
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("patch the status of shoot %q: %w", key, err)
+		return nil, fmt.Errorf("patch the status of shoot %q: %w", key, err)
 	}
+	return patched, nil
+}
+
+// end patches the status when no task runs any more, and takes over what comes back.
+func (o *Operation) end(ctx context.Context, mutate func(*gardencorev1beta1.ShootStatus)) error {
+	shoot, err := o.patchOwnStatus(ctx, mutate)
+	if err != nil {
+		return err
+	}
+	o.Shoot = shoot
 	return nil
 }
 

@@ -16,6 +16,9 @@ func reconcileFlow(o *controlplane.Operation, operation gardencorev1beta1.LastOp
 		Succeeded:     "Shoot cluster has been successfully reconciled.",
 		ReasonStarted: "Reconciling", ReasonEnded: "Reconciled", ReasonError: "ReconcileError",
 		Work: func(ctx context.Context, reporter *controlplane.Reporter) error {
+			if err := clearTheGround(ctx, o, operation); err != nil {
+				return err
+			}
 			if err := o.SyncCluster(ctx); err != nil {
 				return err
 			}
@@ -30,6 +33,19 @@ func reconcileFlow(o *controlplane.Operation, operation gardencorev1beta1.LastOp
 			status.IsHibernated = o.Hibernated()
 		},
 	}
+}
+
+// clearTheGround removes what an earlier shoot of the same name has left on this seed, before a new one takes its secrets
+// and machines for its own.
+func clearTheGround(ctx context.Context, o *controlplane.Operation, operation gardencorev1beta1.LastOperationType) error {
+	if operation != gardencorev1beta1.LastOperationTypeCreate {
+		return nil
+	}
+	left, err := o.HasLeftovers(ctx)
+	if err != nil || !left {
+		return err
+	}
+	return o.RemoveLeftovers(ctx)
 }
 
 // deleteFlow deletes a control plane and everything the shoot has in the cloud.

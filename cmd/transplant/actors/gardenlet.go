@@ -170,6 +170,9 @@ func (f *gardenletFlags) addDuties(mgr manager.Manager, seedCluster cluster.Clus
 			return (&migration.SourceCleanup{Factory: factory, Events: runner.Events, Retry: retry}).AddToManager(mgr, f.workers)
 		},
 		func() error {
+			return (&migration.Abandoned{Factory: factory, Period: 10 * retry}).AddToManager(mgr)
+		},
+		func() error {
 			return (&migration.StateSync{Factory: factory, Period: f.periods.Sync}).AddToManager(mgr, seedCluster, f.workers)
 		},
 		func() error {

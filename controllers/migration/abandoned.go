@@ -1,0 +1,86 @@
+package migration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+)
+
+// Abandoned removes what shoots that are no more have left on this seed: one that was away while its shoot was evacuated
+// and then deleted is told of neither. It touches nothing outside the seed, and nothing at all unless DNS says that the
+// shoot is somebody else's, or nobody's.
+type Abandoned struct {
+	Factory *controlplane.Factory
+	// Period is between two looks at all control-plane namespaces.
+	Period time.Duration
+}
+
+// AddToManager adds the Abandoned to a manager on the garden.
+func (a *Abandoned) AddToManager(mgr manager.Manager) error {
+	if err := mgr.Add(a); err != nil {
+		return fmt.Errorf("add the removal of abandoned control planes: %w", err)
+	}
+	return nil
+}
+
+// Start looks until ctx is done, for the first time at once.
+func (a *Abandoned) Start(ctx context.Context) error {
+	logger := log.FromContext(ctx).WithName("abandoned")
+	for {
+		if err := a.look(log.IntoContext(ctx, logger)); err != nil && ctx.Err() == nil {
+			logger.Error(err, "The removal of abandoned control planes is tried again")
+		}
+		timer := a.Factory.Clock.NewTimer(a.Period)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C():
+		}
+	}
+}
+
+func (a *Abandoned) look(ctx context.Context) error {
+	namespaces := &corev1.NamespaceList{}
+	if err := a.Factory.Seed.List(ctx, namespaces, client.MatchingLabels{constants.GardenRole: constants.GardenRoleShoot}); err != nil {
+		return fmt.Errorf("list the control-plane namespaces: %w", err)
+	}
+	var errs []error
+	for i := range namespaces.Items {
+		if err := a.remove(ctx, &namespaces.Items[i]); err != nil {
+			errs = append(errs, fmt.Errorf("namespace %q: %w", namespaces.Items[i].Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (a *Abandoned) remove(ctx context.Context, namespace *corev1.Namespace) error {
+	key, known := controlplane.ShootOf(namespace)
+	if !known {
+		return nil
+	}
+	unlock, free := a.Factory.TryLock(key)
+	if !free {
+		return nil // its deletion, perhaps
+	}
+	defer unlock()
+	o, err := a.Factory.Abandoned(ctx, log.FromContext(ctx), namespace)
+	if o == nil || err != nil {
+		return err
+	}
+	left, err := o.HasLeftovers(ctx)
+	if err != nil || !left {
+		return err
+	}
+	log.FromContext(ctx).Info("The shoot is no more, what it has left goes", "namespace", namespace.Name)
+	return o.RemoveLeftovers(ctx, o.PurgeBackups)
+}
