@@ -70,6 +70,7 @@ func TestNodesPreserved(t *testing.T) {
 		"another after waking":   {events: with(steady(1), step("wake"), seen(shoot("a", "a", "Reconcile", "Succeeded")), node("n9", "9", "z"), node("n9", "8", "z")), want: "node n9 is another object"},
 		"asked for":              {events: with(node("n1", "1", "b"), steady(1), step("hibernate"), of("alpha", timeline.NodeSeen{Name: "n1", Gone: true}))},
 		"seen late to be gone":   {events: with(node("m-1", "1", "b"), call("delete", "machines", 1, "OK"), steady(1), of("alpha", timeline.NodeSeen{Name: "m-1", Gone: true}))},
+		"its pod with it":        {events: with(node("m-1", "1", "b"), pod(timeline.PodSeen{UID: "p", Phase: "Running", Node: "m-1"}), call("delete", "machines", 1, "OK"), steady(1), pod(timeline.PodSeen{Gone: true}), of("alpha", timeline.NodeSeen{Name: "m-1", Gone: true}))},
 		"its machine deleted":    {events: with(node("m-1", "1", "b"), steady(1), call("delete", "machines", 1, "OK"), of("alpha", timeline.NodeSeen{Name: "m-1", Gone: true})), want: "node m-1 is gone"},
 		"replaced":               {events: with(steady(1), pod(running), pod(timeline.PodSeen{UID: "q", Phase: "Running"})), want: "pod w was replaced"},
 		"restarted":              {events: with(steady(1), pod(running), pod(timeline.PodSeen{UID: "p", Phase: "Running", Restarts: 1})), want: "pod w was restarted"},

@@ -53,6 +53,7 @@ func (o NodesPreserved) Judge(events []timeline.Event) []Violation {
 	for _, shoot := range shootsOf(events) {
 		peace := calm{shoot: shoot}
 		nodes := map[string]timeline.NodeSeen{}
+		machines := map[string]string{} // of nodes, also of those that are gone
 		pods := map[string]timeline.PodSeen{}
 		expected := steadyNodes(events, shoot)
 		ended := machinesEnded(events, shoot)
@@ -70,7 +71,10 @@ func (o NodesPreserved) Judge(events []timeline.Event) []Violation {
 			switch p := e.Payload.(type) {
 			case timeline.NodeSeen:
 				before, known := nodes[p.Name]
-				if quiet && !(p.Gone && ended[path.Base(before.ProviderID)]) {
+				if !p.Gone {
+					machines[p.Name] = path.Base(p.ProviderID)
+				}
+				if quiet && !(p.Gone && ended[machines[p.Name]]) {
 					judgeNode(&f, e, p, before, known, len(nodes) >= expected)
 				}
 				if nodes[p.Name] = p; p.Gone {
@@ -78,7 +82,7 @@ func (o NodesPreserved) Judge(events []timeline.Event) []Violation {
 				}
 			case timeline.PodSeen:
 				before, known := pods[p.Name]
-				if quiet && known {
+				if quiet && known && !(p.Gone && ended[machines[before.Node]]) {
 					judgePod(&f, e, p, before)
 				}
 				if pods[p.Name] = p; p.Gone {
