@@ -9,7 +9,7 @@ import (
 
 // ReconcileGraph is the graph that creates, reconciles and restores a control plane (SPEC 2.9). The three differ only
 // in what the extension objects are asked for, and in the tasks that come with a restore. Before any of them the run
-// must hold an ownership epoch, see Claim.
+// must hold an ownership epoch, see HoldOwnership.
 func (o *Operation) ReconcileGraph() *flow.Graph {
 	g := &flow.Graph{}
 	awake, workers, restoring := o.Awake(), !o.Workerless(), o.Restoring()

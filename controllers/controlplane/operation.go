@@ -2,7 +2,8 @@
 // extension objects, and the graph that orders them (SPEC 2.9). The duties shoot and migration compose these tasks
 // into their flows.
 //
-// It decides nothing about when a flow runs, and it keeps no state between runs: whatever a run needs it reads again.
+// It decides nothing about when a flow runs, and it keeps no state between runs but how far a
+// take-over has come: whatever else a run needs it reads again.
 package controlplane
 
 import (

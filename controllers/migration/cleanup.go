@@ -15,7 +15,7 @@ import (
 )
 
 // SourceCleanup removes what a shoot has left on a seed it has moved away from: the control-plane namespace and the
-// Cluster. It keeps both until the shoot is restored elsewhere, and touches nothing outside the seed.
+// Cluster. It keeps both until the shoot is restored elsewhere, and touches nothing outside the seed but its own bucket.
 type SourceCleanup struct {
 	Factory *controlplane.Factory
 	Events  controlplane.Events

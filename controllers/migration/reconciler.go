@@ -1,6 +1,6 @@
 // Package migration moves control planes from seed to seed: the source's and the destination's part of a planned
-// migration (SPEC 2.6, 2.9), the ShootState kept in sync (2.8), the hand-over of backups (2.7), and what is left to
-// do on the source afterwards.
+// migration (SPEC 2.6, 2.9), the ShootState kept in sync (2.8), the hand-over of backups (2.7), what is left to
+// do on the source afterwards, and what happens when the source is lost (9.3, 9.4).
 //
 // Creating, reconciling and deleting shoots is package shoot's; who owns a shoot is package ownership's.
 package migration
