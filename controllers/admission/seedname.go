@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
 func seedNamePath() *field.Path { return field.NewPath("spec", "seedName") }
@@ -34,17 +35,12 @@ func (r *request) whyNotNow() string {
 		return "must not be changed while the shoot is being deleted"
 	case !r.moves():
 		return ""
-	case !created(r.old):
+	case !controlplane.Created(r.old):
 		return "must not be changed before the shoot has been created successfully: " + operationOf(r.old)
 	case inHandOver(r.old) && !(forced && givenUp(r.old)):
 		return "must not be changed while the control plane is being moved: " + operationOf(r.old)
 	}
 	return ""
-}
-
-func created(shoot *gardencorev1beta1.Shoot) bool {
-	last := shoot.Status.LastOperation
-	return last != nil && (last.Type != gardencorev1beta1.LastOperationTypeCreate || last.State == gardencorev1beta1.LastOperationStateSucceeded)
 }
 
 // givenUp tells that a hand-over has got so far that a forced restore may send the shoot elsewhere (SPEC 9.3): its

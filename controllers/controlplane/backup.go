@@ -207,8 +207,7 @@ func (o *Operation) CopyBackups(ctx context.Context) error {
 	if err != nil || bucket == "" {
 		return err
 	}
-	_, forced := o.Shoot.Annotations[constants.ShootForceRestore]
-	return o.Bucket.Copy(ctx, bucket, o.BucketName(), o.BackupPrefix(), o.Epoch, forced)
+	return o.Bucket.Copy(ctx, bucket, o.BucketName(), o.BackupPrefix(), o.Epoch, Forced(o.Shoot))
 }
 
 // DestroySourceBackupEntry deletes the way to the old bucket, and with it the backups there. It comes after the new

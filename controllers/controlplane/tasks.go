@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 )
@@ -128,6 +129,17 @@ func (o *Operation) Hibernate(ctx context.Context) error {
 		return err
 	}
 	return o.WaitDeleted(ctx, o.DNSRecord())
+}
+
+// Created tells that the shoot has been created successfully once: it has had a control plane.
+func Created(shoot *gardencorev1beta1.Shoot) bool {
+	last := shoot.Status.LastOperation
+	return last != nil && (last.Type != gardencorev1beta1.LastOperationTypeCreate || last.State == gardencorev1beta1.LastOperationStateSucceeded)
+}
+
+// Forced tells that the shoot is to be restored without the help of the seed it comes from (SPEC 9.3).
+func Forced(object client.Object) bool {
+	return object.GetAnnotations()[constants.ShootForceRestore] == constants.LabelTrue
 }
 
 // OperationType is what has to be done for a shoot (SPEC 2.3), first match wins.

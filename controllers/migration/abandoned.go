@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -35,18 +36,12 @@ func (a *Abandoned) AddToManager(mgr manager.Manager) error {
 // Start looks until ctx is done, for the first time at once.
 func (a *Abandoned) Start(ctx context.Context) error {
 	logger := log.FromContext(ctx).WithName("abandoned")
-	for {
-		if err := a.look(log.IntoContext(ctx, logger)); err != nil && ctx.Err() == nil {
+	wait.UntilWithContext(log.IntoContext(ctx, logger), func(ctx context.Context) {
+		if err := a.look(ctx); err != nil && ctx.Err() == nil {
 			logger.Error(err, "The removal of abandoned control planes is tried again")
 		}
-		timer := a.Factory.Clock.NewTimer(a.Period)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return nil
-		case <-timer.C():
-		}
-	}
+	}, a.Period)
+	return nil
 }
 
 func (a *Abandoned) look(ctx context.Context) error {

@@ -53,7 +53,7 @@ func (r *Protection) AddToManager(mgr manager.Manager) error {
 
 // AddToManager adds the ForcedRestore to a manager on the garden.
 func (r *ForcedRestore) AddToManager(mgr manager.Manager) error {
-	return complete(mgr, "forced-restore", 1, r, &gardencorev1beta1.Shoot{}, predicate.NewPredicateFuncs(wantsForce))
+	return complete(mgr, "forced-restore", 1, r, &gardencorev1beta1.Shoot{}, predicate.NewPredicateFuncs(controlplane.Forced))
 }
 
 // AddToManager adds the Evacuation to a manager on the garden.

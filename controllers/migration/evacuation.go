@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,7 +36,7 @@ const DefaultAtOnce = 20
 type Evacuation struct {
 	// Garden is an uncached client.
 	Garden client.Client
-	Clock  clock.Clock
+	Clock  clock.PassiveClock
 	Events controlplane.Events
 	// Grace is how long a seed's GardenletReady must have been Unknown, as seen from here without a break.
 	Grace time.Duration
@@ -53,18 +54,12 @@ type Evacuation struct {
 // Start looks at the seeds until ctx is done.
 func (e *Evacuation) Start(ctx context.Context) error {
 	logger := log.FromContext(ctx).WithName("evacuation")
-	for {
-		if err := e.look(log.IntoContext(ctx, logger)); err != nil && ctx.Err() == nil {
+	wait.UntilWithContext(log.IntoContext(ctx, logger), func(ctx context.Context) {
+		if err := e.look(ctx); err != nil && ctx.Err() == nil {
 			logger.Error(err, "The evacuation of lost seeds is tried again")
 		}
-		timer := e.Clock.NewTimer(e.Interval)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return nil
-		case <-timer.C():
-		}
-	}
+	}, e.Interval)
+	return nil
 }
 
 // look finds the seeds that have been lost for longer than the grace period, and works on their shoots.
@@ -153,9 +148,9 @@ func (e *Evacuation) evacuate(ctx context.Context, shoot *gardencorev1beta1.Shoo
 	switch {
 	case e.Manual:
 		return e.tell(ctx, shoot, errors.New("the seed is lost, and evacuation is manual: set spec.seedName and the annotation "+constants.ShootForceRestore+"=true"))
-	case !created(shoot):
+	case !controlplane.Created(shoot):
 		return e.tell(ctx, shoot, errors.New("the shoot has never been created successfully: there is nothing to restore"))
-	case bound != "" && !lost[bound] && forced(shoot):
+	case bound != "" && !lost[bound] && controlplane.Forced(shoot):
 		return nil // on its way
 	case bound != "" && !lost[bound]:
 		return e.bind(ctx, shoot, bound) // on its way to a seed that lives, when its source was lost
@@ -211,7 +206,7 @@ func restoring(shoots []gardencorev1beta1.Shoot, seed string) int {
 		shoot := &shoots[i]
 		last := shoot.Status.LastOperation
 		failed := last != nil && last.State == gardencorev1beta1.LastOperationStateFailed
-		if forced(shoot) && ptr.Deref(shoot.Spec.SeedName, "") == seed && !failed {
+		if controlplane.Forced(shoot) && ptr.Deref(shoot.Spec.SeedName, "") == seed && !failed {
 			count++
 		}
 	}
@@ -279,9 +274,4 @@ func (e *Evacuation) tell(ctx context.Context, shoot *gardencorev1beta1.Shoot, w
 		e.Events.Event(shoot, corev1.EventTypeWarning, "EvacuationImpossible", why.Error())
 	}
 	return nil
-}
-
-func created(shoot *gardencorev1beta1.Shoot) bool {
-	last := shoot.Status.LastOperation
-	return last != nil && (last.Type != gardencorev1beta1.LastOperationTypeCreate || last.State == gardencorev1beta1.LastOperationStateSucceeded)
 }

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
 // eventLog remembers the reasons of events, in order.
@@ -90,7 +91,7 @@ func state(t *testing.T, garden client.Client) map[string]string {
 	for i := range shoots.Items {
 		s := &shoots.Items[i]
 		all[s.Name] = fmt.Sprintf("%s %s %s/%s %v", ptr.Deref(s.Spec.SeedName, "-"), ptr.Deref(s.Status.SeedName, "-"),
-			s.Status.LastOperation.Type, s.Status.LastOperation.State, forced(s))
+			s.Status.LastOperation.Type, s.Status.LastOperation.State, controlplane.Forced(s))
 	}
 	return all
 }

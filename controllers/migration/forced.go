@@ -12,14 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
-
-// forced tells that the shoot is to be restored without the help of the seed it comes from (SPEC 9.3).
-func forced(shoot *gardencorev1beta1.Shoot) bool {
-	return shoot.Annotations[constants.ShootForceRestore] == constants.LabelTrue
-}
 
 // IncompleteError names what a forced restore cannot do without and has not found. Nothing has been written to an
 // authority by then.

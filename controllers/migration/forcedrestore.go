@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
@@ -37,7 +36,7 @@ func (r *ForcedRestore) Reconcile(ctx context.Context, request reconcile.Request
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	spec, status := ptr.Deref(shoot.Spec.SeedName, ""), ptr.Deref(shoot.Status.SeedName, "")
-	if !forced(shoot) || spec == "" || status == "" || spec == status {
+	if !controlplane.Forced(shoot) || spec == "" || status == "" || spec == status {
 		return reconcile.Result{}, nil
 	}
 	answers, err := r.answers(ctx, status)
@@ -89,9 +88,4 @@ func aborted(why string, clock clock.PassiveClock) *gardencorev1beta1.LastOperat
 		Type: gardencorev1beta1.LastOperationTypeMigrate, State: gardencorev1beta1.LastOperationStateAborted,
 		Description: why, LastUpdateTime: metav1.NewTime(clock.Now()),
 	}
-}
-
-// wantsForce is true for shoots with the annotation.
-func wantsForce(object client.Object) bool {
-	return object.GetAnnotations()[constants.ShootForceRestore] == constants.LabelTrue
 }

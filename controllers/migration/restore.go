@@ -29,7 +29,7 @@ func (r *Reconciler) restoreFlow(o *controlplane.Operation) controlplane.Flow {
 			if err := o.SyncCluster(ctx); err != nil {
 				return err
 			}
-			if forced(o.Shoot) {
+			if controlplane.Forced(o.Shoot) {
 				if err := adoptBackups(ctx, o); err != nil {
 					return err
 				}
@@ -56,7 +56,7 @@ func prepareRestore(ctx context.Context, o *controlplane.Operation) error {
 	if o.State, err = o.States.Load(ctx, client.ObjectKeyFromObject(o.Shoot)); err != nil {
 		return err
 	}
-	if forced(o.Shoot) {
+	if controlplane.Forced(o.Shoot) {
 		if err := checkComplete(ctx, o); err != nil {
 			return err
 		}

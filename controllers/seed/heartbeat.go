@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,7 +30,7 @@ const DefaultCapacity = 250
 type Heartbeat struct {
 	// Garden and Seed are uncached clients.
 	Garden, Seed client.Client
-	Clock        clock.Clock
+	Clock        clock.PassiveClock
 	SeedName     string
 	Version      string
 	// Interval is between two renewals.
@@ -48,18 +49,12 @@ func (h *Heartbeat) AddToManager(mgr manager.Manager) error {
 // serve must not look alive.
 func (h *Heartbeat) Start(ctx context.Context) error {
 	logger := log.FromContext(ctx).WithName("heartbeat")
-	for {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := h.beat(ctx); err != nil {
 			logger.Info("The seed's heartbeat is missed", "seed", h.SeedName, "reason", err.Error())
 		}
-		timer := h.Clock.NewTimer(h.Interval)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return nil
-		case <-timer.C():
-		}
-	}
+	}, h.Interval)
+	return nil
 }
 
 func (h *Heartbeat) beat(ctx context.Context) error {

@@ -8,6 +8,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,7 +27,7 @@ const ReasonSilent = "SeedSilent"
 type Lifecycle struct {
 	// Garden is an uncached client.
 	Garden client.Client
-	Clock  clock.Clock
+	Clock  clock.PassiveClock
 	// Monitor is how long a Lease may stay as it is.
 	Monitor time.Duration
 	// Interval is between two looks at all Leases.
@@ -46,18 +47,12 @@ func (l *Lifecycle) AddToManager(mgr manager.Manager) error {
 // Start looks at the seeds until ctx is done.
 func (l *Lifecycle) Start(ctx context.Context) error {
 	logger := log.FromContext(ctx).WithName("seed-lifecycle")
-	for {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := l.look(ctx); err != nil && ctx.Err() == nil {
 			logger.Error(err, "The seeds could not be looked at")
 		}
-		timer := l.Clock.NewTimer(l.Interval)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return nil
-		case <-timer.C():
-		}
-	}
+	}, l.Interval)
+	return nil
 }
 
 func (l *Lifecycle) look(ctx context.Context) error {

@@ -67,7 +67,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // misplaced hands a shoot whose control plane is not here over to package migration, which restores it.
 func (r *Reconciler) misplaced(ctx context.Context, o *controlplane.Operation, operation gardencorev1beta1.LastOperationType) (bool, error) {
-	if operation != gardencorev1beta1.LastOperationTypeReconcile && operation != gardencorev1beta1.LastOperationTypeDelete || !created(o.Shoot) {
+	if operation != gardencorev1beta1.LastOperationTypeReconcile && operation != gardencorev1beta1.LastOperationTypeDelete || !controlplane.Created(o.Shoot) {
 		return false, nil
 	}
 	misplaced, err := o.Misplaced(ctx)
@@ -75,13 +75,6 @@ func (r *Reconciler) misplaced(ctx context.Context, o *controlplane.Operation, o
 		return false, err
 	}
 	return true, o.AskForRestore(ctx, "The control plane is not on seed "+o.SeedName+", which is responsible for it.")
-}
-
-// created tells that the shoot had a control plane once.
-func created(shoot *gardencorev1beta1.Shoot) bool {
-	last := shoot.Status.LastOperation
-	return last != nil && shoot.Status.SeedName != nil &&
-		(last.Type != gardencorev1beta1.LastOperationTypeCreate || last.State == gardencorev1beta1.LastOperationStateSucceeded)
 }
 
 func ignored(shoot *gardencorev1beta1.Shoot) bool {

@@ -1,0 +1,98 @@
+package controlplane
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	testingclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+)
+
+// begun is a run of seed a that has begun to reconcile a shoot.
+func begun(t *testing.T) *Operation {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := gardencorev1beta1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Name: "alpha", Namespace: "garden-p", UID: "u"}}
+	shoot.Spec.SeedName = ptr.To("a")
+	shoot.Status.TechnicalID, shoot.Status.SeedName = "shoot--p--alpha", ptr.To("a")
+	garden := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(shoot).WithObjects(shoot).Build()
+	o := &Operation{Garden: garden, Clock: testingclock.NewFakeClock(time.Unix(1000, 0)), Shoot: &gardencorev1beta1.Shoot{}}
+	o.SeedName = "a"
+	if err := garden.Get(t.Context(), client.ObjectKeyFromObject(shoot), o.Shoot); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Begin(t.Context(), gardencorev1beta1.LastOperationTypeReconcile, "begins", "v1"); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func inGarden(t *testing.T, o *Operation) *gardencorev1beta1.Shoot {
+	t.Helper()
+	shoot := &gardencorev1beta1.Shoot{}
+	if err := o.Garden.Get(t.Context(), client.ObjectKeyFromObject(o.Shoot), shoot); err != nil {
+		t.Fatal(err)
+	}
+	return shoot
+}
+
+// Tasks read the run's Shoot while others patch the status: it must not change under them.
+func TestAPatchInTheMiddleOfAFlowLeavesTheShootOfTheRunAlone(t *testing.T) {
+	t.Parallel()
+	o := begun(t)
+	shared, before := o.Shoot, o.Shoot.DeepCopy()
+	if err := o.PatchStatus(t.Context(), func(s *gardencorev1beta1.ShootStatus) { s.IsHibernated = true }); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, shared); diff != "" || o.Shoot != shared {
+		t.Errorf("the Shoot that other tasks read has changed:\n%s", diff)
+	}
+	if !inGarden(t, o).Status.IsHibernated {
+		t.Error("nothing was written")
+	}
+}
+
+func TestWhoHasLostTheShootWritesNoStatus(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(*gardencorev1beta1.ShootStatus){
+		"another gardenlet has begun":  func(s *gardencorev1beta1.ShootStatus) { s.Gardener.ID = "b" },
+		"it was given to another seed": func(s *gardencorev1beta1.ShootStatus) { s.SeedName = ptr.To("b") },
+		"the operation was called off": func(s *gardencorev1beta1.ShootStatus) { s.LastOperation.State = "Aborted" },
+		"another operation has begun":  func(s *gardencorev1beta1.ShootStatus) { s.LastOperation.Type = "Restore" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := begun(t)
+			shoot := inGarden(t, o)
+			lose(&shoot.Status)
+			if err := o.Garden.Status().Update(t.Context(), shoot); err != nil {
+				t.Fatal(err)
+			}
+			before := inGarden(t, o)
+			for what, err := range map[string]error{
+				"patch":   o.PatchStatus(t.Context(), func(s *gardencorev1beta1.ShootStatus) { s.IsHibernated = true }),
+				"succeed": o.Succeed(t.Context(), "done", nil),
+				"fail":    o.Fail(t.Context(), errors.New("late"), time.Hour),
+				"consume": o.consume(t.Context(), []string{"x"}),
+			} {
+				if !errors.Is(err, ErrTakenOver) {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			if diff := cmp.Diff(before, inGarden(t, o)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
