@@ -194,6 +194,7 @@ func delayRequests(t *testing.T, s *stand) {
 	i := s.begin(t, link.Delay{Match: s.match("create"), At: link.After, Delay: metav1.Duration{Duration: time.Hour}}, nil)
 	created := async(func() (bool, error) { return true, s.create(t.Context(), s.through, "a") })
 	eventually(t, "it is created", func() bool { return s.exists(t, "a") })
+	eventually(t, "the answer is on its way back", func() bool { return i.Touched() == 1 })
 	select {
 	case <-created:
 		t.Error("the answer was not delayed")
