@@ -68,7 +68,8 @@ catalogue: build ## Run every scenario on BACKEND, one after the other in one la
 
 .PHONY: soak
 soak: build ## Run SCENARIO twenty times in a row; all must be Held (long)
-	for i in $$(seq 20); do bin/transplant run $(SCENARIO) --backend $(BACKEND) --out out/soak-$$i >out/soak-$$i.log 2>&1 || { tail -30 out/soak-$$i.log; exit 1; }; echo "$$i of 20: Held"; done
+	@mkdir -p out
+	@for i in $$(seq 20); do bin/transplant run $(SCENARIO) --backend $(BACKEND) --out out/soak-$$i >out/soak-$$i.log 2>&1 || { tail -30 out/soak-$$i.log; exit 1; }; echo "$$i of 20: Held"; done
 
 .PHONY: bench
 bench: build controlplane ## Print the numbers that steer choices
