@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -23,7 +24,7 @@ func NewRunCommand(backends map[string]Backend) *cobra.Command {
 		Long: `Tell scenarios on a landscape and judge them.
 
 Files with the same seeds and settings share one landscape, one after the other, each with fresh shoots. The evidence is kept in
-a folder: timeline.jsonl, verdict.json and junit.xml; with several files in one folder each.
+a folder: timeline.jsonl, verdict.json and junit.xml; with several files in one folder each, beside harness.log.
 
 Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest.`,
 		Args: cobra.MinimumNArgs(1),
@@ -34,6 +35,9 @@ Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest
 				r.randomSeed = rand.Uint64() >> 11 // exact in JSON readers that use floating point
 			}
 			r.out = command.OutOrStdout()
+			if err := logInto(cmp.Or(r.folder, "out")); err != nil {
+				return untold{err}
+			}
 			worst, err := r.run(ctx, files)
 			if err != nil {
 				return untold{err}
@@ -45,6 +49,7 @@ Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest
 	flags.StringVar(&r.folder, "out", "", "folder for the evidence (default out/SCENARIO, or out with several files)")
 	flags.StringVar(&r.backend, "backend", "embedded", "where the story is told: "+strings.Join(slices.Sorted(maps.Keys(backends)), ", "))
 	flags.Uint64Var(&r.randomSeed, "seed", 0, "random seed of the story (default: one is rolled and printed)")
+	flags.Float64Var(&r.stretch, "timeout-multiplier", 1, "multiplies the deadlines of steps and the goals for times, for slow machines")
 	flags.StringVar(&r.landscape, "landscape", "", "name of the landscape (default: the backend's)")
 	flags.BoolVar(&r.keep, "keep", false, "keep the last landscape after the verdict, until interrupted")
 	return command

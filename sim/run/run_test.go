@@ -82,7 +82,7 @@ func tell(t *testing.T, s *small, folder string, files ...string) (string, verdi
 func tellFor(ctx context.Context, s *small, folder string, files ...string) (string, verdict.Verdict, error) {
 	var out bytes.Buffer
 	r := &runner{
-		clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", out: &out, folder: folder, randomSeed: 7,
+		clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", out: &out, folder: folder, randomSeed: 7, stretch: 1,
 		patience: story.Patience{Raise: 20 * time.Second, Still: time.Second, Round: 150 * time.Millisecond},
 	}
 	worst, err := r.run(ctx, files)
@@ -287,18 +287,23 @@ func TestNothingIsStartedForWhatCannotBe(t *testing.T) {
 		files   []string
 		backend string
 		refuse  error
+		stretch float64
 		want    string
 	}{
 		"a file with mistakes":     {files: []string{fine, scene(t, folder, "wrong", empty, "  steps: [{jump: {}}]")}, want: "wrong.yaml:8: spec.steps[0].jump: unknown field"},
 		"a file that is not there": {files: []string{filepath.Join(folder, "none.yaml")}, want: "no such file"},
 		"an unknown backend":       {files: []string{fine}, backend: "kind", want: `find the backend "kind": there are small`},
 		"a fault it cannot do":     {files: []string{fine}, refuse: errors.New("there are no links here"), want: `fine: step 1, fault cut: cut(user,shoots): the backend "small" cannot break links: there are no links here`},
+		"a time turned back":       {files: []string{fine}, stretch: -1, want: "--timeout-multiplier -1: must be above 0"},
 		"two of the same name":     {files: []string{fine, same}, want: `"fine" is also the name of the scenario in`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &small{t: t, refuse: map[world.Ability]error{world.BreakLinks: c.refuse}}
-			r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", out: io.Discard, folder: t.TempDir()}
+			r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", out: io.Discard, folder: t.TempDir(), stretch: 1}
+			if c.stretch != 0 {
+				r.stretch = c.stretch
+			}
 			if c.backend != "" {
 				r.backend = c.backend
 			}

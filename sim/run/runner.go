@@ -37,6 +37,7 @@ type runner struct {
 	backend    string
 	landscape  string
 	randomSeed uint64
+	stretch    float64 // what deadlines and goals are multiplied by
 	keep       bool
 }
 
@@ -63,6 +64,9 @@ func (r *runner) run(ctx context.Context, files []string) (verdict.Verdict, erro
 
 // read all files, and report the mistakes of all.
 func (r *runner) read(files []string) ([]*scenario.Scenario, error) {
+	if r.stretch <= 0 {
+		return nil, fmt.Errorf("--timeout-multiplier %g: must be above 0; 2 gives every step twice its time", r.stretch)
+	}
 	var stories []*scenario.Scenario
 	var errs []error
 	from := map[string]string{}
@@ -76,6 +80,7 @@ func (r *runner) read(files []string) ([]*scenario.Scenario, error) {
 			errs = append(errs, fmt.Errorf("%s:1: metadata.name: %q is also the name of the scenario in %s; each needs its own", file, s.Metadata.Name, other))
 		}
 		from[s.Metadata.Name] = file
+		s.Stretch(r.stretch)
 		stories = append(stories, s)
 	}
 	return stories, errors.Join(errs...)

@@ -79,6 +79,23 @@ type Count struct {
 	Max int `json:"max"`
 }
 
+// Stretch multiplies every deadline and every goal for a time, for machines that are slower than those that the story
+// was written on. It is called after Default.
+func (s *Scenario) Stretch(factor float64) {
+	times := []*metav1.Duration{&s.Spec.SettleWithin}
+	for _, goal := range []*Bound{s.Spec.Measure.APIDowntime, s.Spec.Measure.RTO, s.Spec.Measure.RPO} {
+		if goal != nil {
+			times = append(times, &goal.Max)
+		}
+	}
+	for _, t := range times {
+		t.Duration = time.Duration(float64(t.Duration) * factor)
+	}
+	for i := range s.Spec.Steps {
+		s.Spec.Steps[i].Stretch(factor)
+	}
+}
+
 // Default fills in everything that was left out.
 func (s *Scenario) Default() {
 	s.Spec.Landscape.Settings.Default()

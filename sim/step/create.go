@@ -26,6 +26,8 @@ func (c *Create) Default() {
 	}
 }
 
+func (c *Create) deadline() *metav1.Duration { return &c.Within }
+
 // Subject is the shoot.
 func (c *Create) Subject() string { return c.Shoot }
 

@@ -26,6 +26,8 @@ func (e *Expect) Default() {
 	}
 }
 
+func (e *Expect) deadline() *metav1.Duration { return &e.Within }
+
 // Subject is nothing in particular.
 func (e *Expect) Subject() string { return "" }
 

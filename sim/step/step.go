@@ -9,7 +9,9 @@ import (
 	"context"
 	"reflect"
 	"strings"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/clock"
 
@@ -32,6 +34,19 @@ type Step interface {
 
 // Defaulter is a step that has defaults to fill in.
 type Defaulter interface{ Default() }
+
+// Patient is a step with a deadline, which can be put off for slow machines.
+type Patient interface{ deadline() *metav1.Duration }
+
+// Stretch multiplies the deadlines of the step, if it has one. What the story itself takes, such as the length of a
+// fault or a wait for a time, stays.
+func (s *Spec) Stretch(factor float64) {
+	if _, one := s.Step(); one != nil {
+		if p, has := one.(Patient); has {
+			p.deadline().Duration = time.Duration(float64(p.deadline().Duration) * factor)
+		}
+	}
+}
 
 // Spec is a step in a scenario: exactly one verb.
 type Spec struct {

@@ -32,6 +32,8 @@ func (w *Wait) Default() {
 	}
 }
 
+func (w *Wait) deadline() *metav1.Duration { return &w.Within }
+
 // Subject is nothing in particular.
 func (w *Wait) Subject() string { return "" }
 
