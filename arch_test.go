@@ -17,8 +17,9 @@ const module = "github.com/transplant-sim/transplant/"
 // allowed lists, for each folder, the folders of ours it may import beside itself and what lies below it. The
 // longest matching folder decides.
 var allowed = map[string][]string{
-	"api":              {},
-	"controllers":      {"api", "controllers/flow", "controllers/controlplane", "controllers/ownership", "controllers/etcd", "controllers/placement", "controllers/errorcodes"},
+	"api": {},
+	"controllers": {"api", "controllers/flow", "controllers/controlplane", "controllers/ownership", "controllers/etcd", "controllers/placement", "controllers/errorcodes", "controllers/rollout",
+		"controllers/maintenance/version", "controllers/maintenance/versionrules", "controllers/maintenance/image", "controllers/maintenance/window"},
 	"controllers/flow": {},
 	"controllers/etcd": {"api", "controllers/ownership"},
 	// The shared ground lies below the duties, and may not look up to them.
@@ -27,13 +28,20 @@ var allowed = map[string][]string{
 	"controllers/placement":       {"api"},
 	"controllers/errorcodes":      {"api"},
 	"controllers/controlplane":    {"api", "controllers/flow", "controllers/ownership", "controllers/etcd", "controllers/errorcodes"},
-	"clusters":                    {},
-	"sim":                         {"clusters", "api"},
-	"sim/timeline":                {},
-	"cmd":                         {"api", "controllers", "clusters", "sim", "scenarios", "dashboards"},
-	"e2e":                         {"api", "controllers", "clusters", "sim", "scenarios", "dashboards", "cmd"},
-	"scenarios":                   {},
-	"dashboards":                  {},
+	"controllers/rollout":         {"api"},
+	// What is decided about versions; the duty above it, controllers/maintenance, is a duty like the others.
+	"controllers/maintenance/window":       {"api"},
+	"controllers/maintenance/version":      {"api"},
+	"controllers/maintenance/image":        {"api"},
+	"controllers/maintenance/sidechange":   {"api"},
+	"controllers/maintenance/versionrules": {"api", "controllers/maintenance/version", "controllers/maintenance/image"},
+	"clusters":                             {},
+	"sim":                                  {"clusters", "api"},
+	"sim/timeline":                         {},
+	"cmd":                                  {"api", "controllers", "clusters", "sim", "scenarios", "dashboards"},
+	"e2e":                                  {"api", "controllers", "clusters", "sim", "scenarios", "dashboards", "cmd"},
+	"scenarios":                            {},
+	"dashboards":                           {},
 }
 
 // unit is the part of the tree that a folder belongs to: for a duty its own folder, else the top-level one.
@@ -126,6 +134,11 @@ func TestViolation(t *testing.T) {
 		{"controllers/etcd", "controllers/controlplane", true},
 		{"controllers/ownership/model", "controllers/ownership", true},
 		{"controllers/care", "sim/cloud", true},
+		{"controllers/admission", "controllers/maintenance/versionrules", false},
+		{"controllers/admission", "controllers/maintenance", true},
+		{"controllers/maintenance", "controllers/maintenance/sidechange", false},
+		{"controllers/maintenance/version", "controllers/controlplane", true},
+		{"controllers/rollout", "controllers/machine", true},
 		{"controllers/flow", "api/core/v1beta1", true},
 		{"api/cloud", "sim/cloud", true},
 		{"clusters/embedded", "sim/run", true},

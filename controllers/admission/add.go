@@ -59,8 +59,9 @@ func AddToManager(mgr manager.Manager, o Options) error {
 	}}})
 	c := &configuration{client: o.Garden, host: o.Host, port: o.Port, service: o.Service, caBundle: bundle}
 	a := &announcement{serving: server.StartedChecker(), apply: c.apply, clock: o.Clock}
-	server.Register(pathValidate, &admission.Webhook{Handler: &validator{client: o.Garden, tolerations: o.Tolerations}})
-	server.Register(pathDefault, &admission.Webhook{Handler: &defaulter{client: o.Garden, tolerations: o.Tolerations}})
+	server.Register(pathValidate, &admission.Webhook{Handler: &validator{client: o.Garden, tolerations: o.Tolerations, clock: o.Clock}})
+	server.Register(pathValidateProfile, &admission.Webhook{Handler: &profileValidator{client: o.Garden, clock: o.Clock}})
+	server.Register(pathDefault, &admission.Webhook{Handler: &defaulter{client: o.Garden, tolerations: o.Tolerations, clock: o.Clock}})
 	server.Register(pathReady, a)
 	for _, runnable := range []manager.Runnable{server, a} {
 		if err := mgr.Add(runnable); err != nil {

@@ -84,6 +84,8 @@ func TestOnAnAPIServer(t *testing.T) {
 		{"configuration", configurationOnServer},
 		{"create", createOnServer},
 		{"schedule", scheduleOnServer},
+		{"versions", versionsOnServer},
+		{"profile", profileOnServer},
 		{"move", moveOnServer},
 		{"lock", lockOnServer},
 		{"delete", deleteOnServer},
@@ -109,7 +111,7 @@ func configurationOnServer(t *testing.T, g *gardenOnServer) {
 		}
 	}
 	v, m := validating.Webhooks[0], mutating.Webhooks[0]
-	if len(validating.Webhooks) != 1 || *v.FailurePolicy != "Fail" || *v.SideEffects != "None" || *v.TimeoutSeconds != 5 ||
+	if len(validating.Webhooks) != 2 || *v.FailurePolicy != "Fail" || *v.SideEffects != "None" || *v.TimeoutSeconds != 5 ||
 		!strings.HasPrefix(ptr.Deref(v.ClientConfig.URL, ""), "https://127.0.0.1:") {
 		t.Errorf("validating: %+v", validating.Webhooks)
 	}
@@ -172,6 +174,54 @@ func scheduleOnServer(t *testing.T, g *gardenOnServer) {
 	}
 	if diff := cmp.Diff(map[string]any{"on": true}, in(g.wire(t).Object, "spec", "fieldOfTheFuture")); diff != "" {
 		t.Errorf("a field that no type has (-want +got):\n%s", diff)
+	}
+}
+
+func versionsOnServer(t *testing.T, g *gardenOnServer) {
+	ctx := t.Context()
+	refused(t, g.merge(ctx, `{"spec":{"kubernetes":{"version":"1.36.9"}}}`), http.StatusUnprocessableEntity, "spec.kubernetes.version",
+		`Unsupported value: "1.36.9": supported values: "1.34.1", "1.34.2", "1.35.0", "1.36.3", "1.36.4"`)
+	refused(t, g.merge(ctx, `{"spec":{"kubernetes":{"version":"1.35.0"}}}`), http.StatusForbidden, "spec.kubernetes.version", "downgrade is not supported, 1.35.0 is lower than 1.36.3")
+	refused(t, g.merge(ctx, `{"spec":{"maintenance":{"timeWindow":{"begin":"220000+0000","end":"221000+0000"}}}}`), http.StatusUnprocessableEntity,
+		"spec.maintenance.timeWindow", "must be between 30m0s and 6h0m0s long, and is 10m0s")
+	// A pool of which only a part of the versions is named gets the rest; none of them is a preview or has expired.
+	workers := `{"spec":{"provider":{"workers":[{"name":"pool","minimum":1,"maximum":1,"machine":{"type":"medium","image":{"name":"simulated"}},"kubernetes":{"version":"1.35"},"fieldOfTheFuture":7}]}}}`
+	if err := g.merge(ctx, workers); err != nil {
+		t.Fatal(err)
+	}
+	pool, _, err := unstructured.NestedSlice(g.wire(t).Object, "spec", "provider", "workers")
+	want := []any{map[string]any{
+		"name": "pool", "minimum": int64(1), "maximum": int64(1), "fieldOfTheFuture": int64(7), "kubernetes": map[string]any{"version": "1.35.0"},
+		"machine": map[string]any{"type": "medium", "image": map[string]any{"name": "simulated", "version": "1.2.0"}},
+	}}
+	if diff := cmp.Diff(want, pool); err != nil || diff != "" {
+		t.Errorf("completed pool (%v) (-want +got):\n%s", err, diff)
+	}
+	if err := g.merge(ctx, `{"spec":{"kubernetes":{"version":"1.36"}}}`); err != nil {
+		t.Fatal(err)
+	}
+	if got := in(g.wire(t).Object, "spec", "kubernetes")["version"]; got != "1.36.3" {
+		t.Errorf("asked for 1.36, a shoot at 1.36.3 goes to %v", got)
+	}
+}
+
+func profileOnServer(t *testing.T, g *gardenOnServer) {
+	ctx := t.Context()
+	profile := &gardencorev1beta1.CloudProfile{ObjectMeta: metav1.ObjectMeta{Name: "profile"}}
+	patch := func(text string) error {
+		return g.Patch(ctx, profile.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(text)))
+	}
+	refused(t, patch(`{"spec":{"kubernetes":{"versions":[{"version":"1.35.0"}]}}}`), http.StatusForbidden, "spec.kubernetes.versions",
+		"cannot remove the Kubernetes version 1.36.3: it is in use by shoot garden-p/alpha")
+	refused(t, patch(`{"spec":{"kubernetes":{"versions":[{"version":"1.35.0"},{"version":"1.36.3"},{"version":"1.37.x"}]}}}`), http.StatusUnprocessableEntity,
+		"spec.kubernetes.versions[2].version", `Invalid value: "1.37.x": must be a semantic version`)
+	refused(t, g.Delete(ctx, profile), http.StatusForbidden, "metadata.deletionTimestamp", "must not be deleted while it is in use by shoot garden-p/alpha")
+	other := testProfile()
+	other.Name, other.Spec.MachineImages = "other", nil
+	other.Spec.MachineImages = []gardencorev1beta1.MachineImage{}
+	refused(t, g.Create(ctx, other), http.StatusUnprocessableEntity, "spec.machineImages", "must provide at least one machine image")
+	if err := patch(`{"metadata":{"labels":{"a":"b"}},"spec":{"kubernetes":{"versions":[{"version":"1.35.0"},{"version":"1.36.3"},{"version":"1.36.4"}]}}}`); err != nil {
+		t.Errorf("a change that takes away what nobody uses: %v", err)
 	}
 }
 

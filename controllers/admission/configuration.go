@@ -21,8 +21,9 @@ const (
 
 	fieldOwner = client.FieldOwner("garden-controller-manager")
 
-	pathValidate = "/validate-core-gardener-cloud-v1beta1-shoot"
-	pathDefault  = "/default-core-gardener-cloud-v1beta1-shoot"
+	pathValidate        = "/validate-core-gardener-cloud-v1beta1-shoot"
+	pathDefault         = "/default-core-gardener-cloud-v1beta1-shoot"
+	pathValidateProfile = "/validate-core-gardener-cloud-v1beta1-cloudprofile"
 
 	// timeoutSeconds is what a refused look at the garden may take; the server itself answers in milliseconds.
 	timeoutSeconds = 5
@@ -31,8 +32,10 @@ const (
 // Conditions under which the API server calls. What changes no specification is not called for, so that gardenlets can
 // write statuses, annotations and finalizers while this server is away. What is called for fails then (failurePolicy).
 const (
-	whenSpecChanges     = `request.operation != "UPDATE" || object.?spec != oldObject.?spec`
-	whenSeedNameChanges = `request.operation != "UPDATE" || object.?spec.?seedName != oldObject.?spec.?seedName`
+	whenSpecChanges = `request.operation != "UPDATE" || object.?spec != oldObject.?spec`
+	// Labels follow the seed's name; versions that name only a part are completed.
+	whenDefaultsMayMiss = `request.operation != "UPDATE" || object.?spec.?seedName != oldObject.?spec.?seedName` +
+		` || object.?spec.?kubernetes != oldObject.?spec.?kubernetes || object.?spec.?provider != oldObject.?spec.?provider`
 )
 
 // configuration registers the server with the garden.
@@ -56,16 +59,21 @@ func (c *configuration) apply(ctx context.Context) error {
 
 func (c *configuration) validating() *applyadmissionregistrationv1.ValidatingWebhookConfigurationApplyConfiguration {
 	return applyadmissionregistrationv1.ValidatingWebhookConfiguration(ConfigurationName).WithWebhooks(
-		applyadmissionregistrationv1.ValidatingWebhook().
-			WithName("shoots.admission.transplant.dev").
-			WithAdmissionReviewVersions("v1").
-			WithClientConfig(c.endpoint(pathValidate)).
-			WithRules(shoots(admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete)).
-			WithMatchConditions(applyadmissionregistrationv1.MatchCondition().WithName("spec-changes").WithExpression(whenSpecChanges)).
-			WithFailurePolicy(admissionregistrationv1.Fail).
-			WithSideEffects(admissionregistrationv1.SideEffectClassNone).
-			WithTimeoutSeconds(timeoutSeconds),
+		c.validatingWebhook("shoots", pathValidate, admissionregistrationv1.NamespacedScope),
+		c.validatingWebhook("cloudprofiles", pathValidateProfile, admissionregistrationv1.ClusterScope),
 	)
+}
+
+func (c *configuration) validatingWebhook(resource, path string, scope admissionregistrationv1.ScopeType) *applyadmissionregistrationv1.ValidatingWebhookApplyConfiguration {
+	return applyadmissionregistrationv1.ValidatingWebhook().
+		WithName(resource + ".admission.transplant.dev").
+		WithAdmissionReviewVersions("v1").
+		WithClientConfig(c.endpoint(path)).
+		WithRules(writes(resource, scope, admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete)).
+		WithMatchConditions(applyadmissionregistrationv1.MatchCondition().WithName("spec-changes").WithExpression(whenSpecChanges)).
+		WithFailurePolicy(admissionregistrationv1.Fail).
+		WithSideEffects(admissionregistrationv1.SideEffectClassNone).
+		WithTimeoutSeconds(timeoutSeconds)
 }
 
 func (c *configuration) mutating() *applyadmissionregistrationv1.MutatingWebhookConfigurationApplyConfiguration {
@@ -74,8 +82,8 @@ func (c *configuration) mutating() *applyadmissionregistrationv1.MutatingWebhook
 			WithName("defaults.shoots.admission.transplant.dev").
 			WithAdmissionReviewVersions("v1").
 			WithClientConfig(c.endpoint(pathDefault)).
-			WithRules(shoots(admissionregistrationv1.Create, admissionregistrationv1.Update)).
-			WithMatchConditions(applyadmissionregistrationv1.MatchCondition().WithName("seed-name-changes").WithExpression(whenSeedNameChanges)).
+			WithRules(writes("shoots", admissionregistrationv1.NamespacedScope, admissionregistrationv1.Create, admissionregistrationv1.Update)).
+			WithMatchConditions(applyadmissionregistrationv1.MatchCondition().WithName("defaults-may-miss").WithExpression(whenDefaultsMayMiss)).
 			WithFailurePolicy(admissionregistrationv1.Fail).
 			WithSideEffects(admissionregistrationv1.SideEffectClassNone).
 			WithReinvocationPolicy(admissionregistrationv1.IfNeededReinvocationPolicy).
@@ -83,14 +91,14 @@ func (c *configuration) mutating() *applyadmissionregistrationv1.MutatingWebhook
 	)
 }
 
-// shoots matches the resource itself and no subresource.
-func shoots(operations ...admissionregistrationv1.OperationType) *applyadmissionregistrationv1.RuleWithOperationsApplyConfiguration {
+// writes matches the resource itself and no subresource.
+func writes(resource string, scope admissionregistrationv1.ScopeType, operations ...admissionregistrationv1.OperationType) *applyadmissionregistrationv1.RuleWithOperationsApplyConfiguration {
 	return applyadmissionregistrationv1.RuleWithOperations().
 		WithOperations(operations...).
 		WithAPIGroups(gardencorev1beta1.SchemeGroupVersion.Group).
 		WithAPIVersions(gardencorev1beta1.SchemeGroupVersion.Version).
-		WithResources("shoots").
-		WithScope(admissionregistrationv1.NamespacedScope)
+		WithResources(resource).
+		WithScope(scope)
 }
 
 // endpoint is where the API server calls: the Service if there is one, else the pod's own address.

@@ -8,18 +8,20 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// defaulter fills in what Gardener's API server would: the labels by which gardenlets select shoots, and the tolerations
-// that new shoots get (SPEC 1.4, 7.2). It changes the object as it is on the wire, so that fields which our types do not
+// defaulter fills in what Gardener's API server would: the labels by which gardenlets select shoots, the tolerations
+// that new shoots get (SPEC 1.4, 7.2), and the rest of versions of which only a part is named (SPEC 4.3). It changes the object as it is on the wire, so that fields which our types do not
 // have survive.
 type defaulter struct {
 	client      client.Client
 	tolerations Tolerations
+	clock       clock.PassiveClock
 }
 
 var _ admission.Handler = &defaulter{}
@@ -46,6 +48,11 @@ func (d *defaulter) Handle(ctx context.Context, raw admission.Request) admission
 		if err := addTolerations(object, d.tolerations.With(project).Missing(r.shoot.Spec.Tolerations)); err != nil {
 			return admission.Errored(http.StatusBadRequest, err)
 		}
+	}
+	if errs, err := d.completeVersions(ctx, r, object); err != nil {
+		return admission.Errored(http.StatusInternalServerError, err)
+	} else if len(errs) > 0 {
+		return refuse(&raw.AdmissionRequest, errs)
 	}
 	changed, err := json.Marshal(object.Object)
 	if err != nil {

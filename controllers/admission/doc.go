@@ -1,4 +1,4 @@
-// Package admission is the garden's webhook server: it refuses what must not be written to Shoots, says why in the
+// Package admission is the garden's webhook server: it refuses what must not be written to Shoots and CloudProfiles, says why in the
 // style of the Kubernetes API (field path, value, what would be allowed), and fills in what Gardener's API server would
 // (SPEC 2.2, 5.5, 7.2). It runs in the garden-controller-manager.
 //

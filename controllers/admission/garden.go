@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -20,12 +21,14 @@ type garden struct {
 	profile *gardencorev1beta1.CloudProfile
 	// tolerations are those of the shoot's project and of the landscape.
 	tolerations Tolerations
+	// now is when the request is judged.
+	now time.Time
 }
 
 // look reads what the rules need for the request, from the API server, not from a cache: what was bound a moment ago
 // counts. The ErrorList tells of what the shoot refers to and does not exist.
 func (v *validator) look(ctx context.Context, r *request) (*garden, field.ErrorList, error) {
-	g := &garden{}
+	g := &garden{now: v.clock.Now()}
 	if r.changesTolerations() {
 		project, err := projectOf(ctx, v.client, r.shoot.Namespace)
 		if err != nil {
@@ -33,20 +36,29 @@ func (v *validator) look(ctx context.Context, r *request) (*garden, field.ErrorL
 		}
 		g.tolerations = v.tolerations.With(project)
 	}
-	if !r.binds() {
+	if r.binds() {
+		if err := v.lookAtSeeds(ctx, r, g); err != nil {
+			return nil, nil, err
+		}
+	}
+	if !r.binds() && !r.changesVersions() {
 		return g, nil, nil
 	}
-	seeds, shoots := &gardencorev1beta1.SeedList{}, &gardencorev1beta1.ShootList{}
-	if err := v.client.List(ctx, seeds); err != nil {
-		return nil, nil, fmt.Errorf("list the seeds: %w", err)
-	}
-	if err := v.client.List(ctx, shoots); err != nil {
-		return nil, nil, fmt.Errorf("list the shoots: %w", err)
-	}
-	g.seeds, g.usage = seeds.Items, placement.UsageOf(shoots.Items, r.shoot)
 	profile, errs, err := profileOf(ctx, v.client, r.shoot)
 	g.profile = profile
 	return g, errs, err
+}
+
+func (v *validator) lookAtSeeds(ctx context.Context, r *request, g *garden) error {
+	seeds, shoots := &gardencorev1beta1.SeedList{}, &gardencorev1beta1.ShootList{}
+	if err := v.client.List(ctx, seeds); err != nil {
+		return fmt.Errorf("list the seeds: %w", err)
+	}
+	if err := v.client.List(ctx, shoots); err != nil {
+		return fmt.Errorf("list the shoots: %w", err)
+	}
+	g.seeds, g.usage = seeds.Items, placement.UsageOf(shoots.Items, r.shoot)
+	return nil
 }
 
 // profileOf reads the shoot's CloudProfile; nil if it names none.

@@ -12,6 +12,8 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -28,7 +30,7 @@ func fakeGarden(t *testing.T, broken bool) client.Client {
 	full := alpha()
 	full.Name, full.Spec.SeedName = "other", ptr.To("b")
 	builder := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(
-		&a, &b, full,
+		&a, &b, full, testProfile(),
 		&gardencorev1beta1.Project{
 			ObjectMeta: metav1.ObjectMeta{Name: "p"},
 			Spec: gardencorev1beta1.ProjectSpec{Namespace: ptr.To("garden-p"), Tolerations: &gardencorev1beta1.ProjectTolerations{
@@ -45,6 +47,8 @@ func fakeGarden(t *testing.T, broken bool) client.Client {
 	}
 	return builder.Build()
 }
+
+func testClock() clock.PassiveClock { return testingclock.NewFakePassiveClock(testNow) }
 
 func review(t *testing.T, operation admissionv1.Operation, old, now *gardencorev1beta1.Shoot) admission.Request {
 	t.Helper()
@@ -112,7 +116,7 @@ func TestValidatorAnswers(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			response := (&validator{client: fakeGarden(t, c.broken)}).Handle(t.Context(), c.request)
+			response := (&validator{client: fakeGarden(t, c.broken), clock: testClock()}).Handle(t.Context(), c.request)
 			if response.Allowed != c.allowed || response.Result.Code != c.code || response.Result.Message != c.message {
 				t.Errorf("got %t %d %q, want %t %d %q", response.Allowed, response.Result.Code, response.Result.Message, c.allowed, c.code, c.message)
 			}
@@ -163,7 +167,7 @@ func TestDefaults(t *testing.T) {
 			}
 			in(wire, "spec")["fieldOfTheFuture"] = 9007199254740993
 			request.Object = encode(t, wire)
-			got := apply(t, request, (&defaulter{client: fakeGarden(t, false)}).Handle(t.Context(), request))
+			got := apply(t, request, (&defaulter{client: fakeGarden(t, false), clock: testClock()}).Handle(t.Context(), request))
 			if diff := cmp.Diff(c.labels, got.Labels); diff != "" {
 				t.Errorf("labels (-want +got):\n%s", diff)
 			}
@@ -181,7 +185,7 @@ func apply(t *testing.T, request admission.Request, response admission.Response)
 		t.Fatalf("refused: %+v", response.Result)
 	}
 	for _, operation := range response.Patches {
-		if path := operation.Path; !hasPrefix(path, "/metadata/labels") && !hasPrefix(path, "/spec/tolerations") {
+		if path := operation.Path; !hasPrefix(path, "/metadata/labels") && !hasPrefix(path, "/spec/tolerations") && !hasPrefix(path, "/spec/kubernetes/version") && !hasPrefix(path, "/spec/provider/workers") {
 			t.Errorf("the patch touches %s", path)
 		}
 	}
@@ -210,7 +214,7 @@ func hasPrefix(path, prefix string) bool {
 
 func TestDefaulterWithoutGarden(t *testing.T) {
 	t.Parallel()
-	response := (&defaulter{client: fakeGarden(t, true)}).Handle(t.Context(), review(t, "CREATE", nil, alpha()))
+	response := (&defaulter{client: fakeGarden(t, true), clock: testClock()}).Handle(t.Context(), review(t, "CREATE", nil, alpha()))
 	if response.Allowed || response.Result.Code != http.StatusInternalServerError {
 		t.Errorf("got %+v, want a refusal: defaults must not be left out silently", response)
 	}

@@ -3,6 +3,7 @@ package admission
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -133,7 +134,7 @@ func alpha() *gardencorev1beta1.Shoot {
 		TypeMeta:   metav1.TypeMeta{APIVersion: "core.gardener.cloud/v1beta1", Kind: "Shoot"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "alpha"},
 		Spec: gardencorev1beta1.ShootSpec{
-			SeedName: ptr.To("a"), Region: "here",
+			SeedName: ptr.To("a"), Region: "here", Kubernetes: gardencorev1beta1.Kubernetes{Version: "1.36.3"},
 			Provider: gardencorev1beta1.Provider{Type: "transplant", Workers: []gardencorev1beta1.Worker{{Name: "pool", Maximum: 3}}},
 		},
 		Status: gardencorev1beta1.ShootStatus{
@@ -145,7 +146,7 @@ func alpha() *gardencorev1beta1.Shoot {
 
 // plainGarden has seeds a, b and c, to which everything may move.
 func plainGarden() *garden {
-	g := &garden{usage: placement.Usage{}, profile: &gardencorev1beta1.CloudProfile{ObjectMeta: metav1.ObjectMeta{Name: "profile"}}}
+	g := &garden{usage: placement.Usage{}, profile: testProfile(), now: testNow}
 	for _, name := range []string{"a", "b", "c"} {
 		g.seeds = append(g.seeds, testSeed(name))
 	}
@@ -167,4 +168,34 @@ func testSeed(name string) gardencorev1beta1.Seed {
 
 func seedB(change func(b *gardencorev1beta1.Seed)) func(*garden) {
 	return func(g *garden) { change(&g.seeds[1]) }
+}
+
+// testNow is when requests of rule tests are judged.
+var testNow = time.Date(2026, time.June, 1, 0, 0, 0, 0, time.UTC)
+
+// testProfile offers Kubernetes 1.34 to 1.36, and an image whose first version has expired.
+func testProfile() *gardencorev1beta1.CloudProfile {
+	past, preview := &metav1.Time{Time: testNow.Add(-time.Hour)}, gardencorev1beta1.ClassificationPreview
+	containerd := []gardencorev1beta1.CRI{{Name: gardencorev1beta1.CRINameContainerD}}
+	image := func(version string, expires *metav1.Time) gardencorev1beta1.MachineImageVersion {
+		return gardencorev1beta1.MachineImageVersion{
+			ExpirableVersion: gardencorev1beta1.ExpirableVersion{Version: version, ExpirationDate: expires},
+			CRI:              containerd, Architectures: []string{"amd64"},
+			InPlaceUpdates: &gardencorev1beta1.InPlaceUpdates{Supported: true, MinVersionForUpdate: ptr.To("1.0.0")},
+		}
+	}
+	return &gardencorev1beta1.CloudProfile{
+		ObjectMeta: metav1.ObjectMeta{Name: "profile"},
+		Spec: gardencorev1beta1.CloudProfileSpec{
+			Type: "transplant", Regions: []gardencorev1beta1.Region{},
+			Kubernetes: gardencorev1beta1.KubernetesSettings{Versions: []gardencorev1beta1.ExpirableVersion{
+				{Version: "1.34.1", ExpirationDate: past}, {Version: "1.34.2"}, {Version: "1.35.0"}, {Version: "1.36.3"},
+				{Version: "1.36.4", Classification: &preview},
+			}},
+			MachineImages: []gardencorev1beta1.MachineImage{{
+				Name: "simulated", Versions: []gardencorev1beta1.MachineImageVersion{image("1.0.0", past), image("1.1.0", nil), image("1.2.0", nil)},
+			}},
+			MachineTypes: []gardencorev1beta1.MachineType{{Name: "medium", CPU: resource.MustParse("4"), GPU: resource.MustParse("0"), Memory: resource.MustParse("16Gi")}},
+		},
+	}
 }

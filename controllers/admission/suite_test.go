@@ -69,13 +69,7 @@ func startGarden(t *testing.T) *gardenOnServer {
 			Defaults: []gardencorev1beta1.Toleration{{Key: "given"}}, Whitelist: []gardencorev1beta1.Toleration{{Key: "given"}},
 		}},
 	})
-	g.create(t, &gardencorev1beta1.CloudProfile{
-		ObjectMeta: metav1.ObjectMeta{Name: "profile"},
-		Spec: gardencorev1beta1.CloudProfileSpec{
-			Type: "transplant", MachineImages: []gardencorev1beta1.MachineImage{},
-			MachineTypes: []gardencorev1beta1.MachineType{}, Regions: []gardencorev1beta1.Region{},
-		},
-	})
+	g.create(t, testProfile())
 	for _, name := range []string{"a", "b", "c"} {
 		seed := testSeed(name)
 		seed.Status = gardencorev1beta1.SeedStatus{}
