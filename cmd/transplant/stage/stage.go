@@ -194,10 +194,12 @@ func (s *Stage) setUp(ctx context.Context, l *embedded.Landscape) error {
 	group.Go(func() error { return s.setUpGarden(groupCtx, l, garden) })
 	clients := map[string]client.Client{}
 	for _, seed := range seeds(l) {
-		if clients[seed], err = observe(l, seed); err != nil {
+		observer, err := observe(l, seed)
+		if err != nil {
 			return err
 		}
-		group.Go(func() error { return s.prepareSeed(groupCtx, l, clients[seed], seed) })
+		clients[seed] = observer // not for the goroutines: the next seed's is written while they run
+		group.Go(func() error { return s.prepareSeed(groupCtx, l, observer, seed) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
