@@ -117,6 +117,10 @@ func TestNoOrphans(t *testing.T) {
 	})
 }
 
+func authority(epoch int64, digest string) timeline.Event {
+	return by("observer", "alpha", timeline.EpochSeen{Seed: "a", Epoch: epoch, Authority: digest})
+}
+
 func TestMigrationEnds(t *testing.T) {
 	t.Parallel()
 	another := shoot("b", "b", "Restore", "Succeeded")
@@ -129,6 +133,9 @@ func TestMigrationEnds(t *testing.T) {
 		"restore failed":       {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Succeeded")), seen(shoot("b", "b", "Restore", "Error"))), want: "Restore Error"},
 		"stopped between":      {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Succeeded")), seen(shoot("b", "b", "Migrate", "Succeeded"))), want: "Migrate Succeeded"},
 		"not migrated":         {events: history(steady(0), seen(shoot("a", "a", "Create", "Succeeded")))},
+		"same authority":       {events: history(steady(0), authority(1, "x"), authority(1, ""), authority(2, "x"), seen(shoot("b", "b", "Restore", "Succeeded")))},
+		"another authority":    {events: history(steady(0), authority(1, "x"), authority(2, "y"), seen(shoot("b", "b", "Restore", "Succeeded"))), want: "the certificate authority changes from x to y"},
+		"another shoot's own":  {events: history(steady(0), authority(1, "x"), seen(timeline.ShootSeen{Absent: true}), authority(1, "y"), seen(shoot("b", "b", "Restore", "Succeeded")))},
 		"another identity":     {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")), seen(another)), want: `the cluster identity changes from "c" to "d"`},
 		"deleted on the way":   {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")), seen(deleting))},
 		"gone":                 {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")), seen(timeline.ShootSeen{Absent: true}))},

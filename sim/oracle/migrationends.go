@@ -7,7 +7,7 @@ import (
 )
 
 // MigrationEnds promises that every migration that begins comes to its end, on the seed that was asked for, and that
-// it is still the same shoot (SPEC 2.14, CPM-2, CPM-5).
+// it is still the same shoot, with the certificate authority that its users know (SPEC 2.8, 2.14, CPM-2, CPM-5).
 type MigrationEnds struct{}
 
 var _ Oracle = MigrationEnds{}
@@ -60,5 +60,26 @@ func (o MigrationEnds) Judge(events []timeline.Event) []Violation {
 				since.Round(time.Millisecond), p.SpecSeed, p.StatusSeed, p.Operation.Type, p.Operation.State, p.Operation.Progress, p.Operation.Description)
 		}
 	}
+	judgeAuthority(&f, events)
 	return f.sorted()
+}
+
+func judgeAuthority(f *findings, events []timeline.Event) {
+	known := map[string]string{}
+	for _, e := range events {
+		switch p := e.Payload.(type) {
+		case timeline.ShootSeen:
+			if p.Absent {
+				delete(known, e.Subject)
+			}
+		case timeline.EpochSeen:
+			if p.Authority == "" {
+				continue
+			}
+			if was := known[e.Subject]; was != "" && was != p.Authority {
+				f.add(e.At, "%s: the certificate authority changes from %s to %s", e.Subject, was, p.Authority)
+			}
+			known[e.Subject] = p.Authority
+		}
+	}
 }

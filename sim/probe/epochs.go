@@ -2,6 +2,8 @@ package probe
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync"
@@ -64,10 +66,20 @@ func (e *Epochs) ask(ctx context.Context, to timeline.Recorder, plane world.Cont
 	seen.Answered = timeline.Moment(to.Now())
 	seen.Epoch, seen.State, seen.Remaining = validity.Epoch, validity.State, timeline.Length(validity.Remaining)
 	if plane.API != nil {
+		seen.Authority = fingerprint(plane.API.CAData)
 		seen.Revision, err = e.revision(ctx, plane.API)
 	}
 	to.Record(timeline.Event{Actor: world.Observer, Subject: e.Shoot, Payload: seen})
 	return err
+}
+
+// fingerprint of a certificate authority; empty if there is none.
+func fingerprint(authority []byte) string {
+	if len(authority) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(authority)
+	return hex.EncodeToString(sum[:8])
 }
 
 // revision of the store, as a list through the API server tells it.

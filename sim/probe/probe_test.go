@@ -372,6 +372,39 @@ func TestEpochsAndRevisions(t *testing.T) {
 	}
 }
 
+// trusting is a world whose control planes are known by a certificate authority.
+type trusting struct {
+	world.Shoots
+	authority []byte
+}
+
+func (t trusting) ControlPlanes(ctx context.Context, shoot string) ([]world.ControlPlane, error) {
+	planes, err := t.Shoots.ControlPlanes(ctx, shoot)
+	for i := range planes {
+		planes[i].API = rest.CopyConfig(planes[i].API)
+		planes[i].API.CAData = t.authority
+	}
+	return planes, err
+}
+
+// Nobody answers to an authority that is none, but by which one the shoot is known is seen all the same.
+func TestEpochsTellAuthoritiesApart(t *testing.T) {
+	t.Parallel()
+	w, _, _ := ready(t, 0)
+	digest := func(authority string) string {
+		j := journal()
+		_ = (&probe.Epochs{Shoot: "alpha", World: trusting{w, []byte(authority)}}).Sample(t.Context(), j)
+		_, seen, found := timeline.First[timeline.EpochSeen](j.Events())
+		if !found {
+			t.Fatal("no epoch was seen")
+		}
+		return seen.Authority
+	}
+	if one, same, other := digest("one"), digest("one"), digest("other"); one == "" || one != same || one == other || digest("") != "" {
+		t.Errorf("the digests are %q, %q and %q", one, same, other)
+	}
+}
+
 // The client goes on from what it has seen, and starts over when it is told to.
 func TestRevisionsGoOnOrStartOver(t *testing.T) {
 	t.Parallel()

@@ -44,6 +44,8 @@ type EpochSeen struct {
 	Answered  Moment `json:"answered"`
 	// Revision of its store, read between Sent and Answered through its API server; 0 when it could not be read.
 	Revision int64 `json:"revision,omitempty"`
+	// Authority is the digest of the certificate authority by which the shoot's users know its API server.
+	Authority string `json:"authority,omitempty"`
 }
 
 // Kind of EpochSeen.
