@@ -87,7 +87,7 @@ func (o *Operation) InitializeSecrets(ctx context.Context) error {
 		}
 	}
 	set := &secretSet{o: o, data: map[string]map[string][]byte{}}
-	for _, spec := range o.secretSpecs(ctx) {
+	for _, spec := range o.secretSpecs(ctx, o.Clock.Now()) {
 		data, err := o.ensureSecret(ctx, spec, set)
 		if err != nil {
 			return err
@@ -115,7 +115,7 @@ func (o *Operation) MissingSecrets() []string {
 		saved[secret.Name] = true
 	}
 	var missing []string
-	for _, spec := range o.secretSpecs(context.Background()) {
+	for _, spec := range o.secretSpecs(context.Background(), time.Time{}) {
 		if spec.persist && !saved[spec.name] {
 			missing = append(missing, fmt.Sprintf("the secret %q in the ShootState", spec.name))
 		}
@@ -160,8 +160,7 @@ func (o *Operation) ensureSecret(ctx context.Context, spec secretSpec, set *secr
 }
 
 // secretSpecs lists the secrets, those that others derive from first.
-func (o *Operation) secretSpecs(ctx context.Context) []secretSpec {
-	now := o.Clock.Now()
+func (o *Operation) secretSpecs(ctx context.Context, now time.Time) []secretSpec {
 	specs := []secretSpec{}
 	for _, name := range []string{SecretCA, SecretCAClient, SecretCAEtcd, SecretCAFrontProxy, SecretCAKubelet, SecretCAMetricsServer} {
 		specs = append(specs, secretSpec{

@@ -24,7 +24,7 @@ import (
 )
 
 // ConstraintEvacuationPossible is False on a shoot whose seed is lost and that can go nowhere; the message tells why for
-// each seed. It is absent otherwise.
+// each seed, or what a restore would miss (reason StateIncomplete). It is absent otherwise.
 const ConstraintEvacuationPossible gardencorev1beta1.ConditionType = "EvacuationPossible"
 
 // DefaultAtOnce is how many shoots one destination restores at the same time (SPEC 9.4).
@@ -36,6 +36,7 @@ const DefaultAtOnce = 20
 type Evacuation struct {
 	// Garden is an uncached client.
 	Garden client.Client
+	States controlplane.States
 	Clock  clock.PassiveClock
 	Events controlplane.Events
 	// Grace is how long a seed's GardenletReady must have been Unknown, as seen from here without a break.
@@ -120,7 +121,7 @@ func (e *Evacuation) stranded(ctx context.Context, shoots []gardencorev1beta1.Sh
 		switch {
 		case lost[controlplane.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName)]:
 			stranded = append(stranded, shoot)
-		case statusOf(shoot.Status.Constraints, ConstraintEvacuationPossible) == gardencorev1beta1.ConditionFalse:
+		case statusOf(shoot.Status.Constraints, ConstraintEvacuationPossible) == gardencorev1beta1.ConditionFalse && !waitsForForce(shoot):
 			errs = append(errs, e.tell(ctx, shoot, nil))
 		}
 	}
@@ -152,32 +153,23 @@ func (e *Evacuation) evacuate(ctx context.Context, shoot *gardencorev1beta1.Shoo
 		return e.tell(ctx, shoot, errors.New("the shoot has never been created successfully: there is nothing to restore"))
 	case bound != "" && !lost[bound] && controlplane.Forced(shoot):
 		return nil // on its way
-	case bound != "" && !lost[bound]:
-		return e.bind(ctx, shoot, bound) // on its way to a seed that lives, when its source was lost
 	}
-	if missing, err := e.missing(ctx, shoot); missing != nil || err != nil {
-		return errors.Join(err, e.tell(ctx, shoot, missing))
+	destination := bound // on its way to a seed that lives, when its source was lost
+	if bound == "" || lost[bound] {
+		var err error
+		if destination, err = e.choose(ctx, shoot, seeds, shoots); destination == "" || err != nil {
+			return err
+		}
 	}
-	destination, err := e.choose(ctx, shoot, seeds, shoots)
-	if destination == "" || err != nil {
+	// A shoot that cannot be restored stays bound where it is: its seed may return with everything.
+	err := checkGarden(ctx, &controlplane.Operation{Garden: e.Garden, States: e.States, Shoot: shoot})
+	if incomplete, is := errors.AsType[*IncompleteError](err); is {
+		return e.tell(ctx, shoot, incomplete)
+	}
+	if err != nil {
 		return err
 	}
 	return e.bind(ctx, shoot, destination)
-}
-
-// missing tells what a restore cannot do without and is not in the garden. A shoot without it stays bound where it is:
-// its seed may return with everything.
-func (e *Evacuation) missing(ctx context.Context, shoot *gardencorev1beta1.Shoot) (missing, err error) {
-	state := &metav1.PartialObjectMetadata{}
-	state.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("ShootState"))
-	err = e.Garden.Get(ctx, client.ObjectKeyFromObject(shoot), state)
-	if apierrors.IsNotFound(err) {
-		return errors.New("there is no ShootState: the shoot cannot be restored without its seed"), nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("look for the ShootState: %w", err)
-	}
-	return nil, nil
 }
 
 // choose finds the destination; empty if the shoot has to wait, which it is told unless it waits for its turn only.
@@ -253,25 +245,12 @@ func (e *Evacuation) bind(ctx context.Context, shoot *gardencorev1beta1.Shoot, d
 	return nil
 }
 
-// tell says on the shoot why it goes nowhere, once for each reason; nil takes the word back.
+// waitsForForce tells that somebody has asked for a forced restore that has not begun: what the shoot is told is then
+// ForcedRestore's matter.
+func waitsForForce(shoot *gardencorev1beta1.Shoot) bool {
+	return controlplane.Forced(shoot) && ptr.Deref(shoot.Spec.SeedName, "") != ptr.Deref(shoot.Status.SeedName, "")
+}
+
 func (e *Evacuation) tell(ctx context.Context, shoot *gardencorev1beta1.Shoot, why error) error {
-	before := shoot.DeepCopy()
-	if why == nil {
-		shoot.Status.Constraints = without(shoot.Status.Constraints, ConstraintEvacuationPossible)
-	} else {
-		shoot.Status.Constraints = with(shoot.Status.Constraints, gardencorev1beta1.Condition{
-			Type: ConstraintEvacuationPossible, Status: gardencorev1beta1.ConditionFalse, Reason: "NoDestination", Message: why.Error(),
-		}, e.Clock)
-	}
-	patch := client.MergeFrom(before)
-	if data, err := patch.Data(shoot); err != nil || string(data) == "{}" {
-		return err
-	}
-	if err := e.Garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("patch the constraints of shoot %q: %w", client.ObjectKeyFromObject(shoot), err)
-	}
-	if why != nil {
-		e.Events.Event(shoot, corev1.EventTypeWarning, "EvacuationImpossible", why.Error())
-	}
-	return nil
+	return teller{e.Garden, e.Clock, e.Events}.tell(ctx, shoot, why)
 }

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,6 +19,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 )
 
 // eventLog remembers the reasons of events, in order.
@@ -32,10 +32,6 @@ func (l *eventLog) Event(shoot *gardencorev1beta1.Shoot, _, reason, _ string) {
 // garden is a garden with seeds a (whose state is told), b and c, and the shoots given.
 func newGarden(t *testing.T, a gardencorev1beta1.ConditionStatus, shoots ...*gardencorev1beta1.Shoot) client.Client {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := gardencorev1beta1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
 	var objects []client.Object
 	for name, ready := range map[string]gardencorev1beta1.ConditionStatus{"a": a, "b": "True", "c": "True"} {
 		seed := &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -48,25 +44,35 @@ func newGarden(t *testing.T, a gardencorev1beta1.ConditionStatus, shoots ...*gar
 		objects = append(objects, seed)
 	}
 	for _, shoot := range shoots {
-		objects = append(objects, shoot)
+		objects = append(objects, shoot, backupEntryOf(shoot))
+	}
+	garden := fake.NewClientBuilder().WithScheme(gardenScheme(t)).
+		WithStatusSubresource(&gardencorev1beta1.Shoot{}, &gardencorev1beta1.Seed{}).WithObjects(objects...).Build()
+	for _, shoot := range shoots {
 		if shoot.Name != "stateless" {
-			objects = append(objects, &gardencorev1beta1.ShootState{ObjectMeta: metav1.ObjectMeta{Name: shoot.Name, Namespace: shoot.Namespace}})
+			save(t, garden, shoot, wholeState())
 		}
 	}
-	return fake.NewClientBuilder().WithScheme(scheme).
-		WithStatusSubresource(&gardencorev1beta1.Shoot{}, &gardencorev1beta1.Seed{}).WithObjects(objects...).Build()
+	return garden
 }
 
 func stranded(name, spec, status, operation, state string) *gardencorev1beta1.Shoot {
 	shoot := shootOn(spec, status, operation, state)
 	shoot.Name, shoot.Namespace = name, "garden-p"
+	shoot.Status.TechnicalID, shoot.Status.UID = "shoot--p--"+name, "uid"
 	shoot.Spec.Provider.Type, shoot.Spec.Region = "transplant", "here-b"
 	return shoot
 }
 
 func newEvacuation(garden client.Client, events *eventLog) (*Evacuation, *testingclock.FakeClock) {
 	clock := testingclock.NewFakeClock(time.Unix(1000, 0))
-	return &Evacuation{Garden: garden, Clock: clock, Events: events, Grace: 6 * time.Second, Interval: time.Second, AtOnce: 20}, clock
+	return &Evacuation{Garden: garden, States: &shootstate.Store{Garden: garden, Clock: clock}, Clock: clock, Events: events, Grace: 6 * time.Second, Interval: time.Second, AtOnce: 20}, clock
+}
+
+func newForcedRestore(garden client.Client) *ForcedRestore {
+	clock := testingclock.NewFakePassiveClock(time.Unix(1000, 0))
+	states := &shootstate.Store{Garden: garden, Clock: clock}
+	return &ForcedRestore{Garden: garden, States: states, Clock: clock, Events: &eventLog{}, Retry: time.Second}
 }
 
 // lookFor looks once a second.
@@ -254,8 +260,7 @@ func TestForcedRestoreGivesTheShootToWhereItIsBound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			garden := newGarden(t, c.source, c.shoot)
-			r := &ForcedRestore{Garden: garden, Clock: testingclock.NewFakePassiveClock(time.Unix(1000, 0)), Events: &eventLog{}, Retry: time.Second}
-			result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(c.shoot)})
+			result, err := newForcedRestore(garden).Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(c.shoot)})
 			if err != nil {
 				t.Fatal(err)
 			}

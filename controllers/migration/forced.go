@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 )
 
 // IncompleteError names what a forced restore cannot do without and has not found. Nothing has been written to an
@@ -25,9 +27,22 @@ func (e *IncompleteError) Error() string {
 
 // checkComplete makes sure of everything that a restore needs and the source can no longer be asked for.
 func checkComplete(ctx context.Context, o *controlplane.Operation) error {
-	missing := o.MissingSecrets()
-	if !o.Workerless() && !o.Hibernated() && o.State.Machines == nil {
-		missing = append(missing, "the machine state in the ShootState")
+	if err := checkGarden(ctx, o); err != nil {
+		return err
+	}
+	err := o.CheckBackups(ctx)
+	if errors.Is(err, controlplane.ErrNoBackups) {
+		return &IncompleteError{Missing: []string{"backups of etcd: " + err.Error()}}
+	}
+	return err
+}
+
+// checkGarden makes sure of what of it is kept in the garden, and loads the state. The Operation needs no more than its
+// Garden, States and Shoot: the garden asks before it sends the shoot anywhere, the destination before it takes it.
+func checkGarden(ctx context.Context, o *controlplane.Operation) error {
+	missing, err := missingState(ctx, o)
+	if err != nil {
+		return err
 	}
 	entry, err := o.BackupEntry(ctx)
 	if err != nil {
@@ -40,7 +55,27 @@ func checkComplete(ctx context.Context, o *controlplane.Operation) error {
 		slices.Sort(missing)
 		return &IncompleteError{Missing: missing}
 	}
-	return o.CheckBackups(ctx)
+	return nil
+}
+
+// missingState loads the state and names what is missing in it.
+func missingState(ctx context.Context, o *controlplane.Operation) ([]string, error) {
+	state, err := o.States.Load(ctx, client.ObjectKeyFromObject(o.Shoot))
+	if damaged, is := errors.AsType[*shootstate.DamagedError](err); is {
+		return []string{"a part of the ShootState: " + damaged.Part}, nil
+	}
+	if apierrors.IsNotFound(err) {
+		return []string{"the ShootState"}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	o.State = state
+	missing := o.MissingSecrets()
+	if !o.Workerless() && !o.Hibernated() && state.Machines == nil {
+		missing = append(missing, "the machine state in the ShootState")
+	}
+	return missing, nil
 }
 
 // adoptBackups does what the source does at the end of a planned migration: the BackupEntry is given to this seed, and

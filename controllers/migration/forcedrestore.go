@@ -2,6 +2,7 @@ package migration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,9 +24,10 @@ import (
 type ForcedRestore struct {
 	// Garden is an uncached client.
 	Garden client.Client
+	States controlplane.States
 	Clock  clock.PassiveClock
 	Events controlplane.Events
-	// Retry is when to look again at a source that still answers.
+	// Retry is when to look again at a source that still answers, or at a state that is not whole.
 	Retry time.Duration
 }
 
@@ -45,7 +47,14 @@ func (r *ForcedRestore) Reconcile(ctx context.Context, request reconcile.Request
 	}
 	if answers {
 		log.FromContext(ctx).Info("No restore is forced while the source answers", "shoot", request.NamespacedName, "source", status)
-		return reconcile.Result{RequeueAfter: r.Retry}, nil
+		return reconcile.Result{RequeueAfter: r.Retry}, teller{r.Garden, r.Clock, r.Events}.tell(ctx, shoot, nil)
+	}
+	err = checkGarden(ctx, &controlplane.Operation{Garden: r.Garden, States: r.States, Shoot: shoot})
+	if incomplete, is := errors.AsType[*IncompleteError](err); is {
+		return reconcile.Result{RequeueAfter: r.Retry}, teller{r.Garden, r.Clock, r.Events}.tell(ctx, shoot, incomplete)
+	}
+	if err != nil {
+		return reconcile.Result{}, err
 	}
 	if err := r.give(ctx, shoot, status); err != nil {
 		return reconcile.Result{}, err

@@ -52,14 +52,8 @@ func (r *Reconciler) restoreFlow(o *controlplane.Operation) controlplane.Flow {
 // prepareRestore comes before the first write to an authority: what the restore needs is read and known to be there, and
 // then what an earlier epoch has left on this seed goes (SPEC 9.2, O10), which may be the last other copy.
 func prepareRestore(ctx context.Context, o *controlplane.Operation) error {
-	var err error
-	if o.State, err = o.States.Load(ctx, client.ObjectKeyFromObject(o.Shoot)); err != nil {
+	if err := loadState(ctx, o); err != nil {
 		return err
-	}
-	if controlplane.Forced(o.Shoot) {
-		if err := checkComplete(ctx, o); err != nil {
-			return err
-		}
 	}
 	left, err := o.HasLeftovers(ctx)
 	if err != nil || !left {
@@ -69,4 +63,14 @@ func prepareRestore(ctx context.Context, o *controlplane.Operation) error {
 		return fmt.Errorf("remove what an earlier epoch has left on this seed: %w", err)
 	}
 	return nil
+}
+
+// loadState reads the state; of a restore by force it makes sure that nothing is missing.
+func loadState(ctx context.Context, o *controlplane.Operation) error {
+	if controlplane.Forced(o.Shoot) {
+		return checkComplete(ctx, o)
+	}
+	var err error
+	o.State, err = o.States.Load(ctx, client.ObjectKeyFromObject(o.Shoot))
+	return err
 }

@@ -16,6 +16,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/transplant-sim/transplant/controllers/admission"
+	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/migration"
 	"github.com/transplant-sim/transplant/controllers/scheduler"
 	"github.com/transplant-sim/transplant/controllers/seed"
@@ -116,12 +117,13 @@ func (f *gardenControllerManagerFlags) addSeedLoss(mgr manager.Manager, garden c
 	if err := lifecycle.AddToManager(mgr); err != nil {
 		return err
 	}
-	restore := &migration.ForcedRestore{Garden: garden, Clock: clock.RealClock{}, Events: events, Retry: f.waitInterval}
+	states := &shootstate.Store{Garden: garden, Clock: clock.RealClock{}}
+	restore := &migration.ForcedRestore{Garden: garden, States: states, Clock: clock.RealClock{}, Events: events, Retry: f.waitInterval}
 	if err := restore.AddToManager(mgr); err != nil {
 		return err
 	}
 	evacuation := &migration.Evacuation{
-		Garden: garden, Clock: clock.RealClock{}, Events: events, AtOnce: f.evacuationAtOnce, Manual: f.evacuation == evacuationManual,
+		Garden: garden, States: states, Clock: clock.RealClock{}, Events: events, AtOnce: f.evacuationAtOnce, Manual: f.evacuation == evacuationManual,
 		Grace: f.seedLossGracePeriod - f.seedMonitorPeriod, Interval: f.seedMonitorPeriod / 5,
 	}
 	return evacuation.AddToManager(mgr)

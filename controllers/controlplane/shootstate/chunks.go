@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -133,7 +134,7 @@ func parseReference(raw []byte) (transplantv1alpha1.StateReference, bool, error)
 	}
 	reference := transplantv1alpha1.StateReference{}
 	if err := json.Unmarshal(wrapped[constants.StateRef], &reference); err != nil {
-		return reference, false, fmt.Errorf("read a reference to chunks: %w", err)
+		return reference, false, &DamagedError{Part: fmt.Sprintf("a reference to chunks cannot be read: %v", err)}
 	}
 	return reference, true, nil
 }
@@ -142,16 +143,20 @@ func (s *Store) read(ctx context.Context, namespace string, reference transplant
 	var whole bytes.Buffer
 	for _, name := range reference.Chunks {
 		chunk := &transplantv1alpha1.ShootStateChunk{}
-		if err := s.Garden.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, chunk); err != nil {
+		err := s.Garden.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, chunk)
+		if apierrors.IsNotFound(err) {
+			return nil, &DamagedError{Part: fmt.Sprintf("chunk %q is missing", name)}
+		}
+		if err != nil {
 			return nil, fmt.Errorf("read chunk %q: %w", name, err)
 		}
 		if digest(chunk.Data) != chunk.SHA256 || int64(len(chunk.Data)) != chunk.Bytes {
-			return nil, fmt.Errorf("chunk %q is damaged: its content does not match its digest", name)
+			return nil, &DamagedError{Part: fmt.Sprintf("chunk %q is damaged: its content does not match its digest", name)}
 		}
 		whole.Write(chunk.Data)
 	}
 	if int64(whole.Len()) != reference.Bytes || digest(whole.Bytes()) != reference.SHA256 {
-		return nil, fmt.Errorf("chunks %q are damaged: together they do not match their digest", reference.Chunks)
+		return nil, &DamagedError{Part: fmt.Sprintf("chunks %q are damaged: together they do not match their digest", reference.Chunks)}
 	}
 	return whole.Bytes(), nil
 }

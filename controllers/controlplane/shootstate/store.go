@@ -30,8 +30,14 @@ type Store struct {
 	Budget int
 }
 
+// DamagedError names the part of a ShootState that is missing or cannot be read. It is not a NotFound error: the
+// ShootState is there, and must not be taken for none.
+type DamagedError struct{ Part string }
+
+func (e *DamagedError) Error() string { return e.Part }
+
 // Load returns the state of a shoot, expanded and verified. A missing ShootState is a NotFound error; a missing or
-// damaged chunk or resource is an error that names it.
+// damaged chunk or resource is a *DamagedError that names it.
 func (s *Store) Load(ctx context.Context, shoot client.ObjectKey) (*State, error) {
 	object := &gardencorev1beta1.ShootState{}
 	if err := s.Garden.Get(ctx, shoot, object); err != nil {
@@ -42,7 +48,7 @@ func (s *Store) Load(ctx context.Context, shoot client.ObjectKey) (*State, error
 	}
 	state, err := decode(&object.Spec)
 	if err != nil {
-		return nil, fmt.Errorf("read ShootState %q: %w", shoot, err)
+		return nil, fmt.Errorf("read ShootState %q: %w", shoot, &DamagedError{Part: err.Error()})
 	}
 	state.Epoch, err = parseEpoch(object)
 	return state, err

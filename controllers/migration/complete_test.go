@@ -1,0 +1,314 @@
+package migration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	testingclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
+)
+
+func gardenScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, gardencorev1beta1.AddToScheme, transplantv1alpha1.AddToScheme, extensionsv1alpha1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return scheme
+}
+
+// wholeState is all that a restore needs of a ShootState.
+func wholeState() *shootstate.State {
+	state := &shootstate.State{Machines: &runtime.RawExtension{Raw: []byte(`{"machineDeployments":{}}`)}}
+	for _, name := range []string{
+		"ca", "ca-client", "ca-etcd", "ca-front-proxy", "ca-kubelet", "ca-metrics-server", "service-account-key", "static-token",
+		"kube-apiserver-etcd-encryption-key", "ssh-keypair", "kube-aggregator", "kube-apiserver",
+	} {
+		state.Secrets = append(state.Secrets, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	return state
+}
+
+func save(t *testing.T, garden client.Client, shoot *gardencorev1beta1.Shoot, state *shootstate.State) {
+	t.Helper()
+	// The budget is such that the machine state of an unusual size goes into a chunk.
+	store := &shootstate.Store{Garden: garden, Clock: testingclock.NewFakePassiveClock(time.Unix(1000, 0)), Budget: 4096}
+	if err := store.Save(t.Context(), client.ObjectKeyFromObject(shoot), state, false); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func backupEntryOf(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.BackupEntry {
+	return &gardencorev1beta1.BackupEntry{
+		ObjectMeta: metav1.ObjectMeta{Namespace: shoot.Namespace, Name: shoot.Status.TechnicalID + "--" + string(shoot.Status.UID)},
+		Spec:       gardencorev1beta1.BackupEntrySpec{BucketName: "uid-a", SeedName: ptr.To("a")},
+	}
+}
+
+// incomplete are the ways in which the garden may lack what a restore needs, and what is said of each.
+var incomplete = map[string]struct {
+	spoil func(*testing.T, client.Client, *gardencorev1beta1.Shoot)
+	named string
+}{
+	"no ShootState": {func(t *testing.T, garden client.Client, shoot *gardencorev1beta1.Shoot) {
+		remove(t, garden, &gardencorev1beta1.ShootState{ObjectMeta: metav1.ObjectMeta{Name: shoot.Name, Namespace: shoot.Namespace}})
+	}, "missing are the ShootState"},
+	"a chunk is missing": {func(t *testing.T, garden client.Client, shoot *gardencorev1beta1.Shoot) {
+		state := wholeState()
+		state.Machines.Raw = fmt.Appendf(nil, "{%q:%q}", "noise", noise(8192))
+		save(t, garden, shoot, state)
+		chunks := &transplantv1alpha1.ShootStateChunkList{}
+		if err := garden.List(t.Context(), chunks); err != nil || len(chunks.Items) == 0 {
+			t.Fatalf("%d chunks, %v", len(chunks.Items), err)
+		}
+		remove(t, garden, &chunks.Items[0])
+	}, "missing are a part of the ShootState: chunk "},
+	"secrets and machines are missing": {func(t *testing.T, garden client.Client, shoot *gardencorev1beta1.Shoot) {
+		state := wholeState()
+		state.Secrets, state.Machines = state.Secrets[1:], nil
+		save(t, garden, shoot, state)
+	}, `missing are the machine state in the ShootState, the secret "ca" in the ShootState`},
+	"no backup entry": {func(t *testing.T, garden client.Client, shoot *gardencorev1beta1.Shoot) {
+		remove(t, garden, backupEntryOf(shoot))
+	}, `missing are the backup entry "shoot--p--s--uid"`},
+}
+
+func remove(t *testing.T, garden client.Client, object client.Object) {
+	t.Helper()
+	if err := garden.Delete(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// noise is text that no compression makes smaller by much.
+func noise(n int) string {
+	var text strings.Builder
+	for x := uint32(1); text.Len() < n; x = x*1664525 + 1013904223 {
+		text.WriteByte("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"[x>>26])
+	}
+	return text.String()
+}
+
+func withWorkers(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
+	shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{Name: "w"}}
+	return shoot
+}
+
+func TestWhoCannotBeRestoredStaysBoundAndIsToldWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	for name, c := range incomplete {
+		for way, shoot := range map[string]*gardencorev1beta1.Shoot{
+			"lost":    withWorkers(stranded("s", "a", "a", "Reconcile", "Succeeded")),
+			"leaving": withWorkers(stranded("s", "b", "a", "Migrate", "Processing")),
+		} {
+			t.Run(name+" "+way, func(t *testing.T) {
+				t.Parallel()
+				garden := newGarden(t, "Unknown", shoot)
+				c.spoil(t, garden, shoot)
+				events := &eventLog{}
+				e, clock := newEvacuation(garden, events)
+				before := state(t, garden)
+				lookFor(t, e, clock, 9)
+				if diff := cmp.Diff(before, state(t, garden)); diff != "" {
+					t.Error(diff)
+				}
+				told(t, garden, "StateIncomplete", c.named)
+				if diff := cmp.Diff(eventLog{"s EvacuationImpossible"}, *events); diff != "" {
+					t.Errorf("events (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+func TestAForcedRestoreDoesNotBeginWithAnIncompleteState(t *testing.T) {
+	t.Parallel()
+	for name, c := range incomplete {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shoot := withWorkers(stranded("s", "b", "gone", "Reconcile", "Succeeded"))
+			shoot.Annotations = map[string]string{"shoot.gardener.cloud/force-restore": "true"}
+			garden := newGarden(t, "True", shoot)
+			c.spoil(t, garden, shoot)
+			r, request := newForcedRestore(garden), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}
+			result, err := r.Reconcile(t.Context(), request)
+			if err != nil || result.RequeueAfter == 0 {
+				t.Fatalf("looks again after %v, %v", result.RequeueAfter, err)
+			}
+			if got := state(t, garden)["s"]; got != "b gone Reconcile/Succeeded true" {
+				t.Errorf("it is %s", got)
+			}
+			told(t, garden, "StateIncomplete", c.named)
+			// Nobody else takes the word back while it holds.
+			e, clock := newEvacuation(garden, &eventLog{})
+			lookFor(t, e, clock, 2)
+			told(t, garden, "StateIncomplete", c.named)
+			// What was missing is there again.
+			save(t, garden, shoot, wholeState())
+			if err := garden.Create(t.Context(), backupEntryOf(shoot)); err != nil && !apierrors.IsAlreadyExists(err) {
+				t.Fatal(err)
+			}
+			if _, err := r.Reconcile(t.Context(), request); err != nil {
+				t.Fatal(err)
+			}
+			if got := state(t, garden)["s"]; got != "b b Migrate/Aborted true" {
+				t.Errorf("it is %s when nothing is missing", got)
+			}
+			told(t, garden, "", "")
+		})
+	}
+}
+
+// told asks what shoot s is told of its evacuation; reason "" is nothing.
+func told(t *testing.T, garden client.Client, reason, message string) {
+	t.Helper()
+	shoot := &gardencorev1beta1.Shoot{}
+	if err := garden.Get(t.Context(), client.ObjectKey{Namespace: "garden-p", Name: "s"}, shoot); err != nil {
+		t.Fatal(err)
+	}
+	for _, constraint := range shoot.Status.Constraints {
+		if constraint.Type == ConstraintEvacuationPossible {
+			if constraint.Reason != reason || !strings.Contains(constraint.Message, message) {
+				t.Errorf("told %s: %s; want %s: %s", constraint.Reason, constraint.Message, reason, message)
+			}
+			return
+		}
+	}
+	if reason != "" {
+		t.Errorf("told nothing, want %s: %s", reason, message)
+	}
+}
+
+// shelves are buckets by name, each with the reason why nothing can be restored from it; a bucket that is not there has
+// no backups.
+type shelves map[string]error
+
+var _ controlplane.Buckets = shelves{}
+
+func (s shelves) Check(_ context.Context, bucket, _ string) error {
+	err, there := s[bucket]
+	if !there {
+		return controlplane.ErrNoBackups
+	}
+	return err
+}
+
+func (shelves) Copy(context.Context, string, string, string, int64, bool) error { return nil }
+
+func (s shelves) Purge(_ context.Context, bucket, _ string) error {
+	delete(s, bucket)
+	return nil
+}
+
+func (shelves) HasFinalSnapshot(context.Context, string, string, int64) (bool, error) {
+	return false, nil
+}
+
+// arriving is a run of seed b that restores shoot s by force.
+func arriving(t *testing.T, garden client.Client, buckets shelves, shoot *gardencorev1beta1.Shoot, onSeed ...client.Object) *controlplane.Operation {
+	t.Helper()
+	clock := testingclock.NewFakeClock(time.Unix(1000, 0))
+	o := &controlplane.Operation{
+		Settings: controlplane.Settings{SeedName: "b", InternalDomain: "test"}, Clock: clock, Bell: &controlplane.Bell{}, Garden: garden,
+		Seed:   fake.NewClientBuilder().WithScheme(gardenScheme(t)).WithObjects(onSeed...).Build(),
+		Bucket: buckets, States: &shootstate.Store{Garden: garden, Clock: clock}, Shoot: &gardencorev1beta1.Shoot{},
+		SeedObject: &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "b", UID: "uid-b"}},
+	}
+	if err := garden.Get(t.Context(), client.ObjectKeyFromObject(shoot), o.Shoot); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func forced(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
+	shoot.Annotations = map[string]string{"shoot.gardener.cloud/force-restore": "true"}
+	return shoot
+}
+
+// The destination looks again, before it writes to an authority: it says what is missing, which its run writes into
+// the shoot's lastErrors.
+func TestCheckComplete(t *testing.T) {
+	t.Parallel()
+	unreadable := errors.New("the cloud is away")
+	type row struct {
+		spoil   func(*testing.T, client.Client, *gardencorev1beta1.Shoot)
+		buckets shelves
+		named   string // in an IncompleteError
+		is      error
+	}
+	rows := map[string]row{
+		"whole":                 {nil, shelves{"uid-a": nil}, "", nil},
+		"no backups":            {nil, shelves{}, `missing are backups of etcd: look at the backups in bucket "uid-a"`, nil},
+		"the cloud is away":     {nil, shelves{"uid-a": unreadable}, "", unreadable},
+		"backups are elsewhere": {nil, shelves{"uid-b": nil}, `missing are backups of etcd: look at the backups in bucket "uid-a"`, nil},
+	}
+	for name, c := range incomplete {
+		rows[name] = row{c.spoil, shelves{"uid-a": nil}, c.named, nil}
+	}
+	for name, c := range rows {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shoot := forced(withWorkers(stranded("s", "b", "b", "Restore", "Processing")))
+			garden := newGarden(t, "Unknown", shoot)
+			if c.spoil != nil {
+				c.spoil(t, garden, shoot)
+			}
+			err := checkComplete(t.Context(), arriving(t, garden, c.buckets, shoot))
+			missing, is := errors.AsType[*IncompleteError](err)
+			switch {
+			case c.named != "":
+				if !is || !strings.Contains(missing.Error(), c.named) {
+					t.Errorf("got %v, want an IncompleteError with %q", err, c.named)
+				}
+			case is || !errors.Is(err, c.is):
+				t.Errorf("got %v, want %v", err, c.is)
+			}
+		})
+	}
+}
+
+func TestWithoutWorkersNoMachinesAreMissing(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*gardencorev1beta1.Shoot){
+		"workerless": func(s *gardencorev1beta1.Shoot) { s.Spec.Provider.Workers = nil },
+		"hibernated": func(s *gardencorev1beta1.Shoot) {
+			s.Spec.Hibernation = &gardencorev1beta1.Hibernation{Enabled: ptr.To(true)}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shoot := forced(withWorkers(stranded("s", "b", "b", "Restore", "Processing")))
+			change(shoot)
+			garden := newGarden(t, "Unknown", shoot)
+			without := wholeState()
+			without.Machines = nil
+			save(t, garden, shoot, without)
+			if err := checkComplete(t.Context(), arriving(t, garden, shelves{"uid-a": nil}, shoot)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
