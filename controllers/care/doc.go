@@ -2,6 +2,7 @@
 // overall status, and which pods are garbage (SPEC chapter 5). Webhooks have a package of their own below.
 //
 // What is decided here is pure: what was seen goes in as an Observation with the time, the decision comes out. What could
-// not be seen is unknown, never healthy and never broken. It repairs nothing but webhooks and garbage, and it runs no
+// not be seen is unknown, never healthy and never broken. The Reconciler does the looking and the writing, in the gardenlet, once
+// a period; the Labeler keeps the label. They repair nothing but webhooks and garbage, and run no
 // operations on shoots.
 package care

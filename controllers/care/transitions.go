@@ -176,3 +176,8 @@ func merge(existing, mine []gardencorev1beta1.Condition, types []gardencorev1bet
 	}
 	return merged
 }
+
+// only are the conditions of the given types.
+func only(conditions []gardencorev1beta1.Condition, types []gardencorev1beta1.ConditionType) []gardencorev1beta1.Condition {
+	return slices.DeleteFunc(slices.Clone(conditions), func(c gardencorev1beta1.Condition) bool { return !slices.Contains(types, c.Type) })
+}

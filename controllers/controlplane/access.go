@@ -66,15 +66,24 @@ func (o *Operation) PublishAccess(ctx context.Context) error {
 
 // ShootClient returns a client for the shoot's API server, by its public name.
 func (o *Operation) ShootClient(ctx context.Context) (client.Client, error) {
-	ca, err := o.SecretData(ctx, SecretCA)
+	ca, token, err := o.AdminAccess(ctx)
 	if err != nil {
 		return nil, err
+	}
+	return o.Shoots.For(o.APIServerURL(), ca, token)
+}
+
+// AdminAccess is what a client of the shoot's API server trusts, and the token of its administrator.
+func (o *Operation) AdminAccess(ctx context.Context) (caPEM []byte, token string, err error) {
+	ca, err := o.SecretData(ctx, SecretCA)
+	if err != nil {
+		return nil, "", err
 	}
 	tokens, err := o.SecretData(ctx, SecretStaticToken)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return o.Shoots.For(o.APIServerURL(), ca[keyCACert], string(tokens[keyClusterAdminToken]))
+	return ca[keyCACert], string(tokens[keyClusterAdminToken]), nil
 }
 
 // WaitShootReachable waits until the shoot's API server answers by its public name: through DNS and the gateway.

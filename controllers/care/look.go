@@ -1,0 +1,127 @@
+package care
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+)
+
+// etcdPrefix begins the names of a control plane's etcds.
+const etcdPrefix = "etcd-"
+
+// look is an Observation and the way into the shoot by which it was made.
+type look struct {
+	*Observation
+	// shoot is nil if nobody answers there.
+	shoot *connection
+}
+
+func (l *look) close() {
+	if l.shoot != nil {
+		l.shoot.close()
+	}
+}
+
+// observe looks at the control plane in the seed and, if there is an API server, into the shoot.
+func (r *Reconciler) observe(ctx context.Context, o *controlplane.Operation) *look {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	l := &look{Observation: &Observation{Shoot: o.Shoot}}
+	r.observeSeed(ctx, o, l.Observation)
+	if Hibernated(o.Shoot) || l.Deployments.Err == nil && !serves(l.Deployments.Items) {
+		return l
+	}
+	l.APIServer = &APIServer{}
+	if l.shoot, l.APIServer.ClientErr = r.connect(ctx, o); l.APIServer.ClientErr != nil {
+		return l
+	}
+	l.shoot.observe(ctx, l.Observation)
+	return l
+}
+
+// serves is whether an API server is wanted among the Deployments.
+func serves(deployments []appsv1.Deployment) bool {
+	return slices.ContainsFunc(deployments, func(d appsv1.Deployment) bool {
+		return d.Name == controlplane.DeploymentKubeAPIServer && d.DeletionTimestamp == nil && ptr.Deref(d.Spec.Replicas, 1) > 0
+	})
+}
+
+func (r *Reconciler) observeSeed(ctx context.Context, o *controlplane.Operation, seen *Observation) {
+	namespace := client.InNamespace(o.Namespace())
+	seen.Extensions = r.extensionReports(ctx, o)
+	sets := &appsv1.StatefulSetList{}
+	seen.Etcds = listed(r.Seed.List(ctx, sets, namespace), &sets.Items)
+	seen.Etcds.Items = slices.DeleteFunc(seen.Etcds.Items, func(s appsv1.StatefulSet) bool { return !strings.HasPrefix(s.Name, etcdPrefix) })
+	deployments := &appsv1.DeploymentList{}
+	seen.Deployments = listed(r.Seed.List(ctx, deployments, namespace), &deployments.Items)
+	seen.Monitoring = Seen[appsv1.Deployment]{Err: seen.Deployments.Err}
+	for _, d := range seen.Deployments.Items {
+		if observes(&d) {
+			seen.Monitoring.Items = append(seen.Monitoring.Items, d)
+		}
+	}
+	seen.Deployments.Items = slices.DeleteFunc(seen.Deployments.Items, func(d appsv1.Deployment) bool { return observes(&d) })
+	managed := &resourcesv1alpha1.ManagedResourceList{}
+	seen.ManagedResources = listed(r.Seed.List(ctx, managed, namespace), &managed.Items)
+	machineDeployments := &machinev1alpha1.MachineDeploymentList{}
+	seen.MachineDeployments = listed(r.Seed.List(ctx, machineDeployments, namespace), &machineDeployments.Items)
+	machines := &machinev1alpha1.MachineList{}
+	seen.Machines = listed(r.Seed.List(ctx, machines, namespace), &machines.Items)
+	authorities := &corev1.SecretList{}
+	err := r.Seed.List(ctx, authorities, namespace, client.MatchingLabels{constants.Persist: constants.LabelTrue})
+	seen.Authorities = listed(err, &authorities.Items)
+}
+
+// observes is whether a Deployment of a control plane is one of its observability components.
+func observes(d *appsv1.Deployment) bool {
+	return gardencorev1beta1.ConditionType(d.Labels[constants.CareConditionType]) == gardencorev1beta1.ShootObservabilityComponentsHealthy
+}
+
+func listed[T any](err error, items *[]T) Seen[T] { return Seen[T]{Items: *items, Err: err} }
+
+// extensionReports are the conditions on the extension objects of the shoot.
+func (r *Reconciler) extensionReports(ctx context.Context, o *controlplane.Operation) Seen[ExtensionReport] {
+	var reports []ExtensionReport
+	var errs []error
+	heartbeat, err := r.heartbeat(ctx, o)
+	errs = append(errs, err)
+	for _, kind := range extensionsv1alpha1.Kinds() {
+		if !kind.Namespaced {
+			continue
+		}
+		list := kind.NewList()
+		if err := r.Seed.List(ctx, list, client.InNamespace(o.Namespace())); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		for _, object := range list.Objects() {
+			reports = append(reports, Reports(kind.Name, object, heartbeat)...)
+		}
+	}
+	return Seen[ExtensionReport]{Items: reports, Err: errors.Join(errs...)}
+}
+
+// heartbeat is when the extension last said that it lives, read anew: a cache that has stopped would make it die.
+func (r *Reconciler) heartbeat(ctx context.Context, o *controlplane.Operation) (*metav1.MicroTime, error) {
+	lease := &coordinationv1.Lease{}
+	err := o.Seed.Get(ctx, client.ObjectKey{Namespace: r.ExtensionNamespace, Name: constants.HeartbeatLease}, lease)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, err
+	}
+	return lease.Spec.RenewTime, nil
+}

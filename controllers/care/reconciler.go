@@ -1,0 +1,119 @@
+package care
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+)
+
+// Shoots says how the API servers of shoots are reached, by their public names.
+type Shoots interface {
+	// Config is for a client that trusts caPEM and authenticates with token at server.
+	Config(server string, caPEM []byte, token string) *rest.Config
+}
+
+// Reconciler looks at the shoots of one seed, once a period, and writes what it has found into their status (SPEC 5.1).
+type Reconciler struct {
+	Factory *controlplane.Factory
+	// Seed may read from caches: what is looked at is looked at again.
+	Seed   client.Reader
+	Shoots Shoots
+	Config Config
+	// SyncPeriod is the time between two looks at a shoot.
+	SyncPeriod time.Duration
+	// RemediateWebhooks is whether problematic webhooks are changed (SPEC 5.7).
+	RemediateWebhooks bool
+	// ExtensionNamespace is where in the seed the extension shows its heartbeat (SPEC 3.9).
+	ExtensionNamespace string
+}
+
+// lookTimeout bounds one look at a shoot; who has not answered by then is taken for silent.
+const lookTimeout = 15 * time.Second
+
+// Reconcile looks at one shoot.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	o, err := r.Factory.Operation(ctx, log.FromContext(ctx), request.NamespacedName)
+	if o == nil || err != nil {
+		return reconcile.Result{}, err
+	}
+	if !r.cares(o.Shoot) {
+		return reconcile.Result{}, nil
+	}
+	if nobodys(o.Shoot) {
+		return reconcile.Result{RequeueAfter: r.SyncPeriod}, r.write(ctx, o, r.handOver)
+	}
+	look := r.observe(ctx, o)
+	defer look.close()
+	if err := r.write(ctx, o, func(shoot *gardencorev1beta1.Shoot) {
+		seen, now := *look.Observation, o.Clock.Now()
+		seen.Shoot = shoot.DeepCopy()
+		shoot.Status.Conditions = Conditions(&seen, r.Config, now)
+		shoot.Status.Constraints = Constraints(&seen, r.Config, now)
+	}); err != nil {
+		return reconcile.Result{}, err
+	}
+	// What cannot be mended now is looked at in the next round: there is nothing to be gained by more haste.
+	if err := r.mend(ctx, o, look); err != nil {
+		o.Log.Error(err, "Not everything in the shoot could be mended")
+	}
+	return reconcile.Result{RequeueAfter: r.SyncPeriod}, nil
+}
+
+// cares is whether a shoot is this seed's to look after: the one whose control plane it has, whoever shall have it next.
+func (r *Reconciler) cares(shoot *gardencorev1beta1.Shoot) bool {
+	return ptr.Deref(shoot.Status.SeedName, "") == r.Factory.SeedName
+}
+
+// nobodys is whether the shoot was given to this seed, by a migration or after a loss, and its restore has not begun:
+// there is nothing to look at.
+func nobodys(shoot *gardencorev1beta1.Shoot) bool {
+	last := shoot.Status.LastOperation
+	return last != nil && last.Type == gardencorev1beta1.LastOperationTypeMigrate &&
+		(last.State == gardencorev1beta1.LastOperationStateSucceeded || last.State == gardencorev1beta1.LastOperationStateAborted)
+}
+
+// handOver lets nothing be known of what is care's; others may go on saying what they know.
+func (r *Reconciler) handOver(shoot *gardencorev1beta1.Shoot) {
+	now := r.Factory.Clock.Now()
+	shoot.Status.Conditions = merge(shoot.Status.Conditions, HandOver(only(shoot.Status.Conditions, conditionTypes), now), conditionTypes)
+}
+
+// conflictBackoff is for patches of a status that others write too: about a second.
+var conflictBackoff = wait.Backoff{Steps: 8, Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.2}
+
+// write changes the status of a shoot as it is in the garden now, if the shoot is still this seed's and something
+// differs. The lock makes sure of both: the lists are replaced as a whole, and a gardenlet that stood still in between
+// must not write over what another has found.
+func (r *Reconciler) write(ctx context.Context, o *controlplane.Operation, change func(*gardencorev1beta1.Shoot)) error {
+	key := client.ObjectKeyFromObject(o.Shoot)
+	err := retry.RetryOnConflict(conflictBackoff, func() error {
+		shoot := &gardencorev1beta1.Shoot{}
+		if err := o.Garden.Get(ctx, key, shoot); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		if shoot.UID != o.Shoot.UID || !r.cares(shoot) || nobodys(shoot) != nobodys(o.Shoot) {
+			return nil
+		}
+		before := shoot.DeepCopy()
+		change(shoot)
+		if data, err := client.MergeFrom(before).Data(shoot); err != nil || string(data) == "{}" {
+			return err
+		}
+		return client.IgnoreNotFound(o.Garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+	})
+	if err != nil {
+		return fmt.Errorf("write how shoot %q is: %w", key, err)
+	}
+	return nil
+}

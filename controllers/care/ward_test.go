@@ -1,0 +1,293 @@
+package care
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	testingclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/crds"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+	"github.com/transplant-sim/transplant/clusters/apiservertest"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+)
+
+const technicalID = "shoot--p--alpha"
+
+// ward is one shoot in good health on a real API server, and who takes care of it.
+type ward struct {
+	client.Client
+	clock      *testingclock.FakeClock
+	reconciler *Reconciler
+
+	config   *rest.Config
+	healthz  atomic.Int32 // what /healthz answers instead of what it would; 0 for nothing
+	asked    string       // where the shoot was asked for last
+	onConfig func()       // what happens before the shoot is looked at
+}
+
+var _ Shoots = &ward{}
+
+// Config reaches the API server whatever its name, and remembers the name.
+func (w *ward) Config(server string, _ []byte, token string) *rest.Config {
+	if token != "secret" {
+		panic("the administrator's token is not used: " + token)
+	}
+	w.asked = server
+	if w.onConfig != nil {
+		w.onConfig()
+	}
+	config := rest.CopyConfig(w.config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &illness{next: next, healthz: &w.healthz} })
+	return config
+}
+
+// illness answers /healthz with a status of its own.
+type illness struct {
+	next    http.RoundTripper
+	healthz *atomic.Int32
+}
+
+func (i *illness) RoundTrip(r *http.Request) (*http.Response, error) {
+	if code := int(i.healthz.Load()); code != 0 && r.URL.Path == "/healthz" {
+		return &http.Response{
+			StatusCode: code, Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{},
+			Body: io.NopCloser(strings.NewReader("[-]etcd failed")),
+		}, nil
+	}
+	return i.next.RoundTrip(r)
+}
+
+func newWard(t *testing.T) *ward {
+	t.Helper()
+	log.SetLogger(logr.Discard())
+	w := &ward{
+		config: apiservertest.Start(t, apiservertest.Options{CRDs: crds.All(), Flags: []string{"--disable-admission-plugins=ServiceAccount"}}),
+		clock:  testingclock.NewFakeClock(time.Now().Truncate(time.Second)),
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, gardencorev1beta1.AddToScheme, extensionsv1alpha1.AddToScheme, machinev1alpha1.AddToScheme, resourcesv1alpha1.AddToScheme,
+	} {
+		must(t, add(scheme))
+	}
+	var err error
+	w.Client, err = client.New(w.config, client.Options{Scheme: scheme})
+	must(t, err)
+	conf := config()
+	conf.Thresholds["EveryNodeReady"] = 5 * time.Minute
+	conf.Components.Monitoring = nil
+	w.reconciler = &Reconciler{
+		Factory: &controlplane.Factory{
+			Settings: controlplane.Settings{SeedName: "a", InternalDomain: "shoots.test", GatewayPort: 9443},
+			Clock:    w.clock, Garden: w.Client, Seed: w.Client,
+		},
+		Seed: w.Client, Shoots: w, Config: conf, SyncPeriod: time.Minute, ExtensionNamespace: "extensions",
+	}
+	w.populateGarden(t)
+	w.populateSeed(t)
+	w.populateShoot(t)
+	w.beat(t)
+	return w
+}
+
+func (w *ward) populateGarden(t *testing.T) {
+	for _, name := range []string{"garden-p", technicalID, "extensions"} {
+		w.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	w.create(t, &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: gardencorev1beta1.SeedSpec{
+		Provider: gardencorev1beta1.SeedProvider{Type: "transplant", Region: "here"},
+		Networks: gardencorev1beta1.SeedNetworks{Pods: "10.1.0.0/16", Services: "10.2.0.0/16"},
+	}})
+	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "alpha"}}
+	shoot.Spec.Region, shoot.Spec.SeedName, shoot.Spec.Kubernetes.Version = "here", ptr.To("a"), "1.36.3"
+	shoot.Spec.CloudProfile = &gardencorev1beta1.CloudProfileReference{Kind: "CloudProfile", Name: "profile"}
+	shoot.Spec.Provider = gardencorev1beta1.Provider{Type: "transplant", Workers: []gardencorev1beta1.Worker{{Name: "pool", Minimum: 1, Maximum: 2, Machine: gardencorev1beta1.Machine{Type: "m"}}}}
+	w.create(t, shoot)
+	status := lastOperation("Create", "Succeeded", w.clock.Now().Add(-time.Hour))
+	status["technicalID"], status["uid"], status["seedName"] = technicalID, string(shoot.UID), "a"
+	foreign := func(kind, reason string) []any {
+		at := w.clock.Now().UTC().Format(time.RFC3339)
+		return []any{map[string]any{"type": kind, "status": "False", "reason": reason, "message": "m", "lastTransitionTime": at, "lastUpdateTime": at}}
+	}
+	status["conditions"], status["constraints"] = foreign("Foreign", "Told"), foreign("EvacuationPossible", "NoDestination")
+	w.status(t, shoot, status)
+}
+
+func (w *ward) populateSeed(t *testing.T) {
+	in := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: technicalID, Name: name, Labels: map[string]string{"app": name}}
+	}
+	selector := func(name string) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
+	}
+	pod := func(name string) corev1.PodTemplateSpec {
+		return corev1.PodTemplateSpec{ObjectMeta: in(name), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
+	}
+	for name, data := range map[string]map[string][]byte{"ca": {"ca.crt": []byte("x"), "ca.key": []byte("x")}, "static-token": {"cluster-admin": []byte("secret")}} {
+		s := &corev1.Secret{ObjectMeta: in(name), Data: data}
+		s.Labels = authority(name, 0).Labels
+		s.Labels["valid-until-time"] = "9999999999"
+		w.create(t, s)
+	}
+	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "machine-controller"} {
+		d := &appsv1.Deployment{ObjectMeta: in(name), Spec: appsv1.DeploymentSpec{Selector: selector(name), Template: pod(name)}}
+		w.create(t, d)
+		w.status(t, d, deploymentStatus("True"))
+	}
+	etcd := &appsv1.StatefulSet{ObjectMeta: in("etcd-main"), Spec: appsv1.StatefulSetSpec{Selector: selector("etcd-main"), Template: pod("etcd-main"), ServiceName: "etcd-main"}}
+	w.create(t, etcd)
+	w.status(t, etcd, map[string]any{"observedGeneration": 1, "replicas": 1, "readyReplicas": 1})
+	for name, label := range map[string]string{"in-shoot": "", "watching": "ObservabilityComponentsHealthy"} {
+		m := &resourcesv1alpha1.ManagedResource{ObjectMeta: in(name)}
+		m.Spec.SecretRefs = []corev1.LocalObjectReference{{Name: "s"}}
+		if label != "" {
+			m.Spec.Class, m.Labels["care.gardener.cloud/condition-type"] = ptr.To("seed"), label
+		}
+		w.create(t, m)
+		w.status(t, m, managedStatus("True"))
+	}
+	machines := &machinev1alpha1.MachineDeployment{ObjectMeta: in("pool"), Spec: machinev1alpha1.MachineDeploymentSpec{Replicas: 1}}
+	w.create(t, machines)
+	one := machine("node")
+	one.Namespace = technicalID
+	w.create(t, &one)
+	worker := &extensionsv1alpha1.Worker{ObjectMeta: in("alpha")}
+	worker.Spec.Type, worker.Spec.Region, worker.Spec.Pools = "transplant", "here", []extensionsv1alpha1.WorkerPool{}
+	w.create(t, worker)
+	w.status(t, worker, map[string]any{"conditions": []any{w.condition("EveryNodeReady", "True", "Fine")}})
+}
+
+func (w *ward) populateShoot(t *testing.T) {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{"worker.gardener.cloud/pool": "pool"}}}
+	w.create(t, n)
+	w.status(t, n, nodeStatus("True"))
+	w.create(t, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-node-lease", Name: "node"}})
+	w.create(t, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "extensions", Name: "gardener-extension-heartbeat"}})
+}
+
+// beat renews everything that must be renewed from time to time.
+func (w *ward) beat(t *testing.T) {
+	t.Helper()
+	w.renew(t, "extensions", "gardener-extension-heartbeat")
+	w.renewNodeLease(t)
+}
+
+func (w *ward) renewNodeLease(t *testing.T) {
+	t.Helper()
+	w.renew(t, "kube-node-lease", "node")
+}
+
+func (w *ward) renew(t *testing.T, namespace, name string) {
+	t.Helper()
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	must(t, w.Patch(t.Context(), lease, mergePatch(t, map[string]any{"spec": map[string]any{
+		"leaseDurationSeconds": 40, "renewTime": metav1.NewMicroTime(w.clock.Now()),
+	}})))
+}
+
+func (w *ward) look(t *testing.T) {
+	t.Helper()
+	result, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "garden-p", Name: "alpha"}})
+	must(t, err)
+	if result.RequeueAfter != time.Minute && w.reconciler.cares(w.shoot(t)) {
+		t.Errorf("looks again after %s", result.RequeueAfter)
+	}
+}
+
+func (w *ward) shoot(t *testing.T) *gardencorev1beta1.Shoot {
+	t.Helper()
+	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "alpha"}}
+	w.get(t, shoot)
+	return shoot
+}
+
+func (w *ward) get(t *testing.T, object client.Object) {
+	t.Helper()
+	must(t, w.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+}
+
+func (w *ward) create(t *testing.T, object client.Object) {
+	t.Helper()
+	must(t, w.Create(t.Context(), object))
+}
+
+func (w *ward) remove(t *testing.T, object client.Object) {
+	t.Helper()
+	must(t, w.Delete(t.Context(), object))
+}
+
+// status merges into the status of an object.
+func (w *ward) status(t *testing.T, object client.Object, status map[string]any) {
+	t.Helper()
+	must(t, w.Status().Patch(t.Context(), object.DeepCopyObject().(client.Object), mergePatch(t, map[string]any{"status": status})))
+}
+
+func mergePatch(t *testing.T, content map[string]any) client.Patch {
+	t.Helper()
+	var buffer bytes.Buffer
+	must(t, json.NewEncoder(&buffer).Encode(content))
+	return client.RawPatch(types.MergePatchType, buffer.Bytes())
+}
+
+func (w *ward) condition(kind, status, reason string) map[string]any {
+	at := w.clock.Now().UTC().Format(time.RFC3339)
+	return map[string]any{"type": kind, "status": status, "reason": reason, "message": "m", "lastTransitionTime": at, "lastUpdateTime": at}
+}
+
+func deploymentStatus(available string) map[string]any {
+	return map[string]any{"observedGeneration": 1, "conditions": []any{
+		map[string]any{"type": "Available", "status": available}, map[string]any{"type": "Progressing", "status": "True"},
+	}}
+}
+
+func nodeStatus(ready string) map[string]any {
+	return map[string]any{
+		"conditions": []any{map[string]any{"type": "Ready", "status": ready}}, "nodeInfo": map[string]any{"kubeletVersion": "v1.36.3"},
+	}
+}
+
+func managedStatus(healthy string) map[string]any {
+	const at = "2026-01-01T00:00:00Z"
+	of := func(kind, status, reason string) any {
+		return map[string]any{"type": kind, "status": status, "reason": reason, "message": "m", "lastTransitionTime": at, "lastUpdateTime": at}
+	}
+	return map[string]any{"observedGeneration": 1, "conditions": []any{
+		of("ResourcesApplied", "True", "Fine"), of("ResourcesHealthy", healthy, "Broken"), of("ResourcesProgressing", "False", "Fine"),
+	}}
+}
+
+func lastOperation(kind, state string, at time.Time) map[string]any {
+	return map[string]any{"lastOperation": map[string]any{
+		"type": kind, "state": state, "progress": 100, "description": "d", "lastUpdateTime": at.UTC().Format(time.RFC3339),
+	}}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
