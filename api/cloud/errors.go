@@ -89,6 +89,9 @@ func IsNotFound(err error) bool { return CodeOf(err) == CodeNotFound }
 // IsAlreadyExists says that a create-only write found an object, or that a unique name is taken.
 func IsAlreadyExists(err error) bool { return CodeOf(err) == CodeAlreadyExists }
 
+// IsDamaged says that an object's content does not match its digest.
+func IsDamaged(err error) bool { return CodeOf(err) == CodeDamaged }
+
 // IsConflict says that a compare-and-set found another value.
 func IsConflict(err error) bool { return CodeOf(err) == CodeConflict }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -24,8 +25,8 @@ var ErrNoBackups = backup.ErrNoBackups
 // Buckets gives access to backups while a control plane is being restored.
 type Buckets interface {
 	// Copy copies what the epoch starts from below prefix from one bucket to the other, and fixes it there. It may be
-	// repeated. With lastGood, what is damaged is left out, and what would have continued it.
-	Copy(ctx context.Context, from, to, prefix string, epoch int64, lastGood bool) error
+	// repeated. With lastGood, what is damaged is left out, and what would have continued it; leftOut names it.
+	Copy(ctx context.Context, from, to, prefix string, epoch int64, lastGood bool) (leftOut []string, err error)
 	// Check tells why the backups below prefix cannot be restored, with ErrNoBackups if there are none; nil if they can.
 	Check(ctx context.Context, bucket, prefix string) error
 	// Purge removes all objects below prefix.
@@ -33,6 +34,9 @@ type Buckets interface {
 	// HasFinalSnapshot tells whether the final snapshot of the epoch is below prefix.
 	HasFinalSnapshot(ctx context.Context, bucket, prefix string, epoch int64) (bool, error)
 }
+
+// ReasonBackupDamaged is the reason of the event that tells what a forced restore could not bring back.
+const ReasonBackupDamaged = "BackupDamaged"
 
 // sourcePrefix marks the copy of a BackupEntry that gives access to the bucket the shoot comes from.
 const sourcePrefix = "source-"
@@ -207,7 +211,13 @@ func (o *Operation) CopyBackups(ctx context.Context) error {
 	if err != nil || bucket == "" {
 		return err
 	}
-	return o.Bucket.Copy(ctx, bucket, o.BucketName(), o.BackupPrefix(), o.Epoch, Forced(o.Shoot))
+	leftOut, err := o.Bucket.Copy(ctx, bucket, o.BucketName(), o.BackupPrefix(), o.Epoch, Forced(o.Shoot))
+	if err != nil || len(leftOut) == 0 {
+		return err
+	}
+	o.events.Event(o.Shoot, corev1.EventTypeWarning, ReasonBackupDamaged,
+		fmt.Sprintf("What was written last is lost: these backups are damaged, or continue a damaged one, and are left out: %s", strings.Join(leftOut, ", ")))
+	return nil
 }
 
 // DestroySourceBackupEntry deletes the way to the old bucket, and with it the backups there. It comes after the new

@@ -65,6 +65,7 @@ func (r *Runner) Run(ctx context.Context, o *Operation, flow Flow) (reconcile.Re
 	if err := o.Begin(ctx, flow.Type, flow.Initialized, r.Version); err != nil {
 		return reconcile.Result{}, err
 	}
+	o.events = r.Events
 	r.Events.Event(o.Shoot, corev1.EventTypeNormal, flow.ReasonStarted, flow.Initialized)
 	err := r.work(ctx, o, flow)
 	if errors.Is(err, ErrTakenOver) {

@@ -179,6 +179,11 @@ func sorted(names map[string]bool) []string {
 	return list
 }
 
+// AsksWarnings says whether it asks for events of a shoot.
+func (e *Expression) AsksWarnings() bool {
+	return slices.ContainsFunc(e.facts, func(f fact) bool { return strings.HasSuffix(f.text, ").warnings") })
+}
+
 // AsksCloud says whether it asks for anything of the cloud.
 func (e *Expression) AsksCloud() bool {
 	return slices.ContainsFunc(e.facts, func(f fact) bool { return strings.HasPrefix(f.text, "cloud.") })

@@ -95,3 +95,21 @@ func TestCompileRefuses(t *testing.T) {
 		})
 	}
 }
+
+func TestAsksWarnings(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"shoot('alpha').healthy":                         false,
+		"shoot('alpha').lastErrors.size() == 0":          false,
+		"'BackupDamaged' in shoot('alpha').warnings":     true,
+		"shoot('alpha').warnings.exists(w, w == 'Gone')": true,
+	} {
+		e, err := expression.Compile(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.AsksWarnings(); got != want {
+			t.Errorf("%s asks for warnings: %t, want %t", text, got, want)
+		}
+	}
+}

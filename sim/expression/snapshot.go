@@ -25,6 +25,7 @@ type Shoot struct {
 	Deleting      bool              `cel:"deleting"`
 	LastOperation Operation         `cel:"lastOperation"`
 	LastErrors    []string          `cel:"lastErrors"`
+	Warnings      []string          `cel:"warnings"`   // reasons of its events of type Warning, sorted
 	Conditions    map[string]string `cel:"conditions"` // status by type
 	Constraints   map[string]string `cel:"constraints"`
 	TechnicalID   string            `cel:"technicalID"`

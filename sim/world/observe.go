@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
@@ -32,11 +33,13 @@ type Query struct {
 	Shoots []string
 	Seeds  []string
 	Cloud  bool
+	// Warnings lets events of the shoots be read too.
+	Warnings bool
 }
 
 // Ask is the query for an expression.
 func Ask(e *expression.Expression) Query {
-	return Query{Shoots: e.Shoots(), Seeds: e.Seeds(), Cloud: e.AsksCloud()}
+	return Query{Shoots: e.Shoots(), Seeds: e.Seeds(), Cloud: e.AsksCloud(), Warnings: e.AsksWarnings()}
 }
 
 // Observe takes a snapshot. What cannot be read in time is unknown in it.
@@ -48,7 +51,7 @@ func Observe(ctx context.Context, w World, clients *Clients, query Query) expres
 	var readers sync.WaitGroup
 	for _, name := range query.Shoots {
 		readers.Go(func() {
-			shoot := observeShoot(ctx, w.ShootKey(name), clients)
+			shoot := observeShoot(ctx, w.ShootKey(name), clients, query.Warnings)
 			mu.Lock()
 			defer mu.Unlock()
 			s.Shoots[name] = shoot
@@ -69,7 +72,7 @@ func Observe(ctx context.Context, w World, clients *Clients, query Query) expres
 	return s
 }
 
-func observeShoot(ctx context.Context, key types.NamespacedName, clients *Clients) expression.Shoot {
+func observeShoot(ctx context.Context, key types.NamespacedName, clients *Clients, warnings bool) expression.Shoot {
 	garden, err := clients.Cluster(landscape.Garden)
 	if err != nil {
 		return expression.Shoot{Unknown: expression.Unknown{"*": notYetConnected + err.Error()}}
@@ -82,11 +85,34 @@ func observeShoot(ctx context.Context, key types.NamespacedName, clients *Client
 		return expression.Shoot{Unknown: expression.Unknown{"*": err.Error()}}
 	}
 	seen := DescribeShoot(shoot)
-	seen.Epoch, err = claimedEpoch(ctx, garden, key)
-	if err != nil {
-		seen.Unknown = expression.Unknown{"epoch": err.Error()}
+	unknown := expression.Unknown{}
+	if seen.Epoch, err = claimedEpoch(ctx, garden, key); err != nil {
+		unknown["epoch"] = err.Error()
+	}
+	if warnings {
+		if seen.Warnings, err = warningsOf(ctx, garden, shoot); err != nil {
+			unknown["warnings"] = err.Error()
+		}
+	}
+	if len(unknown) > 0 {
+		seen.Unknown = unknown
 	}
 	return seen
+}
+
+// warningsOf are the reasons of a shoot's warning events.
+func warningsOf(ctx context.Context, garden client.Client, shoot *gardencorev1beta1.Shoot) ([]string, error) {
+	found := &corev1.EventList{}
+	if err := garden.List(ctx, found, client.InNamespace(shoot.Namespace)); err != nil {
+		return nil, fmt.Errorf("list the events: %w", err)
+	}
+	reasons := sets.New[string]()
+	for _, event := range found.Items {
+		if event.Type == corev1.EventTypeWarning && event.InvolvedObject.UID == shoot.UID {
+			reasons.Insert(event.Reason)
+		}
+	}
+	return sets.List(reasons), nil
 }
 
 func claimedEpoch(ctx context.Context, garden client.Client, key types.NamespacedName) (int, error) {

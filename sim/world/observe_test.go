@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
@@ -153,5 +154,20 @@ func TestObserve(t *testing.T) {
 	}
 	if a, b := got.Seeds["a"], got.Seeds["b"]; a.Shoots != 1 || a.Bound != 1 || !a.Ready || b.Shoots != 0 || b.Bound != 0 {
 		t.Errorf("seeds %+v, %+v", a, b)
+	}
+	for name, event := range map[string]corev1.Event{
+		"told":     {Type: "Warning", Reason: "BackupDamaged", InvolvedObject: corev1.ObjectReference{UID: shoot.UID}},
+		"again":    {Type: "Warning", Reason: "BackupDamaged", InvolvedObject: corev1.ObjectReference{UID: shoot.UID}},
+		"harmless": {Type: "Normal", Reason: "Reconciled", InvolvedObject: corev1.ObjectReference{UID: shoot.UID}},
+		"another":  {Type: "Warning", Reason: "ReconcileError", InvolvedObject: corev1.ObjectReference{UID: "another"}},
+	} {
+		event.Namespace, event.Name = shoot.Namespace, name
+		if err := garden.Create(t.Context(), &event); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got = world.Observe(t.Context(), w, clients, world.Query{Shoots: []string{"alpha"}, Warnings: true})
+	if diff := cmp.Diff([]string{"BackupDamaged"}, got.Shoots["alpha"].Warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 }

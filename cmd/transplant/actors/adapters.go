@@ -83,13 +83,16 @@ func (b *buckets) bucket(name, prefix string) backup.Bucket {
 	return backup.CloudBucket{Content: b.cloud.Bucket(name), Prefix: prefix}
 }
 
-func (b *buckets) Copy(ctx context.Context, from, to, prefix string, epoch int64, lastGood bool) error {
-	_, err := backup.Copy(ctx, backup.CopyOptions{
+func (b *buckets) Copy(ctx context.Context, from, to, prefix string, epoch int64, lastGood bool) (leftOut []string, err error) {
+	manifest, err := backup.Copy(ctx, backup.CopyOptions{
 		LastGood: lastGood,
 		Source:   b.bucket(from, prefix), Target: b.bucket(to, prefix), Epoch: epoch,
 		Clock: clock.RealClock{}, Log: klog.FromContext(ctx),
 	})
-	return err
+	for _, object := range manifest.LeftOut {
+		leftOut = append(leftOut, object.Key())
+	}
+	return leftOut, err
 }
 
 func (b *buckets) Check(ctx context.Context, bucket, prefix string) error {

@@ -64,7 +64,19 @@ func (b CloudBucket) Get(ctx context.Context, key string) (io.ReadCloser, error)
 	if err != nil {
 		return nil, fmt.Errorf("get the object %q: %w", key, err)
 	}
-	return body, nil
+	return ownDigest{body}, nil
+}
+
+// ownDigest says in the words of this package what the cloud's client finds out by the digest that the cloud keeps.
+type ownDigest struct{ io.ReadCloser }
+
+// Read implements io.Reader.
+func (d ownDigest) Read(p []byte) (int, error) {
+	n, err := d.ReadCloser.Read(p)
+	if cloud.IsDamaged(err) {
+		err = fmt.Errorf("%w: %w", ErrDigest, err)
+	}
+	return n, err
 }
 
 // Create implements Bucket.

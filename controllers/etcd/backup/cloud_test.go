@@ -12,6 +12,7 @@ import (
 	"github.com/go-logr/logr/testr"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
@@ -22,9 +23,16 @@ import (
 // cloudBucket is a bucket of a running cloud.
 func cloudBucket(t *testing.T, prefix string) backup.Bucket {
 	t.Helper()
+	client := startCloud(t)
+	return backup.CloudBucket{Content: client.Bucket("backups"), Prefix: prefix}
+}
+
+// startCloud gives an admin's client of a running cloud with the buckets "backups" and "others".
+func startCloud(t *testing.T) *cloud.Client {
+	t.Helper()
 	dir := t.TempDir()
 	tokens := filepath.Join(dir, "tokens.yaml")
-	if err := os.WriteFile(tokens, []byte(`tokens: [{token: t, identity: control-planes-a}]`), 0o600); err != nil {
+	if err := os.WriteFile(tokens, []byte(`tokens: [{token: t, identity: control-planes-a, roles: [admin]}]`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	server, err := simcloud.Open(t.Context(), simcloud.Options{Dir: filepath.Join(dir, "cloud"), Tokens: tokens, Log: testr.New(t)})
@@ -42,10 +50,12 @@ func cloudBucket(t *testing.T, prefix string) backup.Bucket {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Buckets().Create(t.Context(), &cloud.Bucket{Name: "backups"}); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"backups", "others"} {
+		if _, err := client.Buckets().Create(t.Context(), &cloud.Bucket{Name: name}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return backup.CloudBucket{Content: client.Bucket("backups"), Prefix: prefix}
+	return client
 }
 
 func TestBucketsKeepOneContract(t *testing.T) {
@@ -120,5 +130,43 @@ func TestSidecarAndRestoreThroughTheCloud(t *testing.T) {
 	}
 	if diff := cmp.Diff(states[last], stateOf(t, etcdtest.Start(t, dir).Client)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// The cloud keeps digests of its own, and its client is the first to see that one does not match.
+func TestCopyOutOfTheCloudLeavesOutWhatIsDamagedAndTellsIt(t *testing.T) {
+	t.Parallel()
+	etcd := etcdtest.Start(t, t.TempDir())
+	client := startCloud(t)
+	source := backup.CloudBucket{Content: client.Bucket("backups"), Prefix: "entry--uid/etcd-main"}
+	target := backup.CloudBucket{Content: client.Bucket("others"), Prefix: "entry--uid/etcd-main"}
+	if _, err := backup.EnsureManifest(t.Context(), source, source, 1); err != nil {
+		t.Fatal(err)
+	}
+	s, stop := sidecar(t, etcd, source, 1)
+	saved(t, s, revisionOf(t, etcd.Client))
+	revisions, _ := writeStory(t, etcd.Client, s)
+	stop()
+	key := s.Latest().Delta.Key
+	fault := cloud.Fault{
+		Meta: cloud.Meta{ID: "rot"}, Match: cloud.Match{Kinds: []string{cloud.KindObjects}, IDPrefix: "backups/entry--uid/etcd-main/" + key}, Effect: cloud.Effect{Damage: true},
+	}
+	if _, err := client.SetFault(t.Context(), fault); err != nil {
+		t.Fatal(err)
+	}
+	options := backup.CopyOptions{Source: source, Target: target, Epoch: 2, Clock: clock.RealClock{}, Log: testr.New(t)}
+	_, err := backup.Copy(t.Context(), options)
+	if damage, is := errors.AsType[*backup.DamageError](err); !is || damage.Key != key {
+		t.Fatalf("error is %v, want damage of %s", err, key)
+	}
+	options.LastGood = true
+	for range 2 { // whoever repeats it is told the same
+		manifest, err := backup.Copy(t.Context(), options)
+		if err != nil || len(manifest.LeftOut) != 1 || manifest.LeftOut[0].Key() != key {
+			t.Fatalf("left out %v: %v, want %s", manifest.LeftOut, err, key)
+		}
+	}
+	if _, result, err := restore(t, target, 2); err != nil || result.Revision != revisions[len(revisions)-2] {
+		t.Errorf("restored %+v: %v, want revision %d", result, err, revisions[len(revisions)-2])
 	}
 }

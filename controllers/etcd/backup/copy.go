@@ -60,7 +60,7 @@ func Copy(ctx context.Context, o CopyOptions) (Manifest, error) {
 	if err != nil || made {
 		return manifest, err
 	}
-	manifest.Objects = withoutDamaged(manifest.Objects, damaged)
+	manifest.Objects, manifest.LeftOut = withoutDamaged(manifest.Objects, damaged)
 	return createManifest(ctx, o.Target, manifest)
 }
 
@@ -89,12 +89,25 @@ func copyObjects(ctx context.Context, o CopyOptions, objects []Object) (damaged 
 	return damaged, group.Wait()
 }
 
-// withoutDamaged leaves out what is damaged, and the deltas behind a damaged delta: nothing continues there.
-func withoutDamaged(objects, damaged []Object) []Object {
-	return slices.DeleteFunc(slices.Clone(objects), func(object Object) bool {
-		return slices.ContainsFunc(damaged, func(d Object) bool {
-			return d == object || (d.Kind == Delta && object.Kind == Delta && object.First > d.First)
-		})
+// withoutDamaged leaves out what is damaged, and the deltas behind a damaged delta: nothing continues there, unless a full
+// snapshot begins anew between them.
+func withoutDamaged(objects, damaged []Object) (kept, leftOut []Object) {
+	for _, object := range objects {
+		if slices.ContainsFunc(damaged, func(d Object) bool { return d == object || isCutOff(object, d, objects, damaged) }) {
+			leftOut = append(leftOut, object)
+		} else {
+			kept = append(kept, object)
+		}
+	}
+	return kept, leftOut
+}
+
+func isCutOff(object, gap Object, objects, damaged []Object) bool {
+	if gap.Kind != Delta || object.Kind != Delta || object.First <= gap.First {
+		return false
+	}
+	return !slices.ContainsFunc(objects, func(full Object) bool {
+		return full.Kind == Full && full.Last >= gap.Last && full.Last < object.Last && !slices.Contains(damaged, full)
 	})
 }
 
@@ -153,7 +166,10 @@ func copyObject(ctx context.Context, o CopyOptions, object Object) error {
 	}
 	defer body.Close()
 	err = o.Target.Create(ctx, object.Key(), body)
-	if errors.Is(err, ErrExists) {
+	switch {
+	case body.Damage() != nil:
+		return body.Damage()
+	case errors.Is(err, ErrExists):
 		return nil
 	}
 	return err

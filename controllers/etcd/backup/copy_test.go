@@ -2,6 +2,7 @@ package backup_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -118,6 +119,42 @@ func TestCopyRefusesADamagedObject(t *testing.T) {
 	// Whoever comes next would otherwise believe that everything is here.
 	if epochs, err := backup.Epochs(t.Context(), target); err != nil || len(epochs) != 0 {
 		t.Errorf("a copy that failed has left manifests of %v: %v", epochs, err)
+	}
+}
+
+// What is behind a damaged delta is needed all the same when a full snapshot has begun a new chain meanwhile.
+func TestCopyKeepsTheChainBehindADamagedDelta(t *testing.T) {
+	t.Parallel()
+	source, target := &etcdtest.Bucket{}, &etcdtest.Bucket{}
+	if _, err := backup.EnsureManifest(t.Context(), source, source, 1); err != nil {
+		t.Fatal(err)
+	}
+	digest := fmt.Sprintf("%x", sha256.Sum256(nil))
+	var keys []string
+	for _, object := range []backup.Object{
+		{Kind: backup.Full, Last: 10}, {Kind: backup.Delta, First: 11, Last: 20}, {Kind: backup.Delta, First: 21, Last: 30},
+		{Kind: backup.Full, Last: 30}, {Kind: backup.Delta, First: 31, Last: 40},
+	} {
+		object.Epoch, object.SHA256 = 1, digest
+		keys = append(keys, object.Key())
+		content := ""
+		if object.First == 11 {
+			content = "damaged"
+		}
+		if err := source.Create(t.Context(), object.Key(), strings.NewReader(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	manifest, err := backup.Copy(t.Context(), backup.CopyOptions{Source: source, Target: target, Epoch: 2, LastGood: true, Clock: clock.RealClock{}, Log: testr.New(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var leftOut []string
+	for _, object := range manifest.LeftOut {
+		leftOut = append(leftOut, object.Key())
+	}
+	if diff := cmp.Diff(keys[1:3], leftOut); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -19,6 +19,8 @@ type Manifest struct {
 	// From is the epoch whose backups were taken over; 0 if no epoch has ever started.
 	From    int64    `json:"from"`
 	Objects []Object `json:"objects"`
+	// LeftOut was damaged, or continued what was: what it held is lost.
+	LeftOut []Object `json:"leftOut,omitempty"`
 }
 
 // Final tells whether the epoch starts from a final snapshot, so that nothing acknowledged is missing.

@@ -105,7 +105,7 @@ func New(t testing.TB, seeds ...string) *World {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &World{
 		Outage: 300 * time.Millisecond, order: seeds, seeds: map[string]*Server{}, planes: map[string][]*plane{}, names: map[string]*Server{},
-		garden: newServer(newStore(), namespaces, leases, shoots, seedsKind), cancel: cancel,
+		garden: newServer(newStore(), namespaces, events, leases, shoots, seedsKind), cancel: cancel,
 	}
 	for _, seed := range seeds {
 		w.seeds[seed] = newServer(newStore(), namespaces, configMaps, events, leases, roles, pods)
