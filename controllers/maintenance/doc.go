@@ -5,4 +5,7 @@
 // with the reason for every choice. It follows the repaired rules of SPEC 4.11. Its parts are packages of their own:
 // version (classes, choice), image (what fits a pool), window (when), sidechange (what goes with a version), versionrules
 // (what admission accepts).
+//
+// Reconciler is what carries plans out; it runs in the garden-controller-manager. Retry asks for another try of shoots
+// that their cloud has throttled. Neither touches a control plane: that is the gardenlet's.
 package maintenance

@@ -21,6 +21,7 @@ import (
 type Reconciler struct {
 	Factory *controlplane.Factory
 	Runner  *controlplane.Runner
+	Cadence Cadence
 }
 
 // busyRetry is when to look again at a shoot that another flow of this gardenlet works on.
@@ -54,8 +55,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return r.Runner.Run(ctx, o, deleteFlow(o))
 	case gardencorev1beta1.LastOperationTypeCreate, gardencorev1beta1.LastOperationTypeReconcile:
-		if wait := r.due(o, operation); wait > 0 {
-			return reconcile.Result{RequeueAfter: wait}, nil
+		if wait, confined := r.due(o, operation); wait > 0 {
+			return reconcile.Result{RequeueAfter: wait}, r.tellConfined(ctx, o, confined, wait)
 		}
 		if err := prepare(ctx, o); err != nil {
 			return reconcile.Result{}, err
@@ -79,30 +80,6 @@ func (r *Reconciler) misplaced(ctx context.Context, o *controlplane.Operation, o
 
 func ignored(shoot *gardencorev1beta1.Shoot) bool {
 	return shoot.Annotations[constants.ShootIgnore] == "true"
-}
-
-// requested tells that somebody asked for a run. Other operations are other controllers' affair.
-func requested(shoot *gardencorev1beta1.Shoot) bool {
-	switch shoot.Annotations[constants.GardenerOperation] {
-	case constants.ShootOperationReconcile, constants.ShootOperationRetry:
-		return true
-	}
-	return false
-}
-
-// due tells how long the shoot can wait for its next flow; zero means now.
-func (r *Reconciler) due(o *controlplane.Operation, operation gardencorev1beta1.LastOperationType) time.Duration {
-	last := o.Shoot.Status.LastOperation
-	asked := requested(o.Shoot)
-	switch {
-	case operation == gardencorev1beta1.LastOperationTypeCreate && last == nil, asked, o.Shoot.Status.ObservedGeneration != o.Shoot.Generation:
-		return 0
-	case last.State == gardencorev1beta1.LastOperationStateFailed:
-		return r.Runner.Periods.Sync
-	case last.State != gardencorev1beta1.LastOperationStateSucceeded:
-		return controlplane.BackOff(o)
-	}
-	return max(0, last.LastUpdateTime.Add(r.Runner.Periods.Sync).Sub(o.Clock.Now()))
 }
 
 // prepare gives the shoot its finalizer and takes the request annotation off it: it is consumed by this run.

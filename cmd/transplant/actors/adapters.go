@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +29,7 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+	securityv1alpha1 "github.com/transplant-sim/transplant/api/security/v1alpha1"
 	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
@@ -45,6 +47,7 @@ func gardenScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(gardencorev1beta1.AddToScheme(scheme))
+	utilruntime.Must(securityv1alpha1.AddToScheme(scheme))
 	utilruntime.Must(transplantv1alpha1.AddToScheme(scheme))
 	return scheme
 }
@@ -202,5 +205,16 @@ func newEvents(mgr manager.Manager, component string) controlplane.Events {
 }
 
 func (e shootEvents) Event(shoot *gardencorev1beta1.Shoot, eventType, reason, message string) {
-	e.recorder.Eventf(shoot, nil, eventType, reason, reason, "%s", message)
+	e.recorder.Eventf(shoot, nil, eventType, reason, reason, "%s", shorten(message))
+}
+
+// maxNote is how long the API server lets the note of an event be.
+const maxNote = 1024
+
+func shorten(note string) string {
+	const more = " …"
+	if len(note) <= maxNote {
+		return note
+	}
+	return strings.ToValidUTF8(note[:maxNote-len(more)], "") + more
 }

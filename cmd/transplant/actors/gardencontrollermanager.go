@@ -17,6 +17,7 @@ import (
 
 	"github.com/transplant-sim/transplant/controllers/admission"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
+	"github.com/transplant-sim/transplant/controllers/maintenance"
 	"github.com/transplant-sim/transplant/controllers/migration"
 	"github.com/transplant-sim/transplant/controllers/scheduler"
 	"github.com/transplant-sim/transplant/controllers/seed"
@@ -31,6 +32,9 @@ type gardenControllerManagerFlags struct {
 	seedMonitorPeriod, seedLossGracePeriod time.Duration
 	evacuation                             string
 	evacuationAtOnce                       int
+
+	maintenance              maintenance.Config
+	retryPeriod, retryJitter time.Duration
 }
 
 // Values of --evacuation.
@@ -52,10 +56,20 @@ func NewGardenControllerManager() *cobra.Command {
 	command.Flags().DurationVar(&f.seedLossGracePeriod, "seed-loss-grace-period", 5*time.Minute, "how long a seed may be gone before its shoots are evacuated")
 	command.Flags().StringVar(&f.evacuation, "evacuation", evacuationAutomatic, "automatic, or manual: then operators choose where the shoots of a lost seed go")
 	command.Flags().IntVar(&f.evacuationAtOnce, "evacuation-at-once", migration.DefaultAtOnce, "how many shoots one destination restores at the same time")
+	f.maintenanceFlags(command)
 	if err := command.MarkFlagRequired("kubeconfig"); err != nil {
 		panic(err) // the flag is defined above
 	}
 	return command
+}
+
+func (f *gardenControllerManagerFlags) maintenanceFlags(command *cobra.Command) {
+	set := command.Flags()
+	set.BoolVar(&f.maintenance.RestartControlPlane, "maintenance-restarts-control-planes", true, "restart the pods of a shoot's control plane in its maintenance")
+	set.BoolVar(&f.maintenance.RestartCoreAddons, "maintenance-restarts-core-addons", false, "restart a shoot's system components in its maintenance")
+	set.BoolVar(&f.maintenance.DisableNginxIngress, "maintenance-disables-nginx-ingress", false, "switch the nginx addon of shoots off in their maintenance")
+	set.DurationVar(&f.retryPeriod, "shoot-retry-period", maintenance.DefaultRetryPeriod, "when a shoot that failed because the cloud throttled it is retried")
+	set.DurationVar(&f.retryJitter, "shoot-retry-jitter", maintenance.DefaultRetryJitter, "what chance adds to --shoot-retry-period at most")
 }
 
 func (f *gardenControllerManagerFlags) run(ctx context.Context) error {
@@ -107,7 +121,20 @@ func (f *gardenControllerManagerFlags) addDuties(mgr manager.Manager, garden cli
 	if err := (&migration.Protection{Garden: garden}).AddToManager(mgr); err != nil {
 		return err
 	}
+	if err := f.addMaintenance(mgr, garden); err != nil {
+		return err
+	}
 	return f.addSeedLoss(mgr, garden)
+}
+
+// addMaintenance adds what looks after shoots that nobody looks after (SPEC 4.6, 5.9).
+func (f *gardenControllerManagerFlags) addMaintenance(mgr manager.Manager, garden client.Client) error {
+	events := newEvents(mgr, "shoot-maintenance")
+	maintains := &maintenance.Reconciler{Garden: garden, Clock: clock.RealClock{}, Events: events, Config: f.maintenance}
+	if err := maintains.AddToManager(mgr); err != nil {
+		return err
+	}
+	return (&maintenance.Retry{Garden: garden, Clock: clock.RealClock{}, Period: f.retryPeriod, Jitter: f.retryJitter}).AddToManager(mgr)
 }
 
 // addSeedLoss adds what happens when a seed is heard of no more (SPEC 9.3, 9.4).

@@ -33,6 +33,7 @@ type gardenletFlags struct {
 	shootProxyURL, shootProxyCA                       string
 	settings                                          controlplane.Settings
 	periods                                           controlplane.Periods
+	cadence                                           shoot.Cadence
 	leaseInterval                                     time.Duration
 	workers                                           int
 }
@@ -64,6 +65,8 @@ func NewGardenlet() *cobra.Command {
 	set.StringVar(&f.settings.GatewayService, "gateway-service", "istio-ingressgateway", "Service of the seed's gateway")
 	set.Int32Var(&f.settings.GatewayPort, "gateway-port", 9443, "port of shoots' API servers at the gateway")
 	set.DurationVar(&f.periods.Sync, "sync-period", time.Hour, "how often a shoot that nobody changed is reconciled")
+	set.BoolVar(&f.cadence.InMaintenanceOnly, "reconcile-in-maintenance-only", false, "reconcile a shoot that nobody changed once in each of its maintenance time windows, not every sync period")
+	set.BoolVar(&f.cadence.RespectOverwrite, "respect-sync-period-overwrite", false, "let the annotation shoot.gardener.cloud/sync-period set a shoot's own sync period")
 	set.DurationVar(&f.periods.Retry, "retry-duration", 12*time.Hour, "how long a failing operation is tried again")
 	set.DurationVar(&f.periods.Progress, "progress-period", time.Second, "how often progress is reported at most")
 	set.DurationVar(&f.leaseInterval, "lease-interval", 2*time.Second, "how often the seed's lease in the garden is renewed")
@@ -161,7 +164,7 @@ func (f *gardenletFlags) addDuties(mgr manager.Manager, seedCluster cluster.Clus
 	retry := f.settings.WaitInterval
 	add := []func() error{
 		func() error {
-			return (&shoot.Reconciler{Factory: factory, Runner: runner}).AddToManager(mgr, f.workers)
+			return (&shoot.Reconciler{Factory: factory, Runner: runner, Cadence: f.cadence}).AddToManager(mgr, f.workers)
 		},
 		func() error {
 			return (&migration.Reconciler{Factory: factory, Runner: runner, Release: releaser{factory.Boottime}}).AddToManager(mgr, f.workers)

@@ -100,6 +100,7 @@ func (w *World) ShootManifest(wanted landscape.Shoot) (*gardencorev1beta1.Shoot,
 			Kubernetes:   gardencorev1beta1.Kubernetes{Version: KubernetesVersion},
 			Provider:     gardencorev1beta1.Provider{Type: "transplant"},
 			Networking:   &gardencorev1beta1.Networking{Type: ptr.To("transplant")},
+			Maintenance:  &gardencorev1beta1.Maintenance{TimeWindow: windowFarFrom(time.Now())},
 		},
 	}
 	if wanted.Seed != "" {
@@ -117,6 +118,14 @@ func (w *World) ShootManifest(wanted landscape.Shoot) (*gardencorev1beta1.Shoot,
 		}}
 	}
 	return shoot, nil
+}
+
+// windowFarFrom is a maintenance time window on the other side of the day: what a story does not ask for does not happen
+// in it. Without one, every moment would be in the window.
+func windowFarFrom(now time.Time) *gardencorev1beta1.MaintenanceTimeWindow {
+	begin := now.UTC().Add(12 * time.Hour)
+	const layout = "150405-0700"
+	return &gardencorev1beta1.MaintenanceTimeWindow{Begin: begin.Format(layout), End: begin.Add(time.Hour).Format(layout)}
 }
 
 // ConnectShoot implements world.World.

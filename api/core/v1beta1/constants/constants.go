@@ -121,6 +121,8 @@ const (
 	ShootCleanupKubernetesResourcesStartTime = "shoot.gardener.cloud/cleanup-kubernetes-resources-start-time"
 	// ShootNeedsRetryOperation lets maintenance retry a Failed Shoot.
 	ShootNeedsRetryOperation = "maintenance.shoot.gardener.cloud/needs-retry-operation"
+	// MaintainedWindow is the begin (RFC3339) of the latest occurrence of the time window in which the Shoot was maintained.
+	MaintainedWindow = "maintenance.transplant.dev/window"
 	// ShootForceRestore allows a restore without the help of the source seed (SPEC 9.3).
 	ShootForceRestore = "shoot.gardener.cloud/force-restore"
 

@@ -1,0 +1,148 @@
+package maintenance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/placement"
+)
+
+// Reasons of events (SPEC 4.6).
+const (
+	reasonKubernetes = "KubernetesVersionMaintenance"
+	reasonImage      = "MachineImageVersionMaintenance"
+	reasonFailed     = "MaintenanceFailed"
+)
+
+// Reconciler maintains shoots, once in each occurrence of their time window and whenever the annotation
+// gardener.cloud/operation asks for it (SPEC 4.6). What is done is Decide's to say.
+type Reconciler struct {
+	// Garden is an uncached client.
+	Garden client.Client
+	Clock  clock.PassiveClock
+	Events controlplane.Events
+	Config Config
+}
+
+// Reconcile maintains one shoot if it is time, and says when it is next.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	wire := &unstructured.Unstructured{}
+	wire.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"))
+	if err := r.Garden.Get(ctx, request.NamespacedName, wire); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	shoot, err := typed(wire)
+	if err != nil || shoot.DeletionTimestamp != nil || shoot.Annotations[constants.ShootIgnore] == constants.LabelTrue {
+		return reconcile.Result{}, err
+	}
+	now := r.Clock.Now()
+	if at := appointment(shoot, now); at.After(now) && !AskedFor(shoot) {
+		return reconcile.Result{RequeueAfter: at.Sub(now)}, r.settleInterrupted(ctx, shoot, now)
+	}
+	profile, err := r.profile(ctx, shoot)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := (&run{Reconciler: r, wire: wire, before: shoot, last: shoot.Status.LastMaintenance, now: now}).maintain(ctx, profile); err != nil {
+		return reconcile.Result{}, err
+	}
+	mark(shoot, now)
+	return reconcile.Result{RequeueAfter: appointment(shoot, now).Sub(now)}, nil
+}
+
+func (r *Reconciler) profile(ctx context.Context, shoot *gardencorev1beta1.Shoot) (*gardencorev1beta1.CloudProfile, error) {
+	name, path, unknown := placement.ProfileOf(shoot)
+	if unknown != nil {
+		return nil, reconcile.TerminalError(unknown)
+	}
+	if name == "" {
+		return nil, reconcile.TerminalError(fmt.Errorf("maintain the shoot: %s names no CloudProfile", path))
+	}
+	profile := &gardencorev1beta1.CloudProfile{}
+	if err := r.Garden.Get(ctx, client.ObjectKey{Name: name}, profile); err != nil {
+		return nil, fmt.Errorf("read CloudProfile %q: %w", name, err)
+	}
+	return profile, nil
+}
+
+// run is one maintenance of one shoot.
+type run struct {
+	*Reconciler
+	// wire is the shoot as it was read, before the same as our types have it, last its lastMaintenance at present.
+	wire   *unstructured.Unstructured
+	before *gardencorev1beta1.Shoot
+	last   *gardencorev1beta1.LastMaintenance
+	now    time.Time
+}
+
+// maintain asks the API server about the plan, writes that it is being carried out, then the plan, then that it was. A
+// crash between any two leaves a maintenance that is done again, or is reported as under way until somebody looks.
+func (m *run) maintain(ctx context.Context, profile *gardencorev1beta1.CloudProfile) error {
+	plan := Decide(m.before, profile, m.now, m.Config)
+	if err := m.bind(ctx, m.before, &plan); err != nil {
+		return err
+	}
+	mark(plan.Shoot, m.now)
+	refusal, err := m.ask(ctx, plan.Shoot)
+	if err != nil {
+		return err
+	}
+	if refusal != "" {
+		some := false
+		if plan, some, err = salvage(ctx, m.before, plan, m.ask); err != nil {
+			return err
+		}
+		if !some {
+			return m.giveUp(ctx, refusal)
+		}
+	}
+	last := outcome(plan, m.before.Status.LastMaintenance, m.now)
+	if err := m.announce(ctx, last); err != nil {
+		return err
+	}
+	if err := m.write(ctx, plan.Shoot); err != nil {
+		if !apierrors.IsConflict(err) {
+			m.Events.Event(m.before, corev1.EventTypeWarning, reasonFailed, err.Error())
+		}
+		return err
+	}
+	log.FromContext(ctx).Info("Maintained the shoot", "operation", plan.Operation, "lastMaintenance", last)
+	m.tell(plan)
+	return m.report(ctx, last)
+}
+
+// ask is why the API server would refuse the shoot; "" if it would not.
+func (m *run) ask(ctx context.Context, shoot *gardencorev1beta1.Shoot) (string, error) {
+	err := m.write(ctx, shoot, client.DryRunAll)
+	status := apierrors.APIStatus(nil)
+	if (apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err)) && errors.As(err, &status) {
+		return status.Status().Message, nil
+	}
+	return "", err
+}
+
+// write patches annotations and specification, unless somebody has changed the shoot since it was read.
+func (m *run) write(ctx context.Context, shoot *gardencorev1beta1.Shoot, options ...client.PatchOption) error {
+	after, err := carryOver(m.wire, m.before, shoot)
+	if err != nil {
+		return err
+	}
+	patch := client.MergeFromWithOptions(m.wire, client.MergeFromWithOptimisticLock{})
+	if err := m.Garden.Patch(ctx, after, patch, options...); err != nil {
+		return fmt.Errorf("maintain shoot %q: %w", client.ObjectKeyFromObject(shoot), err)
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package maintenance
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/errorcodes"
+	"github.com/transplant-sim/transplant/controllers/maintenance/window"
+)
+
+const (
+	// DefaultRetryPeriod is how long a shoot that was throttled is left alone, DefaultRetryJitter what chance adds to it
+	// at most (SPEC 5.9).
+	DefaultRetryPeriod = 10 * time.Minute
+	DefaultRetryJitter = 5 * time.Minute
+)
+
+// Retry sets the annotation gardener.cloud/operation=retry on shoots that have failed because their cloud throttled
+// them, some time later (SPEC 5.9). Other failed shoots wait for their owners, or for a maintenance that is told to retry.
+type Retry struct {
+	// Garden is an uncached client.
+	Garden client.Client
+	Clock  clock.PassiveClock
+	Period time.Duration
+	Jitter time.Duration
+}
+
+// Reconcile looks at one shoot.
+func (r *Retry) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	shoot := &gardencorev1beta1.Shoot{}
+	if err := r.Garden.Get(ctx, request.NamespacedName, shoot); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	at, yes := r.at(shoot)
+	if !yes || shoot.Annotations[constants.GardenerOperation] != "" {
+		return reconcile.Result{}, nil
+	}
+	if wait := at.Sub(r.Clock.Now()); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	patch := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"annotations":{%q:%q}}}`, shoot.ResourceVersion, constants.GardenerOperation, constants.ShootOperationRetry)
+	if err := r.Garden.Patch(ctx, shoot, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		return reconcile.Result{}, fmt.Errorf("ask shoot %q to retry: %w", request, err)
+	}
+	return reconcile.Result{}, nil
+}
+
+// at is when the shoot is to be retried; false means never.
+func (r *Retry) at(shoot *gardencorev1beta1.Shoot) (time.Time, bool) {
+	failed := ""
+	if last := shoot.Status.LastOperation; last != nil {
+		failed = last.LastUpdateTime.UTC().Format(time.RFC3339)
+	}
+	return errorcodes.RetryThrottled(&shoot.Status, r.Period, r.Jitter, window.Chance(shoot, failed))
+}
+
+// AddToManager adds the duty to a manager on the garden.
+func (r *Retry) AddToManager(mgr manager.Manager) error {
+	failed := predicate.NewPredicateFuncs(func(object client.Object) bool {
+		shoot, ok := object.(*gardencorev1beta1.Shoot)
+		if !ok {
+			return false
+		}
+		_, throttled := r.at(shoot)
+		return throttled
+	})
+	err := builder.ControllerManagedBy(mgr).Named("shoot-retry").For(&gardencorev1beta1.Shoot{}, builder.WithPredicates(failed)).Complete(r)
+	if err != nil {
+		return fmt.Errorf("add controller %q: %w", "shoot-retry", err)
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package shoot
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/maintenance/window"
+)
+
+// Cadence is what the operators decide about reconciliations that nobody asks for (SPEC 4.7; shoot updates).
+type Cadence struct {
+	// InMaintenanceOnly reconciles shoots that nobody changed once in each of their time windows, not every sync period.
+	InMaintenanceOnly bool
+	// RespectOverwrite lets the annotation shoot.gardener.cloud/sync-period set a shoot's own period.
+	RespectOverwrite bool
+}
+
+// requested tells that somebody asked for a run: one of the operations that the annotation lists. A wish for maintenance
+// goes first, and asks for a run in turn; other operations are other controllers' affair.
+func requested(shoot *gardencorev1beta1.Shoot) bool {
+	asked := false
+	for _, operation := range strings.Split(shoot.Annotations[constants.GardenerOperation], constants.OperationsSeparator) {
+		switch strings.TrimSpace(operation) {
+		case constants.ShootOperationMaintain:
+			return false
+		case constants.ShootOperationReconcile, constants.ShootOperationRetry:
+			asked = true
+		}
+	}
+	return asked
+}
+
+// due tells how long the shoot can wait for its next flow, zero means now; and whether it waits for its time window with
+// a specification that has changed.
+func (r *Reconciler) due(o *controlplane.Operation, operation gardencorev1beta1.LastOperationType) (wait time.Duration, confined bool) {
+	shoot, now := o.Shoot, o.Clock.Now()
+	last := shoot.Status.LastOperation
+	changed := shoot.Status.ObservedGeneration != shoot.Generation
+	switch {
+	case operation == gardencorev1beta1.LastOperationTypeCreate && last == nil, requested(shoot):
+		return 0, false
+	case changed && operation == gardencorev1beta1.LastOperationTypeReconcile && confines(shoot) && !window.EffectiveOf(shoot).Contains(now):
+		return nextMoment(shoot, now).Sub(now), true
+	case changed:
+		return 0, false
+	case last.State == gardencorev1beta1.LastOperationStateFailed:
+		return r.Runner.Periods.Sync, false
+	case last.State != gardencorev1beta1.LastOperationStateSucceeded:
+		return controlplane.BackOff(o), false
+	case r.Cadence.InMaintenanceOnly:
+		return max(0, inMaintenance(shoot, last.LastUpdateTime.Time, now).Sub(now)), false
+	}
+	return max(0, last.LastUpdateTime.Add(r.Cadence.period(shoot, r.Runner.Periods.Sync)).Sub(now)), false
+}
+
+func confines(shoot *gardencorev1beta1.Shoot) bool {
+	return shoot.Spec.Maintenance != nil && ptr.Deref(shoot.Spec.Maintenance.ConfineSpecUpdateRollout, false)
+}
+
+// period is how often the shoot is reconciled. An annotation that is no duration overwrites nothing.
+func (c Cadence) period(shoot *gardencorev1beta1.Shoot, usual time.Duration) time.Duration {
+	if own, err := time.ParseDuration(shoot.Annotations[constants.ShootSyncPeriod]); c.RespectOverwrite && err == nil && own > 0 {
+		return own
+	}
+	return usual
+}
+
+// nextMoment is when, in the window that follows, the shoot is taken: not all shoots at its begin.
+func nextMoment(shoot *gardencorev1beta1.Shoot, now time.Time) time.Time {
+	w := window.EffectiveOf(shoot)
+	return w.Moment(now, window.Chance(shoot, w.Next(now).Format(time.RFC3339)))
+}
+
+// inMaintenance is when a shoot that nobody changed is reconciled: at a moment of the present window, unless it has been
+// reconciled in it.
+func inMaintenance(shoot *gardencorev1beta1.Shoot, last, now time.Time) time.Time {
+	w := window.EffectiveOf(shoot)
+	if !w.Contains(now) || w.ReconciledIn(last, now) {
+		return nextMoment(shoot, now)
+	}
+	begin := w.BeginOn(now)
+	if begin.After(now) {
+		begin = begin.AddDate(0, 0, -1)
+	}
+	return begin.Add(time.Duration(window.Chance(shoot, begin.Format(time.RFC3339)) * float64(w.Duration())))
+}
+
+// tellConfined shows that a changed specification waits for the time window (SPEC 4.6).
+func (r *Reconciler) tellConfined(ctx context.Context, o *controlplane.Operation, confined bool, wait time.Duration) error {
+	if !confined {
+		return nil
+	}
+	now := o.Clock.Now()
+	description := fmt.Sprintf("Changes of the specification are confined to the maintenance time window. Scheduled for %s", now.Add(wait).UTC().Format(time.RFC3339))
+	if last := o.Shoot.Status.LastOperation; last.State == gardencorev1beta1.LastOperationStatePending && last.Description == description {
+		return nil
+	}
+	before := o.Shoot.DeepCopy()
+	o.Shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{
+		Type: gardencorev1beta1.LastOperationTypeReconcile, State: gardencorev1beta1.LastOperationStatePending,
+		Description: description, LastUpdateTime: metav1.NewTime(now),
+	}
+	if err := o.Garden.Status().Patch(ctx, o.Shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("tell that shoot %q waits for its time window: %w", client.ObjectKeyFromObject(o.Shoot), err)
+	}
+	return nil
+}
