@@ -176,7 +176,7 @@ func TestOneMaintenanceInEachWindow(t *testing.T) {
 func TestShootsAreSpreadOverTheWindow(t *testing.T) {
 	t.Parallel()
 	quarters := [4]int{}
-	for i := range 400 {
+	for i := range 120 {
 		shoot := tended(func(s *gardencorev1beta1.Shoot) { s.UID = types.UID(fmt.Sprintf("uid-%d", i)) })
 		k := newKeeper(newGarden(t, interceptor.Funcs{}, offers(), shoot))
 		moment := midday.Add(k.look(t))
@@ -188,8 +188,8 @@ func TestShootsAreSpreadOverTheWindow(t *testing.T) {
 		quarters[quarter]++
 	}
 	for _, n := range quarters {
-		if n < 60 || n > 140 {
-			t.Errorf("of 400 shoots the quarters of the window have %v", quarters)
+		if n < 15 || n > 48 {
+			t.Errorf("of 120 shoots the quarters of the window have %v", quarters)
 			break
 		}
 	}
