@@ -29,7 +29,7 @@ func (l Link) check(path *field.Path, on landscape.Landscape, harm link.Fault) f
 	if actors := on.Actors(); !slices.Contains(actors, l.Actor) {
 		errs = append(errs, field.NotSupported(path.Child("actor"), l.Actor, actors))
 	}
-	if targets := on.Targets(); !slices.Contains(targets, l.Target) {
+	if targets := on.TargetsOf(l.Actor); !slices.Contains(targets, l.Target) {
 		errs = append(errs, field.NotSupported(path.Child("target"), l.Target, targets))
 	}
 	if err := harm.Validate(); err != nil {

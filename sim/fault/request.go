@@ -82,7 +82,7 @@ func (o Objects) check(path *field.Path, on landscape.Landscape, harm link.Fault
 	if actors := on.Actors(); !slices.Contains(actors, o.Actor) {
 		errs = append(errs, field.NotSupported(path.Child("actor"), o.Actor, actors))
 	}
-	if servers := apiServers(on); !slices.Contains(servers, o.Target) {
+	if servers := apiServers(on, o.Actor); !slices.Contains(servers, o.Target) {
 		errs = append(errs, field.NotSupported(path.Child("target"), o.Target, servers))
 	}
 	if o.Kind != "" && !unicode.IsUpper(rune(o.Kind[0])) {
@@ -94,9 +94,9 @@ func (o Objects) check(path *field.Path, on landscape.Landscape, harm link.Fault
 	return errs
 }
 
-// apiServers are the targets that speak the Kubernetes API. The cloud has faults of its own.
-func apiServers(on landscape.Landscape) []string {
-	return slices.DeleteFunc(on.Targets(), func(target string) bool { return target == "cloud" })
+// apiServers are the targets of an actor that speak the Kubernetes API. The cloud has faults of its own.
+func apiServers(on landscape.Landscape, actor string) []string {
+	return slices.DeleteFunc(on.TargetsOf(actor), func(target string) bool { return target == "cloud" })
 }
 
 func (o Objects) inject(ctx context.Context, w world.World, harm link.Fault, hook link.Hook) (world.Injection, error) {

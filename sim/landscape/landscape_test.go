@@ -40,6 +40,14 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
+	l.Seeds = append(l.Seeds, landscape.Seed{Name: "b"})
+	for actor, want := range map[string][]string{
+		"gardenlet-b": {"b", "cloud", "garden", "shoot/alpha", "shoots"}, "user": {"a", "b", "cloud", "garden", "shoot/alpha", "shoots"},
+	} {
+		if diff := cmp.Diff(want, l.TargetsOf(actor)); diff != "" {
+			t.Errorf("targets of %s (-want +got):\n%s", actor, diff)
+		}
+	}
 	if _, found := l.Shoot("beta"); found {
 		t.Error("a shoot that is not there is found")
 	}

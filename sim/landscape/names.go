@@ -7,12 +7,15 @@ import "slices"
 func (l Landscape) Actors() []string {
 	actors := []string{"garden-controller-manager", "nodes", "user"}
 	for _, seed := range l.Seeds {
-		for _, role := range []string{"gardenlet", "extensions", "gateway", "control-planes"} {
-			actors = append(actors, role+"-"+seed.Name)
-		}
+		actors = append(actors, seedActors(seed.Name)...)
 	}
 	slices.Sort(actors)
 	return actors
+}
+
+// seedActors are the actors of one seed.
+func seedActors(seed string) []string {
+	return []string{"gardenlet-" + seed, "extensions-" + seed, "gateway-" + seed, "control-planes-" + seed}
 }
 
 // ProcessActors are the actors that are processes which may be killed or frozen.
@@ -35,6 +38,19 @@ func (l Landscape) Targets() []string {
 	}
 	slices.Sort(targets)
 	return targets
+}
+
+// TargetsOf an actor are the targets to which it can have a link: an actor of one seed never speaks to another seed.
+func (l Landscape) TargetsOf(actor string) []string {
+	own := ""
+	for _, seed := range l.SeedNames() {
+		if slices.Contains(seedActors(seed), actor) {
+			own = seed
+		}
+	}
+	return slices.DeleteFunc(l.Targets(), func(target string) bool {
+		return own != "" && target != own && slices.Contains(l.SeedNames(), target)
+	})
 }
 
 // Clusters are the garden and the seeds.

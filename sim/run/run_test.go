@@ -290,10 +290,10 @@ func TestNothingIsStartedForWhatCannotBe(t *testing.T) {
 		stretch float64
 		want    string
 	}{
-		"a file with mistakes":     {files: []string{fine, scene(t, folder, "wrong", empty, "  steps: [{jump: {}}]")}, want: "wrong.yaml:8: spec.steps[0].jump: unknown field"},
+		"a file with mistakes":     {files: []string{fine, scene(t, folder, "wrong", empty, "  steps: [{jump: {}}]")}, want: "wrong.yaml:8:12: spec.steps[0].jump: unknown field"},
 		"a file that is not there": {files: []string{filepath.Join(folder, "none.yaml")}, want: "no such file"},
 		"an unknown backend":       {files: []string{fine}, backend: "kind", want: `find the backend "kind": there are small`},
-		"a fault it cannot do":     {files: []string{fine}, refuse: errors.New("there are no links here"), want: `fine: step 1, fault cut: cut(user,shoots): the backend "small" cannot break links: there are no links here`},
+		"a fault it cannot do":     {files: []string{fine}, refuse: errors.New("there are no links here"), want: `fine.yaml:8:36: spec.steps[0].fault.cut: cut(user,shoots): there are no links here; must be a fault that backend "small" can do`},
 		"a time turned back":       {files: []string{fine}, stretch: -1, want: "--timeout-multiplier -1: must be above 0"},
 		"two of the same name":     {files: []string{fine, same}, want: `"fine" is also the name of the scenario in`},
 	} {

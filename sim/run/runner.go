@@ -43,11 +43,11 @@ type runner struct {
 
 // run tells and judges all files. An error means that nothing was started.
 func (r *runner) run(ctx context.Context, files []string) (verdict.Verdict, error) {
-	stories, err := r.read(files)
+	stories, from, err := r.read(files)
 	if err != nil {
 		return "", err
 	}
-	backend, err := r.fit(stories)
+	backend, err := r.fit(stories, from)
 	if err != nil {
 		return "", err
 	}
@@ -62,14 +62,13 @@ func (r *runner) run(ctx context.Context, files []string) (verdict.Verdict, erro
 	return worst, nil
 }
 
-// read all files, and report the mistakes of all.
-func (r *runner) read(files []string) ([]*scenario.Scenario, error) {
+// read all files, and report the mistakes of all; from tells each story's file.
+func (r *runner) read(files []string) (stories []*scenario.Scenario, from map[string]string, err error) {
 	if r.stretch <= 0 {
-		return nil, fmt.Errorf("--timeout-multiplier %g: must be above 0; 2 gives every step twice its time", r.stretch)
+		return nil, nil, fmt.Errorf("--timeout-multiplier %g: must be above 0; 2 gives every step twice its time", r.stretch)
 	}
-	var stories []*scenario.Scenario
 	var errs []error
-	from := map[string]string{}
+	from = map[string]string{}
 	for _, file := range files {
 		s, err := scenario.ParseFile(file)
 		if err != nil {
@@ -77,17 +76,17 @@ func (r *runner) read(files []string) ([]*scenario.Scenario, error) {
 			continue
 		}
 		if other, taken := from[s.Metadata.Name]; taken {
-			errs = append(errs, fmt.Errorf("%s:1: metadata.name: %q is also the name of the scenario in %s; each needs its own", file, s.Metadata.Name, other))
+			errs = append(errs, scenario.MistakeIn(file, "metadata.name", fmt.Sprintf("%q is also the name of the scenario in %s; each needs its own", s.Metadata.Name, other)))
 		}
 		from[s.Metadata.Name] = file
 		s.Stretch(r.stretch)
 		stories = append(stories, s)
 	}
-	return stories, errors.Join(errs...)
+	return stories, from, errors.Join(errs...)
 }
 
 // fit finds the backend, and refuses what it cannot do before anything is started.
-func (r *runner) fit(stories []*scenario.Scenario) (Backend, error) {
+func (r *runner) fit(stories []*scenario.Scenario, from map[string]string) (Backend, error) {
 	backend, known := r.backends[r.backend]
 	if !known {
 		return nil, fmt.Errorf("find the backend %q: there are %s", r.backend, strings.Join(slices.Sorted(maps.Keys(r.backends)), ", "))
@@ -99,9 +98,10 @@ func (r *runner) fit(stories []*scenario.Scenario) (Backend, error) {
 			if inject == nil {
 				continue
 			}
-			_, f := inject.Fault()
+			kind, f := inject.Fault()
 			if err := backend.Can(f.Needs()); err != nil {
-				errs = append(errs, fmt.Errorf("%s: step %d, %s: the backend %q cannot %s: %w", s.Metadata.Name, i+1, inject, r.backend, f.Needs(), err))
+				path := fmt.Sprintf("spec.steps[%d].fault.%s", i, kind)
+				errs = append(errs, scenario.MistakeIn(from[s.Metadata.Name], path, fmt.Sprintf("%s: %v; must be a fault that backend %q can do", f.Name(), err, r.backend)))
 			}
 		}
 	}

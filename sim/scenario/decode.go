@@ -17,15 +17,18 @@ import (
 	"github.com/transplant-sim/transplant/sim/fault"
 )
 
-// decoder fills Go values from YAML, strictly: it knows the line of every field and accepts no field, type or value
+// decoder fills Go values from YAML, strictly: it knows the place of every field and accepts no field, type or value
 // that the Go types do not have.
 type decoder struct {
-	lines    map[string]int // by path
+	places   map[string]place // by path
 	mistakes []Mistake
 }
 
+// place in a file, both from 1.
+type place struct{ line, column int }
+
 func (d *decoder) fail(node *yaml.Node, path, format string, arguments ...any) {
-	d.mistakes = append(d.mistakes, Mistake{Line: node.Line, Field: path, Message: fmt.Sprintf(format, arguments...)})
+	d.mistakes = append(d.mistakes, Mistake{Line: node.Line, Column: node.Column, Field: path, Message: fmt.Sprintf(format, arguments...)})
 }
 
 var (
@@ -36,7 +39,7 @@ var (
 )
 
 func (d *decoder) decode(node *yaml.Node, into reflect.Value, path string) {
-	d.lines[path] = node.Line
+	d.places[path] = place{node.Line, node.Column}
 	switch {
 	case node.Kind == yaml.AliasNode || node.Anchor != "":
 		d.fail(node, path, "anchors and aliases are not supported; write the value out")
@@ -76,14 +79,16 @@ func (d *decoder) structure(node *yaml.Node, into reflect.Value, path string) {
 		d.fail(node, path, "is %s; must be a mapping with %s", describe(node), strings.Join(fieldNames(into.Type()), ", "))
 		return
 	}
-	seen := map[string]bool{}
+	seen, meant := map[string]bool{}, map[string]bool{}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
 		child := join(path, key.Value)
 		target, known := fieldByName(into, key.Value)
 		switch {
 		case !known || key.Kind != yaml.ScalarNode:
-			d.fail(key, child, "unknown field; %s", suggest(key.Value, fieldNames(into.Type())))
+			names := fieldNames(into.Type())
+			meant[likeliest(key.Value, names)] = true
+			d.fail(key, child, "unknown field; %s", suggest(key.Value, names))
 		case seen[key.Value]:
 			d.fail(key, child, "is given twice; leave one out")
 		default:
@@ -92,13 +97,13 @@ func (d *decoder) structure(node *yaml.Node, into reflect.Value, path string) {
 		}
 	}
 	for _, name := range required(into.Type()) {
-		if !seen[name] {
+		if !seen[name] && !meant[name] { // else it is told already, as the unknown field
 			d.fail(node, join(path, name), "is missing; it must be given")
 		}
 	}
 }
 
-// foreign lets a type read itself. It names the field of a mistake, but knows only the line where its object begins.
+// foreign lets a type read itself. It names the field of a mistake, but knows only where its object begins.
 func (d *decoder) foreign(node *yaml.Node, into reflect.Value, path string) {
 	if node.Kind != yaml.MappingNode {
 		d.fail(node, path, "is %s; must be a mapping", describe(node))

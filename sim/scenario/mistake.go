@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 type Mistake struct {
 	File    string
 	Line    int    // from 1
+	Column  int    // from 1; 0 when only the line is known
 	Field   string // path such as spec.steps[2].migrate.to; empty for the file as a whole
 	Message string // what is wrong, and what would be right
 }
@@ -19,10 +21,13 @@ func (m Mistake) Error() string {
 	if m.Field != "" {
 		text = strings.Join(strings.Fields(m.Field), " ") + ": " + text
 	}
-	return fmt.Sprintf("%s:%d: %s", m.File, m.Line, text)
+	if m.Column == 0 {
+		return fmt.Sprintf("%s:%d: %s", m.File, m.Line, text)
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", m.File, m.Line, m.Column, text)
 }
 
-// Mistakes are all mistakes of a file, in order of their lines. As a text they are one line each.
+// Mistakes are all mistakes of a file, in order of their places. As a text they are one line each.
 type Mistakes []Mistake
 
 func (m Mistakes) Error() string {
@@ -34,23 +39,33 @@ func (m Mistakes) Error() string {
 }
 
 func (m Mistakes) sorted() Mistakes {
-	slices.SortStableFunc(m, func(a, b Mistake) int { return a.Line - b.Line })
+	slices.SortStableFunc(m, func(a, b Mistake) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
 	return m
 }
 
 // suggest says which names would be right, the likeliest first.
 func suggest(wrong string, known []string) string {
+	all := "known are " + strings.Join(known, ", ")
+	if best := likeliest(wrong, known); best != "" {
+		return fmt.Sprintf("did you mean %q? %s", best, all)
+	}
+	return all
+}
+
+// likeliest of the names that is meant by a wrong one; empty if none is near.
+func likeliest(wrong string, known []string) string {
 	best, distance := "", len(wrong)/2+1
 	for _, name := range known {
 		if d := editDistance(strings.ToLower(wrong), strings.ToLower(name)); d < distance {
 			best, distance = name, d
 		}
 	}
-	all := "known are " + strings.Join(known, ", ")
-	if best == "" || len(wrong) > 100 {
-		return all
+	if len(wrong) > 100 {
+		return ""
 	}
-	return fmt.Sprintf("did you mean %q? %s", best, all)
+	return best
 }
 
 func editDistance(a, b string) int {

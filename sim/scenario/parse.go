@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -54,16 +55,35 @@ func parse(content []byte) (*Scenario, Mistakes) {
 		return nil, Mistakes{*mistake}
 	}
 	s := &Scenario{}
-	d := &decoder{lines: map[string]int{}}
+	d := &decoder{places: map[string]place{}}
 	d.decode(root, reflect.ValueOf(s).Elem(), "")
 	if len(d.mistakes) > 0 {
 		return nil, d.mistakes
 	}
 	s.Default()
 	for _, problem := range s.Check() {
-		d.mistakes = append(d.mistakes, Mistake{Line: d.lineOf(problem.Field), Field: problem.Field, Message: message(problem)})
+		at := d.placeOf(problem.Field)
+		d.mistakes = append(d.mistakes, Mistake{Line: at.line, Column: at.column, Field: problem.Field, Message: message(problem)})
 	}
 	return s, d.mistakes
+}
+
+// MistakeIn is a mistake that shows only when the scenario is to be told, at the place of the field in the file.
+func MistakeIn(file, path, message string) Mistake {
+	m := Mistake{File: file, Line: 1, Field: path, Message: message}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return m // it was there a moment ago; the field still says where to look
+	}
+	root, wrong := document(content)
+	if wrong != nil {
+		return m
+	}
+	d := &decoder{places: map[string]place{}}
+	d.decode(root, reflect.ValueOf(&Scenario{}).Elem(), "")
+	at := d.placeOf(path)
+	m.Line, m.Column = at.line, at.column
+	return m
 }
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:unmarshal errors:\n\s*)?line (\d+): `)
@@ -80,7 +100,7 @@ func document(content []byte) (root *yaml.Node, mistake *Mistake) {
 	}
 	switch err := stream.Decode(&second); {
 	case err == nil:
-		return nil, &Mistake{Line: second.Line, Message: "is a second document; a file holds one scenario"}
+		return nil, &Mistake{Line: second.Line, Column: second.Column, Message: "is a second document; a file holds one scenario"}
 	case !errors.Is(err, io.EOF):
 		return nil, syntax(err)
 	}
@@ -96,15 +116,15 @@ func syntax(err error) *Mistake {
 	return &Mistake{Line: max(line, 1), Message: "not YAML: " + strings.TrimPrefix(text, "yaml: ")}
 }
 
-// lineOf is the line of a field, or of the nearest field above it that stands in the file.
-func (d *decoder) lineOf(path string) int {
+// placeOf a field, or of the nearest field above it that stands in the file.
+func (d *decoder) placeOf(path string) place {
 	for {
-		if line, ok := d.lines[path]; ok {
-			return line
+		if at, ok := d.places[path]; ok {
+			return at
 		}
 		cut := strings.LastIndexAny(path, ".[")
 		if cut < 0 {
-			return max(d.lines[""], 1)
+			return cmp.Or(d.places[""], place{line: 1})
 		}
 		path = path[:cut]
 	}

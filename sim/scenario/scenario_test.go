@@ -6,12 +6,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/transplant-sim/transplant/sim/scenario"
@@ -140,6 +142,26 @@ func TestPrintedFaultsSayTheSame(t *testing.T) {
 	}
 }
 
+// withoutColumns of a text of mistakes: which column it is has a test of its own.
+var withoutColumns = regexp.MustCompile(`(?m)^(f:\d+):\d+`)
+
+func TestMistakesNameTheirColumn(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ old, new, want string }{
+		"of an unknown field":   {"writesPerSecond: 20", "writePerSecond: 20", "f:14:26: spec.steps[0].load.writePerSecond: unknown field"},
+		"of a wrong value":      {"to: b", "to: c", `f:15:33: spec.steps[1].migrate.to: Unsupported value: "c"`},
+		"of what lacks a field": {", to: b}", "}", "f:15:14: spec.steps[1].migrate.to: is missing"},
+		"of the second key":     {"kind: Scenario", "kind: Scenario\nkind: Scenario", "f:3:1: kind: is given twice"},
+		"of a document":         {"kind: Scenario", "kind: Scenario\n---\nkind: Scenario", "f:3:1: is a second document"},
+		"unless it is not YAML": {"why: it is", "why: 'it is", "f:"},
+	} {
+		_, err := scenario.Parse("f", []byte(strings.Replace(right, c.old, c.new, 1)))
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: got\n%v\nwant\n%s", name, err, c.want)
+		}
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	if _, err := scenario.Parse("f", []byte(right)); err != nil {
@@ -161,7 +183,16 @@ func TestMistakes(t *testing.T) {
 		"unknown shoot":               {"migrate: {shoot: alpha", "migrate: {shoot: alfa", `f:15: spec.steps[1].migrate.shoot: Unsupported value: "alfa": supported values: "alpha", "sleepy", "later"`},
 		"unknown actor":               {"actor: gardenlet-a", "actor: gardenlet-c", `f:16: spec.steps[2].fault.cut.actor: Unsupported value: "gardenlet-c": supported values: "control-planes-a"`},
 		"the observer":                {"actor: gardenlet-a", "actor: observer", `f:16: spec.steps[2].fault.cut.actor: Unsupported value: "observer"`},
-		"unknown target":              {"target: garden", "target: moon", `f:16: spec.steps[2].fault.cut.target: Unsupported value: "moon": supported values: "a", "b", "cloud", "garden", "shoot/alpha"`},
+		"unknown target":              {"target: garden", "target: moon", `f:16: spec.steps[2].fault.cut.target: Unsupported value: "moon": supported values: "a", "cloud", "garden", "shoot/alpha"`},
+		"another seed's actor":        {"target: garden", "target: b", `f:16: spec.steps[2].fault.cut.target: Unsupported value: "b": supported values: "a", "cloud", "garden"`},
+		"an actor misspelt":           {"actor: gardenlet-a", "actr: gardenlet-a", `f:16: spec.steps[2].fault.cut.actr: unknown field; did you mean "actor"?`},
+		"an unknown cluster":          {cutOfRight, "loseCluster: {cluster: moon}", `f:16: spec.steps[2].fault.loseCluster.cluster: Unsupported value: "moon": supported values: "garden", "a", "b"`},
+		"an unknown fault":            {cutOfRight, "explode: {cluster: a}", `f:16: spec.steps[2].fault.explode: unknown field; known are name, loseCluster`},
+		"a fault of an unknown shoot": {cutOfRight, "wipeEtcd: {shoot: omega}", `f:16: spec.steps[2].fault.wipeEtcd.shoot: Unsupported value: "omega"`},
+		"a user that is killed":       {cutOfRight, "kill: {actor: user}", `f:16: spec.steps[2].fault.kill.actor: Unsupported value: "user": supported values: "extensions-a"`},
+		"a garden that is wiped":      {cutOfRight, "loseCluster: {cluster: garden, wipe: true}", `f:16: spec.steps[2].fault.loseCluster.wipe: Invalid value: true: nothing can bring a wiped garden back`},
+		"an impossible status":        {cutOfRight, "failRequest: {actor: gardenlet-a, target: garden, status: 42}", `f:16: spec.steps[2].fault.failRequest: Invalid value: "Fail(42,)": status 42: must be from 400 to 599`},
+		"a CEL syntax error":          {"shoot('alpha').seed == 'b'", "shoot('alpha').healthy &&", `f:17: spec.steps[3].expect.that: Invalid value: "shoot('alpha').healthy &&": column 26: Syntax error`},
 		"two faults in one":           {"cut: {actor: gardenlet-a, target: garden}", "reset: {actor: user, target: shoots}, cut: {actor: user, target: shoots}", `exactly one fault must be given: loseCluster, freezeCluster`},
 		"impossible direction":        {"target: garden}", "target: garden, direction: Up}", `unknown direction "Up"`},
 		"a wrong field of Chaos Mesh": {cutOfRight, "chaos: {cluster: a, object: {apiVersion: chaos-mesh.org/v1alpha1, kind: PodChaos, spec: {modus: one}}}", `f:16: spec.steps[2].fault.chaos.object: read the PodChaos: unknown field "modus"`},
@@ -205,13 +236,68 @@ func TestMistakes(t *testing.T) {
 			if !errors.As(err, &mistakes) {
 				t.Fatalf("error %v, want mistakes", err)
 			}
-			if !strings.Contains(mistakes.Error(), c.want) || strings.Contains(mistakes[0].Error(), "\n") {
+			if !strings.Contains(withoutColumns.ReplaceAllString(mistakes.Error(), "$1"), c.want) || strings.Contains(mistakes[0].Error(), "\n") {
 				t.Errorf("got\n%v\nwant one line with\n%s", err, c.want)
 			}
-			if len(mistakes) != 1 && name != "no YAML" && name != "not created yet" && name != "unknown field" {
+			if len(mistakes) != 1 && name != "no YAML" && name != "not created yet" {
 				t.Errorf("%d mistakes, want one:\n%v", len(mistakes), err)
 			}
 		})
+	}
+}
+
+// What is no scenario at all is refused in one line too.
+func TestFilesThatAreNoScenario(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":                          "f:1: is empty; must be a Scenario",
+		"# nothing but a comment\n": "f:1: is empty; must be a Scenario",
+		"null":                      "f:1:1: is empty; must be a mapping with apiVersion, kind, metadata, spec",
+		"just text":                 `f:1:1: is "just text"; must be a mapping with apiVersion, kind, metadata, spec`,
+		"[a]":                       "f:1:1: is a list; must be a mapping with apiVersion, kind, metadata, spec",
+		"a: [\n":                    "f:1: not YAML: did not find expected node content",
+		"a: b\n\tc: d\n":            "f:2: not YAML: found a tab character that violates indentation",
+		right + "---\n" + right:     "f:22:1: is a second document; a file holds one scenario",
+		"a: b\n" + strings.Repeat("# long\n", 200_000): "f:1: is larger than 1048576 bytes; a scenario is a page",
+	} {
+		if _, err := scenario.Parse("f", []byte(text)); err == nil || err.Error() != want {
+			t.Errorf("%.40q: got\n%v\nwant\n%s", text, err, want)
+		}
+	}
+}
+
+// The commands refuse with exit code 2 and one line; what was fine is said.
+func TestCommandsRefuse(t *testing.T) {
+	t.Parallel()
+	wrong := filepath.Join(t.TempDir(), "wrong.yaml")
+	if err := os.WriteFile(wrong, []byte(strings.Replace(right, "to: b", "to: c", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := wrong + `:15:33: spec.steps[1].migrate.to: Unsupported value: "c": supported values: "a", "b"`
+	for _, command := range []*cobra.Command{scenario.NewValidateCommand(), scenario.NewPlanCommand()} {
+		var said bytes.Buffer
+		command.SetOut(&said)
+		command.SetErr(&said)
+		command.SilenceUsage, command.SilenceErrors = true, true
+		command.SetArgs([]string{wrong})
+		err := command.ExecuteContext(t.Context())
+		coder := interface{ ExitCode() int }(nil)
+		if err == nil || err.Error() != want || !errors.As(err, &coder) || coder.ExitCode() != 2 || said.Len() > 0 {
+			t.Errorf("%s: %v, said %q; want exit code 2 and\n%s", command.Name(), err, &said, want)
+		}
+	}
+}
+
+// A mistake that shows only when a story is to be told is put where the field stands.
+func TestMistakeIn(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "f.yaml")
+	if err := os.WriteFile(file, []byte(right), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := scenario.MistakeIn(file, "spec.steps[2].fault.cut", "cannot be done").Error()
+	if want := file + ":16:29: spec.steps[2].fault.cut: cannot be done"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
