@@ -184,6 +184,11 @@ func (e *Expression) AsksWarnings() bool {
 	return slices.ContainsFunc(e.facts, func(f fact) bool { return strings.HasSuffix(f.text, ").warnings") })
 }
 
+// AsksStates says whether it asks for what the garden keeps of a shoot.
+func (e *Expression) AsksStates() bool {
+	return slices.ContainsFunc(e.facts, func(f fact) bool { return strings.Contains(f.text, ").state.") })
+}
+
 // AsksCloud says whether it asks for anything of the cloud.
 func (e *Expression) AsksCloud() bool {
 	return slices.ContainsFunc(e.facts, func(f fact) bool { return strings.HasPrefix(f.text, "cloud.") })

@@ -96,20 +96,23 @@ func TestCompileRefuses(t *testing.T) {
 	}
 }
 
-func TestAsksWarnings(t *testing.T) {
+func TestAsksWhatCostsMore(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]bool{
-		"shoot('alpha').healthy":                         false,
-		"shoot('alpha').lastErrors.size() == 0":          false,
-		"'BackupDamaged' in shoot('alpha').warnings":     true,
-		"shoot('alpha').warnings.exists(w, w == 'Gone')": true,
+	type asks struct{ warnings, states bool }
+	for text, want := range map[string]asks{
+		"shoot('alpha').healthy":                                          {},
+		"shoot('alpha').lastOperation.state == 'Error'":                   {},
+		"'BackupDamaged' in shoot('alpha').warnings":                      {warnings: true},
+		"shoot('alpha').warnings.exists(w, w == 'Gone')":                  {warnings: true},
+		"shoot('alpha').state.bytes > 3":                                  {states: true},
+		"shoot('a').state.exists && shoot('b').warnings == ['Something']": {warnings: true, states: true},
 	} {
 		e, err := expression.Compile(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := e.AsksWarnings(); got != want {
-			t.Errorf("%s asks for warnings: %t, want %t", text, got, want)
+		if got := (asks{e.AsksWarnings(), e.AsksStates()}); got != want {
+			t.Errorf("%s asks for %+v, want %+v", text, got, want)
 		}
 	}
 }

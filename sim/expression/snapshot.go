@@ -33,6 +33,19 @@ type Shoot struct {
 	Status string `cel:"status"`
 	// Epoch is the owner epoch in the garden's claim, 0 without one.
 	Epoch int `cel:"epoch"`
+	// State is what is kept of it in the garden.
+	State State `cel:"state"`
+}
+
+// State is a ShootState with what it has in chunks.
+type State struct {
+	Unknown Unknown
+	Exists  bool `cel:"exists"`
+	// Epoch of the owner that has saved it.
+	Epoch int `cel:"epoch"`
+	// Bytes of the whole, as it is kept, and the number of chunks that hold a part of them.
+	Bytes  int `cel:"bytes"`
+	Chunks int `cel:"chunks"`
 }
 
 // Operation is a lastOperation.

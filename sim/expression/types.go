@@ -15,6 +15,7 @@ import (
 var structs = map[string]reflect.Type{
 	"Shoot":     reflect.TypeFor[Shoot](),
 	"Operation": reflect.TypeFor[Operation](),
+	"State":     reflect.TypeFor[State](),
 	"Seed":      reflect.TypeFor[Seed](),
 	"Cloud":     reflect.TypeFor[Cloud](),
 }
@@ -130,6 +131,8 @@ func vocabulary() string {
 			who += "('…')"
 		case "Operation":
 			who = "lastOperation"
+		case "State":
+			who = "state"
 		}
 		parts = append(parts, who+" has "+strings.Join(fieldNames(form), ", "))
 	}

@@ -51,7 +51,9 @@ type Spec struct {
 	RequestLimit *RequestLimit `json:"requestLimit,omitempty"`
 	Crash        *Crash        `json:"crash,omitempty"`
 
+	// Faults of objects.
 	GrowObject *GrowObject `json:"growObject,omitempty"`
+	LoseObject *LoseObject `json:"loseObject,omitempty"`
 
 	// Faults of lists and watches.
 	StaleList   *StaleList   `json:"staleList,omitempty"`

@@ -50,8 +50,9 @@ var examples = map[string]fault.Spec{
 	"chaos":             {Chaos: partitioned()},
 	"wipeEtcd":          {WipeEtcd: &fault.WipeEtcd{Shoot: "alpha"}},
 	"growObject": {GrowObject: &fault.GrowObject{
-		Cluster: fault.Cluster{Cluster: "a"}, APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Object: "grows", Size: resource.MustParse("10Ki"),
+		OneObject: configMap("grows"), Size: resource.MustParse("10Ki"),
 	}},
+	"loseObject": {LoseObject: &fault.LoseObject{OneObject: configMap("grows")}},
 	"cloudError": {CloudError: &fault.CloudError{
 		Calls: fault.Calls{Callers: fault.Callers{Actor: "extensions-a"}, Kinds: []string{"networks"}, Verbs: []string{"create"}, Nth: 2}, Code: "ERR_INFRA_QUOTA_EXCEEDED",
 	}},
@@ -73,6 +74,10 @@ func partitioned() *fault.Chaos {
 		panic(err)
 	}
 	return c
+}
+
+func configMap(name string) fault.OneObject {
+	return fault.OneObject{Cluster: fault.Cluster{Cluster: "a"}, APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Object: name}
 }
 
 // plant makes the object that grows, and a pod for experiments.
@@ -202,7 +207,7 @@ func TestConformance(t *testing.T) {
 			switch kind {
 			case "crash": // which counts deaths, and nobody has died
 				felt = 0
-			case "growObject": // which the spy does not see
+			case "growObject", "loseObject": // which the spy does not see
 				felt, w.heals = 1, w.heals+1
 			}
 			if w.heals != 1 {
@@ -249,7 +254,7 @@ func TestAWorldThatCannot(t *testing.T) {
 	t.Parallel()
 	for kind, spec := range examples {
 		_, f := spec.Fault()
-		if f.Needs() == world.GrowObjects { // which takes an API server only
+		if f.Needs() == world.EditObjects { // which takes an API server only
 			continue
 		}
 		ward := fault.NewWard(limited{worldtest.New(t, "a")}, timeline.NewJournal(clock.RealClock{}, nil))

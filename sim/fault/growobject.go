@@ -9,13 +9,10 @@ import (
 	"io"
 	"math/rand/v2"
 	"strings"
-	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/dynamic"
@@ -26,15 +23,7 @@ import (
 
 // GrowObject fills an object up to a size, with text that does not compress well. The heal takes the text out again.
 type GrowObject struct {
-	Cluster `json:",inline"`
-	// APIVersion of the object, such as v1.
-	APIVersion string `json:"apiVersion"`
-	// Kind of the object, such as Secret.
-	Kind string `json:"kind"`
-	// Namespace of the object; empty for one that is in none.
-	Namespace string `json:"namespace,omitempty"`
-	// Object is its name.
-	Object string `json:"name"`
+	OneObject `json:",inline"`
 	// Field that takes the text, data.growth when not given; one in the status is written as such.
 	Field string `json:"field,omitempty"`
 	// Size of the whole object as JSON, such as 1Mi.
@@ -48,24 +37,15 @@ const maxObject = 1500 << 10
 
 // Name is "growObject(cluster,object,size)".
 func (g *GrowObject) Name() string {
-	return fmt.Sprintf("growObject(%s,%s %s,%s)", g.Cluster.Cluster, g.Kind, strings.Trim(g.Namespace+"/"+g.Object, "/"), g.Size.String())
+	return fmt.Sprintf("growObject(%s,%s)", g.OneObject, g.Size.String())
 }
 
 // Needs nothing but access.
-func (g *GrowObject) Needs() world.Ability { return world.GrowObjects }
+func (g *GrowObject) Needs() world.Ability { return world.EditObjects }
 
 // Check finds unknown clusters, and sizes that no object can have.
 func (g *GrowObject) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
-	errs := g.check(path, on)
-	if _, err := schema.ParseGroupVersion(g.APIVersion); err != nil || g.APIVersion == "" {
-		errs = append(errs, field.Invalid(path.Child("apiVersion"), g.APIVersion, "must be a group and a version, such as apps/v1, or v1"))
-	}
-	if g.Kind == "" || !unicode.IsUpper(rune(g.Kind[0])) {
-		errs = append(errs, field.Invalid(path.Child("kind"), g.Kind, "must be a kind, such as Secret"))
-	}
-	if g.Object == "" {
-		errs = append(errs, field.Required(path.Child("name"), "say which object grows"))
-	}
+	errs := g.checkObject(path, on)
 	if size := g.Size.Value(); size < 1 || size > maxObject {
 		errs = append(errs, field.Invalid(path.Child("size"), g.Size.String(), "must be from 1 to 1500Ki: etcd takes no more at once"))
 	}
@@ -74,20 +54,10 @@ func (g *GrowObject) Check(path *field.Path, on landscape.Landscape) field.Error
 
 // Inject grows the object, past whatever the controllers that own it do.
 func (g *GrowObject) Inject(ctx context.Context, w world.World) (world.Injection, error) {
-	config, err := w.Connect(g.Cluster.Cluster)
-	if err != nil {
-		return world.Injection{}, fmt.Errorf("connect to cluster %q: %w", g.Cluster.Cluster, err)
-	}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return world.Injection{}, fmt.Errorf("make a client for cluster %q: %w", g.Cluster.Cluster, err)
-	}
-	version, err := schema.ParseGroupVersion(g.APIVersion)
+	objects, err := g.connect(w)
 	if err != nil {
 		return world.Injection{}, err
 	}
-	plural, _ := meta.UnsafeGuessKindToResource(version.WithKind(g.Kind))
-	objects := client.Resource(plural).Namespace(g.Namespace)
 	if err := g.grow(ctx, objects); err != nil {
 		return world.Injection{}, err
 	}

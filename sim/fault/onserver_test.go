@@ -101,6 +101,7 @@ func TestFaultsOnAnAPIServer(t *testing.T) {
 	s := newOnServer(t, apiservertest.Start(t, apiservertest.Options{}))
 	t.Run("trigger", s.testTrigger)
 	t.Run("growObject", s.testGrowth)
+	t.Run("loseObject", s.testLoss)
 	for kind, c := range provocations {
 		t.Run(kind, func(t *testing.T) {
 			_, f := c.spec.Fault()
@@ -194,7 +195,8 @@ func (s *onServer) testGrowth(t *testing.T) {
 	must(t, err)
 	grow := func(size string) *fault.GrowObject {
 		return &fault.GrowObject{
-			Cluster: fault.Cluster{Cluster: "a"}, APIVersion: "v1", Kind: "Secret", Namespace: "default", Object: "grows", Size: resource.MustParse(size),
+			OneObject: fault.OneObject{Cluster: fault.Cluster{Cluster: "a"}, APIVersion: "v1", Kind: "Secret", Namespace: "default", Object: "grows"},
+			Size:      resource.MustParse(size),
 		}
 	}
 	w := &served{s.world, s.config}
@@ -221,6 +223,32 @@ func (s *onServer) testGrowth(t *testing.T) {
 	}
 	must(t, secrets.Delete(t.Context(), "grows", metav1.DeleteOptions{}))
 	must(t, growth.Heal(t.Context()))
+}
+
+func (s *onServer) testLoss(t *testing.T) {
+	secrets := s.direct.CoreV1().Secrets("default")
+	made, err := secrets.Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "lost", Finalizers: []string{"transplant.dev/kept"}, Labels: map[string]string{"a": "b"}}, Data: map[string][]byte{"kept": {1}},
+	}, metav1.CreateOptions{})
+	must(t, err)
+	lose := &fault.LoseObject{OneObject: fault.OneObject{Cluster: fault.Cluster{Cluster: "a"}, APIVersion: "v1", Kind: "Secret", Namespace: "default", Object: "lost"}}
+	w := &served{s.world, s.config}
+	loss, err := lose.Inject(t.Context(), w)
+	must(t, err)
+	if _, err := secrets.Get(t.Context(), "lost", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("it is still there: %v", err)
+	}
+	if _, err := lose.Inject(t.Context(), w); !apierrors.IsNotFound(err) {
+		t.Errorf("losing what is not there: %v", err)
+	}
+	for range 2 { // the second finds it there
+		must(t, loss.Heal(t.Context()))
+	}
+	back, err := secrets.Get(t.Context(), "lost", metav1.GetOptions{})
+	must(t, err)
+	if back.UID == made.UID || len(back.Finalizers) != 1 || back.Labels["a"] != "b" || back.Data["kept"][0] != 1 {
+		t.Errorf("after the heal it is %+v", back)
+	}
 }
 
 // served is a world whose clusters are all the real API server.

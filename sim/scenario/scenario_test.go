@@ -122,6 +122,7 @@ func TestPrintedFaultsSayTheSame(t *testing.T) {
 		"when: {request: {actor: gardenlet-a, target: garden, kind: Shoot, nth: 2, at: After}}, loseCluster: {cluster: a}",
 		"when: {that: \"shoot('alpha').healthy\"}, crash: {actor: nodes, target: shoots, victim: {shoot: alpha, program: etcd}}",
 		"growObject: {cluster: a, apiVersion: v1, kind: Secret, namespace: n, name: s, size: 1Mi}",
+		"loseObject: {cluster: garden, apiVersion: core.gardener.cloud/v1beta1, kind: ShootState, namespace: n, name: s}",
 		"damageBackup: {shoot: alpha, last: Delta, missing: true}",
 	} {
 		s, err := scenario.Parse("f", []byte(strings.Replace(right, cutOfRight, fault, 1)))

@@ -33,13 +33,13 @@ type Query struct {
 	Shoots []string
 	Seeds  []string
 	Cloud  bool
-	// Warnings lets events of the shoots be read too.
-	Warnings bool
+	// Warnings lets events of the shoots be read too, States what the garden keeps of them.
+	Warnings, States bool
 }
 
 // Ask is the query for an expression.
 func Ask(e *expression.Expression) Query {
-	return Query{Shoots: e.Shoots(), Seeds: e.Seeds(), Cloud: e.AsksCloud(), Warnings: e.AsksWarnings()}
+	return Query{Shoots: e.Shoots(), Seeds: e.Seeds(), Cloud: e.AsksCloud(), Warnings: e.AsksWarnings(), States: e.AsksStates()}
 }
 
 // Observe takes a snapshot. What cannot be read in time is unknown in it.
@@ -51,7 +51,7 @@ func Observe(ctx context.Context, w World, clients *Clients, query Query) expres
 	var readers sync.WaitGroup
 	for _, name := range query.Shoots {
 		readers.Go(func() {
-			shoot := observeShoot(ctx, w.ShootKey(name), clients, query.Warnings)
+			shoot := observeShoot(ctx, w.ShootKey(name), clients, query)
 			mu.Lock()
 			defer mu.Unlock()
 			s.Shoots[name] = shoot
@@ -72,7 +72,7 @@ func Observe(ctx context.Context, w World, clients *Clients, query Query) expres
 	return s
 }
 
-func observeShoot(ctx context.Context, key types.NamespacedName, clients *Clients, warnings bool) expression.Shoot {
+func observeShoot(ctx context.Context, key types.NamespacedName, clients *Clients, query Query) expression.Shoot {
 	garden, err := clients.Cluster(landscape.Garden)
 	if err != nil {
 		return expression.Shoot{Unknown: expression.Unknown{"*": notYetConnected + err.Error()}}
@@ -89,9 +89,14 @@ func observeShoot(ctx context.Context, key types.NamespacedName, clients *Client
 	if seen.Epoch, err = claimedEpoch(ctx, garden, key); err != nil {
 		unknown["epoch"] = err.Error()
 	}
-	if warnings {
+	if query.Warnings {
 		if seen.Warnings, err = warningsOf(ctx, garden, shoot); err != nil {
 			unknown["warnings"] = err.Error()
+		}
+	}
+	if query.States {
+		if seen.State, err = stateOf(ctx, garden, key); err != nil {
+			unknown["state"] = err.Error()
 		}
 	}
 	if len(unknown) > 0 {

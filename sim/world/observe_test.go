@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
@@ -169,5 +170,43 @@ func TestObserve(t *testing.T) {
 	got = world.Observe(t.Context(), w, clients, world.Query{Shoots: []string{"alpha"}, Warnings: true})
 	if diff := cmp.Diff([]string{"BackupDamaged"}, got.Shoots["alpha"].Warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+func TestObserveStates(t *testing.T) {
+	t.Parallel()
+	w := worldtest.New(t, "a")
+	clients, err := world.NewClients(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	garden, err := clients.Cluster(landscape.Garden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shoot, err := w.ShootManifest(landscape.Shoot{Name: "alpha", Seed: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := garden.Create(t.Context(), shoot); err != nil {
+		t.Fatal(err)
+	}
+	query := world.Query{Shoots: []string{"alpha"}, States: true}
+	if got := world.Observe(t.Context(), w, clients, query).Shoots["alpha"].State; got.Exists {
+		t.Errorf("before there is one: %+v", got)
+	}
+	small := `{"a":1}`
+	state := &gardencorev1beta1.ShootState{}
+	state.Namespace, state.Name, state.Annotations = shoot.Namespace, shoot.Name, map[string]string{"transplant.dev/epoch": "3"}
+	state.Spec.Extensions = []gardencorev1beta1.ExtensionResourceState{
+		{Kind: "Network", State: &runtime.RawExtension{Raw: []byte(small)}},
+		{Kind: "ControlPlane", State: &runtime.RawExtension{Raw: []byte(`{"transplant.dev/ref":{"chunks":["x","y"],"sha256":"0","bytes":5000000}}`)}},
+	}
+	if err := garden.Create(t.Context(), state); err != nil {
+		t.Fatal(err)
+	}
+	got := world.Observe(t.Context(), w, clients, query).Shoots["alpha"].State
+	if !got.Exists || got.Epoch != 3 || got.Chunks != 2 || got.Bytes < 5_000_000 || got.Bytes > 5_001_000 {
+		t.Errorf("got %+v", got)
 	}
 }

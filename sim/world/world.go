@@ -189,7 +189,7 @@ const (
 	BreakProcesses Ability = "break processes"
 	DelayRestarts  Ability = "delay restarts"
 	WipeDisks      Ability = "wipe disks"
-	GrowObjects    Ability = "grow objects"
+	EditObjects    Ability = "edit objects"
 	BreakClusters  Ability = "break clusters"
 	BreakPods      Ability = "break pods"
 	BreakPodLinks  Ability = "break the links of pods"

@@ -25,7 +25,7 @@ func (Backend) Can(ability world.Ability) error {
 	switch ability {
 	case world.BreakLinks, world.BreakProcesses, world.DelayRestarts, world.CrashActors, world.BreakClusters,
 		world.BreakPods, world.BreakPodLinks,
-		world.BreakCloud, world.DamageBackups, world.WipeDisks, world.GrowObjects:
+		world.BreakCloud, world.DamageBackups, world.WipeDisks, world.EditObjects:
 		return nil
 	}
 	return fmt.Errorf("the embedded backend cannot %s", ability)

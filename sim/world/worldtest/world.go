@@ -92,6 +92,7 @@ var (
 	namespaces = resource{"", "v1", "namespaces", "Namespace", false}
 	configMaps = resource{"", "v1", "configmaps", "ConfigMap", true}
 	events     = resource{"", "v1", "events", "Event", true}
+	states     = resource{"core.gardener.cloud", "v1beta1", "shootstates", "ShootState", true}
 	pods       = resource{"", "v1", "pods", "Pod", true}
 	nodes      = resource{"", "v1", "nodes", "Node", false}
 	leases     = resource{"coordination.k8s.io", "v1", "leases", "Lease", true}
@@ -105,7 +106,7 @@ func New(t testing.TB, seeds ...string) *World {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &World{
 		Outage: 300 * time.Millisecond, order: seeds, seeds: map[string]*Server{}, planes: map[string][]*plane{}, names: map[string]*Server{},
-		garden: newServer(newStore(), namespaces, events, leases, shoots, seedsKind), cancel: cancel,
+		garden: newServer(newStore(), namespaces, events, leases, shoots, states, seedsKind), cancel: cancel,
 	}
 	for _, seed := range seeds {
 		w.seeds[seed] = newServer(newStore(), namespaces, configMaps, events, leases, roles, pods)

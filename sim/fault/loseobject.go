@@ -1,0 +1,99 @@
+package fault
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// LoseObject deletes an object, past its finalizers, as somebody with too many rights does. The heal puts it back as it
+// was, unless somebody has made it anew.
+type LoseObject struct {
+	OneObject `json:",inline"`
+}
+
+var _ Fault = &LoseObject{}
+
+// goneTimeout bounds the end of an object that has no finalizers left.
+const goneTimeout = 10 * time.Second
+
+// Name is "loseObject(cluster,object)".
+func (l *LoseObject) Name() string { return fmt.Sprintf("loseObject(%s)", l.OneObject) }
+
+// Needs nothing but access.
+func (l *LoseObject) Needs() world.Ability { return world.EditObjects }
+
+// Check finds unknown clusters and impossible kinds.
+func (l *LoseObject) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
+	return l.checkObject(path, on)
+}
+
+// Inject deletes the object and waits until it is gone.
+func (l *LoseObject) Inject(ctx context.Context, w world.World) (world.Injection, error) {
+	objects, err := l.connect(w)
+	if err != nil {
+		return world.Injection{}, err
+	}
+	kept, err := objects.Get(ctx, l.Object, metav1.GetOptions{})
+	if err != nil {
+		return world.Injection{}, fmt.Errorf("read what is to be lost: %w", err)
+	}
+	if err := l.remove(ctx, objects, kept.GetUID()); err != nil {
+		return world.Injection{}, err
+	}
+	heal := func(ctx context.Context) error {
+		_, err := objects.Create(ctx, asNew(kept), metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("put %s back: %w", l.OneObject, err)
+		}
+		return nil
+	}
+	return world.Injection{Heal: heal, Touched: func() int { return 1 }}, nil
+}
+
+func (l *LoseObject) remove(ctx context.Context, objects dynamic.ResourceInterface, uid types.UID) error {
+	err := objects.Delete(ctx, l.Object, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete %s: %w", l.OneObject, err)
+	}
+	why := "it was not looked at"
+	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, goneTimeout, true, func(ctx context.Context) (bool, error) {
+		object, err := objects.Get(ctx, l.Object, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) || err == nil && object.GetUID() != uid {
+			return true, nil
+		}
+		if err == nil {
+			// Whoever set a finalizer may set it again until the deletion is seen.
+			_, err = objects.Patch(ctx, l.Object, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		}
+		why = fmt.Sprintf("its finalizers were taken off (%v)", err)
+		return false, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the end of %s: %w; %s", l.OneObject, err, why)
+	}
+	return nil
+}
+
+// asNew is an object without what the API server gives it.
+func asNew(object *unstructured.Unstructured) *unstructured.Unstructured {
+	object = object.DeepCopy()
+	object.SetUID("")
+	object.SetResourceVersion("")
+	object.SetGeneration(0)
+	object.SetManagedFields(nil)
+	object.SetDeletionTimestamp(nil)
+	unstructured.RemoveNestedField(object.Object, "metadata", "creationTimestamp")
+	return object
+}

@@ -1,0 +1,64 @@
+package fault
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// OneObject is an object of a cluster.
+type OneObject struct {
+	Cluster `json:",inline"`
+	// APIVersion of the object, such as v1.
+	APIVersion string `json:"apiVersion"`
+	// Kind of the object, such as Secret.
+	Kind string `json:"kind"`
+	// Namespace of the object; empty for one that is in none.
+	Namespace string `json:"namespace,omitempty"`
+	// Object is its name.
+	Object string `json:"name"`
+}
+
+func (o OneObject) String() string {
+	return fmt.Sprintf("%s,%s %s", o.Cluster.Cluster, o.Kind, strings.Trim(o.Namespace+"/"+o.Object, "/"))
+}
+
+func (o OneObject) checkObject(path *field.Path, on landscape.Landscape) field.ErrorList {
+	errs := o.check(path, on)
+	if _, err := schema.ParseGroupVersion(o.APIVersion); err != nil || o.APIVersion == "" {
+		errs = append(errs, field.Invalid(path.Child("apiVersion"), o.APIVersion, "must be a group and a version, such as apps/v1, or v1"))
+	}
+	if o.Kind == "" || !unicode.IsUpper(rune(o.Kind[0])) {
+		errs = append(errs, field.Invalid(path.Child("kind"), o.Kind, "must be a kind, such as Secret"))
+	}
+	if o.Object == "" {
+		errs = append(errs, field.Required(path.Child("name"), "say which object it is"))
+	}
+	return errs
+}
+
+// connect gives the observer's way to objects of this kind.
+func (o OneObject) connect(w world.World) (dynamic.ResourceInterface, error) {
+	config, err := w.Connect(o.Cluster.Cluster)
+	if err != nil {
+		return nil, fmt.Errorf("connect to cluster %q: %w", o.Cluster.Cluster, err)
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for cluster %q: %w", o.Cluster.Cluster, err)
+	}
+	version, err := schema.ParseGroupVersion(o.APIVersion)
+	if err != nil {
+		return nil, err
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(version.WithKind(o.Kind))
+	return client.Resource(plural).Namespace(o.Namespace), nil
+}
