@@ -17,6 +17,8 @@ import (
 // Delete asks for a shoot to be deleted. It does not wait for it.
 type Delete struct {
 	Shoot string `json:"shoot"`
+	// Refused lets the step expect that the API refuses the deletion, which it must.
+	Refused bool `json:"refused,omitempty"`
 }
 
 var _ Step = &Delete{}
@@ -24,12 +26,12 @@ var _ Step = &Delete{}
 // Subject is the shoot.
 func (d *Delete) Subject() string { return d.Shoot }
 
-func (d *Delete) String() string { return "delete " + d.Shoot }
+func (d *Delete) String() string { return "delete " + d.Shoot + inVain(d.Refused) }
 
 // Check wants an existing shoot.
 func (d *Delete) Check(path *field.Path, plot *Plot) field.ErrorList {
 	role, errs := plot.shoot(path.Child("shoot"), d.Shoot)
-	if role != nil {
+	if role != nil && !d.Refused {
 		role.Exists = false
 	}
 	return errs
@@ -37,6 +39,9 @@ func (d *Delete) Check(path *field.Path, plot *Plot) field.ErrorList {
 
 // Run confirms the deletion and deletes.
 func (d *Delete) Run(ctx context.Context, stage *Stage) error {
+	if d.Refused {
+		return refused(d.String(), stage.DeleteShoot(ctx, d.Shoot))
+	}
 	stage.Cast.Dismiss(d.Shoot)
 	return stage.DeleteShoot(ctx, d.Shoot)
 }

@@ -13,6 +13,8 @@ type Migrate struct {
 	Shoot string `json:"shoot"`
 	// To is the seed.
 	To string `json:"to"`
+	// Refused lets the step expect that the API refuses the move, which it must. The shoot may be in deletion then.
+	Refused bool `json:"refused,omitempty"`
 }
 
 var _ Step = &Migrate{}
@@ -20,11 +22,19 @@ var _ Step = &Migrate{}
 // Subject is the shoot.
 func (m *Migrate) Subject() string { return m.Shoot }
 
-func (m *Migrate) String() string { return fmt.Sprintf("migrate %s to %s", m.Shoot, m.To) }
+func (m *Migrate) String() string {
+	return fmt.Sprintf("migrate %s to %s", m.Shoot, m.To) + inVain(m.Refused)
+}
 
 // Check wants an existing shoot and another seed than the one it is bound to.
 func (m *Migrate) Check(path *field.Path, plot *Plot) field.ErrorList {
 	role, errs := plot.shoot(path.Child("shoot"), m.Shoot)
+	if m.Refused { // of a shoot that is being deleted, too
+		role, errs = nil, nil
+		if _, known := plot.Shoots[m.Shoot]; !known {
+			errs = append(errs, field.NotSupported(path.Child("shoot"), m.Shoot, plot.Landscape.ShootNames()))
+		}
+	}
 	if seeds := plot.Landscape.SeedNames(); !slices.Contains(seeds, m.To) {
 		return append(errs, field.NotSupported(path.Child("to"), m.To, seeds))
 	}
@@ -40,5 +50,9 @@ func (m *Migrate) Check(path *field.Path, plot *Plot) field.ErrorList {
 
 // Run changes spec.seedName.
 func (m *Migrate) Run(ctx context.Context, stage *Stage) error {
-	return stage.patchShoot(ctx, m.Shoot, map[string]any{"spec": map[string]any{"seedName": m.To}})
+	err := stage.patchShoot(ctx, m.Shoot, map[string]any{"spec": map[string]any{"seedName": m.To}})
+	if m.Refused {
+		return refused(m.String(), err)
+	}
+	return err
 }

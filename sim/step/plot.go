@@ -48,7 +48,7 @@ func (p *Plot) strew() {
 func Later(steps []Spec) map[string]bool {
 	later, deleted := map[string]bool{}, map[string]bool{}
 	for i := range steps {
-		if d := steps[i].Delete; d != nil {
+		if d := steps[i].Delete; d != nil && !d.Refused {
 			deleted[d.Shoot] = true
 		}
 		if c := steps[i].Create; c != nil && !deleted[c.Shoot] {

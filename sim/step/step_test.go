@@ -127,6 +127,42 @@ func TestStepsThatFail(t *testing.T) {
 	}
 }
 
+func TestWhatMustBeRefusedAndIsAdmitted(t *testing.T) {
+	t.Parallel()
+	stage, c, _ := staged(t)
+	for _, one := range []step.Step{&step.Migrate{Shoot: "alpha", To: "b", Refused: true}, &step.Delete{Shoot: "alpha", Refused: true}} {
+		err := one.Run(t.Context(), stage)
+		if !errors.As(err, &step.Unmet{}) || !strings.Contains(err.Error(), "which must be refused: it was admitted") {
+			t.Errorf("%s: %v", one, err)
+		}
+	}
+	if len(c.calls) > 0 { // a shoot that stays is watched on
+		t.Errorf("the cast was asked for %v", c.calls)
+	}
+}
+
+// A refused step changes nothing of the plot, and a move may be refused to a shoot that is being deleted.
+func TestPlotOfRefusedSteps(t *testing.T) {
+	t.Parallel()
+	on := landscape.Landscape{Seeds: []landscape.Seed{{Name: "a"}, {Name: "b"}}, Shoots: []landscape.Shoot{{Name: "alpha", Seed: "a"}}}
+	steps := []step.Spec{
+		{Delete: &step.Delete{Shoot: "alpha", Refused: true}},
+		{Migrate: &step.Migrate{Shoot: "alpha", To: "b"}},
+		{Delete: &step.Delete{Shoot: "alpha"}},
+		{Migrate: &step.Migrate{Shoot: "alpha", To: "a", Refused: true}},
+	}
+	plot := step.NewPlot(on, steps)
+	for i := range steps {
+		if errs := steps[i].Check(field.NewPath("steps").Index(i), plot); len(errs) > 0 {
+			t.Error(errs)
+		}
+	}
+	wrong := step.Migrate{Shoot: "omega", To: "a", Refused: true}
+	if errs := wrong.Check(field.NewPath("migrate"), plot); len(errs) != 1 || errs[0].Field != "migrate.shoot" {
+		t.Errorf("a shoot that nobody knows: %v", errs)
+	}
+}
+
 func TestAnInterruptedWaitSaysSo(t *testing.T) {
 	t.Parallel()
 	stage, _, _ := staged(t)
