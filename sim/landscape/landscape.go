@@ -91,3 +91,18 @@ func (s *Settings) Default() {
 		}
 	}
 }
+
+// ProductSettings are those that the product has by default, SPEC 9.4: what a landscape has whose operator sets nothing.
+func ProductSettings() Settings {
+	d := func(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
+	return Settings{
+		OwnerCheckInterval: d(5 * time.Second), OwnerCheckTimeout: d(30 * time.Second),
+		DeltaInterval: d(5 * time.Second), FullSnapshotInterval: d(time.Hour), DNSTTL: d(2 * time.Minute),
+		SeedLeaseRenew: d(2 * time.Second), SeedLossGracePeriod: d(5 * time.Minute), WaitInterval: d(5 * time.Second),
+	}
+}
+
+// OwnerWait is W of SPEC 9.2, O6: how long a new owner waits when the old one has left no final snapshot.
+func (s Settings) OwnerWait() time.Duration {
+	return s.OwnerCheckTimeout.Duration*11/10 + s.OwnerCheckInterval.Duration
+}

@@ -2,9 +2,12 @@ package measure_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/measure"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
@@ -43,10 +46,24 @@ func TestRecovery(t *testing.T) {
 	if m.RTOSeconds == nil || *m.RTOSeconds != 24 || m.Phases["recovery.firstWrite"] != 24 {
 		t.Errorf("RTO is %v, phases %v", m.RTOSeconds, m.Phases)
 	}
+	// 24 s, of which 10 s of grace and 6.5 s of O6 are waits of the story; 300 s and 38 s are those of the defaults.
+	projected := &measure.AtDefaults{RTOSeconds: 345.5, WorkSeconds: 7.5, WaitSeconds: 338, DNSSeconds: 120}
+	if diff := cmp.Diff(projected, measure.Defaults(history(lost...), landscape.Settings{})); diff != "" {
+		t.Error(diff)
+	}
+	// With a longer wait in the story than was seen, the old owner has left a final snapshot: nobody waited.
+	longer := landscape.Settings{OwnerCheckTimeout: metav1.Duration{Duration: 30 * time.Second}}
+	projected = &measure.AtDefaults{RTOSeconds: 314, WorkSeconds: 14, WaitSeconds: 300, DNSSeconds: 120}
+	if diff := cmp.Diff(projected, measure.Defaults(history(lost...), longer)); diff != "" {
+		t.Error(diff)
+	}
 	for name, events := range map[string][]at{
 		"no fault":       {steady, epoch(2, 1, "Serving", 100), wrote(3, 1, 100)},
 		"the same owner": {steady, epoch(2, 1, "Serving", 100), wrote(3, 1, 100), fire, epoch(11, 1, "Serving", 120), wrote(12, 2, 120)},
 	} {
+		if got := measure.Defaults(history(events...), landscape.Settings{}); got != nil {
+			t.Errorf("%s: %+v", name, got)
+		}
 		if got := measure.Recovery(history(events...)); len(got) != 0 {
 			t.Errorf("%s: %v", name, got)
 		}

@@ -48,6 +48,10 @@ func measureLines(r *verdict.Report) []string {
 	}
 	seconds("RPO", m.RPOSeconds)
 	seconds("RTO", m.RTOSeconds)
+	if d := r.AtDefaults; d != nil {
+		lines = append(lines, fmt.Sprintf("%-24s %8.3f s: %.3f s of work as measured, %g s of waits (grace period, ownership); clients may keep the old address up to %g s longer",
+			"RTO at default settings", d.RTOSeconds, d.WorkSeconds, d.WaitSeconds, d.DNSSeconds))
+	}
 	for _, phase := range slices.Sorted(maps.Keys(m.Phases)) {
 		if !strings.Contains(phase, "apiDown") {
 			value := m.Phases[phase]

@@ -8,7 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/transplant-sim/transplant/sim/measure"
 	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
 // told is a short run as it is shown.
@@ -86,5 +88,19 @@ func TestTheStatusLineOfATerminal(t *testing.T) {
 	}
 	if long := short(strings.Repeat("word ", 100)); len([]rune(long)) != 140 || !strings.HasSuffix(long, "…") {
 		t.Errorf("a long line is cut to %q", long)
+	}
+}
+
+func TestShowTellsTheRTOAtDefaultSettings(t *testing.T) {
+	t.Parallel()
+	rto := 24.0
+	report := &verdict.Report{Verdict: verdict.Held, AtDefaults: &measure.AtDefaults{RTOSeconds: 345.5, WorkSeconds: 7.5, WaitSeconds: 338, DNSSeconds: 120}}
+	report.Measures.RTOSeconds = &rto
+	var out bytes.Buffer
+	show(&out, report, "folder")
+	for _, want := range []string{"RTO                        24.000 s\n", "RTO at default settings   345.500 s: 7.500 s of work as measured, 338 s of waits"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, &out)
+		}
 	}
 }

@@ -73,6 +73,8 @@ type Report struct {
 	Measures    measure.Measures `json:"measures"`
 	Faults      []Fault          `json:"faults"`
 	WallSeconds float64          `json:"wallSeconds"`
+	// AtDefaults is what the recovery would take at the product's default settings; absent when there was none.
+	AtDefaults *measure.AtDefaults `json:"atDefaults,omitempty"`
 	// Reasons why the story is Broken or Inconclusive; absent otherwise.
 	Reasons []string `json:"reasons,omitempty"`
 }
@@ -105,7 +107,7 @@ func Judge(events []timeline.Event) (*Report, error) {
 	}
 	r := &Report{
 		Scenario: started.Scenario, Backend: started.Backend, RandomSeed: started.RandomSeed, Violations: []Violation{}, Faults: []Fault{},
-		Measures: measure.Of(events), WallSeconds: measure.Seconds(events[len(events)-1].At),
+		Measures: measure.Of(events), AtDefaults: measure.Defaults(events, story.Spec.Landscape.Settings), WallSeconds: measure.Seconds(events[len(events)-1].At),
 	}
 	broken := r.judgeStory(events)
 	lacks := r.judgePromises(events, story)

@@ -1,0 +1,63 @@
+package measure
+
+import (
+	"time"
+
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// AtDefaults is what a recovery would take with the settings that the product has by default (SPEC 9.4), all else
+// being equal: stories shorten the waits, not the work. It is computed, not measured.
+type AtDefaults struct {
+	// RTOSeconds is WorkSeconds and WaitSeconds together.
+	RTOSeconds float64 `json:"rtoSeconds"`
+	// WorkSeconds is the measured RTO without the waits that the story's settings ask for.
+	WorkSeconds float64 `json:"workSeconds"`
+	// WaitSeconds is what the default settings ask for of those waits that the recovery has had: the grace period of a
+	// lost seed, and the wait of a new owner (O6).
+	WaitSeconds float64 `json:"waitSeconds"`
+	// DNSSeconds is how much longer a client may still use the old address.
+	DNSSeconds float64 `json:"dnsSeconds"`
+}
+
+// Defaults tells what the longest recovery would take at default settings; nil if there was none, or if it was not
+// seen whole. The settings are those of the story.
+func Defaults(events []timeline.Event, story landscape.Settings) *AtDefaults {
+	begin, _, any := timeline.First[timeline.FaultInjected](events)
+	if !any {
+		return nil
+	}
+	story.Default()
+	var longest *AtDefaults
+	var slowest time.Duration
+	for _, shoot := range shoots(events) {
+		moments := recoveryOf(events, shoot, begin.At)
+		if rto := moments["firstWrite"] - begin.At; len(moments) > 0 && rto > slowest {
+			slowest, longest = rto, atDefaults(moments, begin.At, story)
+		}
+	}
+	return longest
+}
+
+func atDefaults(moments map[string]time.Duration, fault time.Duration, story landscape.Settings) *AtDefaults {
+	for _, needed := range []string{"detected", "ownerMoved", "etcdRestored"} {
+		if _, seen := moments[needed]; !seen {
+			return nil
+		}
+	}
+	product := landscape.ProductSettings()
+	var waited, waits time.Duration
+	add := func(span, inStory, byDefault time.Duration) {
+		if span >= inStory { // else it was not waited for: the owner was there to say, or left a final snapshot
+			waited += inStory
+			waits += byDefault
+		}
+	}
+	add(moments["detected"]-fault, story.SeedLossGracePeriod.Duration, product.SeedLossGracePeriod.Duration)
+	add(moments["etcdRestored"]-moments["ownerMoved"], story.OwnerWait(), product.OwnerWait())
+	work := moments["firstWrite"] - fault - waited
+	return &AtDefaults{
+		RTOSeconds: Seconds(work + waits), WorkSeconds: Seconds(work), WaitSeconds: Seconds(waits), DNSSeconds: Seconds(product.DNSTTL.Duration),
+	}
+}
