@@ -1,7 +1,10 @@
 package oracle
 
 import (
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -35,7 +38,7 @@ func (o SingleWriter) Judge(events []timeline.Event) []Violation {
 		for _, life := range Lives(events, shoot) {
 			epochs := EpochsOf(life, shoot)
 			o.judgeValidity(&f, life, shoot, epochs)
-			o.judgeCommits(&f, life, shoot, epochs)
+			o.judgeStores(&f, life, shoot, epochs)
 			o.judgeAnswers(&f, life, shoot, epochs)
 		}
 	}
@@ -57,9 +60,11 @@ func (SingleWriter) judgeValidity(f *findings, events []timeline.Event, shoot st
 	}
 }
 
-// judgeCommits: once an epoch is valid, the revision of an older one's store grows no more.
-func (SingleWriter) judgeCommits(f *findings, events []timeline.Event, shoot string, epochs Epochs) {
-	settled := map[int64]int64{} // first revision seen of an epoch after a newer one was valid
+// judgeStores: once an epoch is valid, the store of an older one answers nobody, not even a reader, since a read through
+// an API server asks its etcd how far it is; and its revision grows no more. The gravest of an epoch is told, once.
+func (SingleWriter) judgeStores(f *findings, events []timeline.Event, shoot string, epochs Epochs) {
+	read := map[int64]int64{} // the first revision that was read of an epoch after a newer one was valid
+	told := map[int64]Violation{}
 	for e, p := range timeline.Of[timeline.EpochSeen](events) {
 		if e.Subject != shoot || p.Revision == 0 {
 			continue
@@ -68,15 +73,21 @@ func (SingleWriter) judgeCommits(f *findings, events []timeline.Event, shoot str
 		if later == nil {
 			continue
 		}
-		first, seen := settled[p.Epoch]
-		switch {
-		case !seen:
-			settled[p.Epoch] = p.Revision
-		case p.Revision > first:
-			settled[p.Epoch] = p.Revision
-			f.add(e.At, "%s: epoch %d on seed %s commits (revision %d after %d), though epoch %d has been valid since %s",
-				shoot, p.Epoch, p.Seed, p.Revision, first, later.Number, later.Valid.Round(time.Millisecond))
+		does := ""
+		switch first, again := read[p.Epoch]; {
+		case !again:
+			read[p.Epoch] = p.Revision
+			does = fmt.Sprintf("is read (revision %d)", p.Revision)
+		case p.Revision > first && strings.Contains(told[p.Epoch].Message, "is read"):
+			does = fmt.Sprintf("commits (revision %d after %d)", p.Revision, first)
+		default:
+			continue
 		}
+		told[p.Epoch] = Violation{At: e.At, Message: fmt.Sprintf("%s: epoch %d on seed %s %s, though epoch %d has been valid since %s",
+			shoot, p.Epoch, p.Seed, does, later.Number, later.Valid.Round(time.Millisecond))}
+	}
+	for _, number := range slices.Sorted(maps.Keys(told)) {
+		f.add(told[number].At, "%s", told[number].Message)
 	}
 }
 

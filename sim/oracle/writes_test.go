@@ -112,7 +112,7 @@ func TestSingleWriter(t *testing.T) {
 			epoch("a", 1, 5, 1, 100), ack(1, "w-1", 1, 2, 101), epoch("a", 1, 5, 3, 105), epoch("a", 1, 0, 4, 0),
 			epoch("b", 2, 5, 6, bump+105), ack(2, "w-2", 6, 7, bump+106), epoch("a", 1, 0, 8, 0))},
 		"both valid": {
-			events: history(steady(0), epoch("a", 1, 5, 1, 100), epoch("b", 2, 5, 6, bump), epoch("a", 1, 2, 7, 100)),
+			events: history(steady(0), epoch("a", 1, 5, 1, 100), epoch("b", 2, 5, 6, bump), epoch("a", 1, 2, 7, 0)),
 			want:   "epoch 1 on seed a says that it is valid, though epoch 2 has been valid since 6.1s",
 		},
 		"asked before, answered after": {events: history(steady(0), epoch("a", 1, 5, 6, 100), epoch("b", 2, 5, 6, bump))},
@@ -120,7 +120,11 @@ func TestSingleWriter(t *testing.T) {
 			events: history(steady(0), epoch("a", 1, 5, 1, 100), epoch("b", 2, 5, 6, bump), epoch("a", 1, 0, 7, 110), epoch("a", 1, 0, 8, 111)),
 			want:   "epoch 1 on seed a commits (revision 111 after 110), though epoch 2",
 		},
-		"the old one can still be read": {events: history(steady(0), epoch("a", 1, 5, 1, 100), epoch("b", 2, 5, 6, bump), epoch("a", 1, 0, 7, 110), epoch("a", 1, 0, 8, 110))},
+		"the old one is read": {
+			events: history(steady(0), epoch("a", 1, 5, 1, 100), epoch("b", 2, 5, 6, bump), epoch("a", 1, 0, 7, 110), epoch("a", 1, 0, 8, 110)),
+			want:   "epoch 1 on seed a is read (revision 110), though epoch 2 has been valid since 6.1s",
+		},
+		"the old one was read in time": {events: history(steady(0), epoch("a", 1, 5, 1, 100), epoch("a", 1, 0, 6, 110), epoch("b", 2, 5, 6, bump))},
 		"the old one answers": {
 			events: history(steady(0), epoch("a", 1, 5, 1, 100), epoch("b", 2, 5, 6, bump+100), ack(1, "w-1", 6, 7, bump+101), ack(2, "w-2", 8, 9, 103)),
 			want:   "write 2 was sent at 8s, after the first answer of epoch 2, and answered by epoch 1 (revision 103)",
