@@ -82,8 +82,11 @@ func (r *Reconciler) observeSeed(ctx context.Context, o *controlplane.Operation,
 	seen.MachineDeployments = listed(r.Seed.List(ctx, machineDeployments, namespace), &machineDeployments.Items)
 	machines := &machinev1alpha1.MachineList{}
 	seen.Machines = listed(r.Seed.List(ctx, machines, namespace), &machines.Items)
+	// Extensions look after their own.
 	authorities := &corev1.SecretList{}
-	err := r.Seed.List(ctx, authorities, namespace, client.MatchingLabels{constants.Persist: constants.LabelTrue})
+	err := r.Seed.List(ctx, authorities, namespace, client.MatchingLabels{
+		constants.Persist: constants.LabelTrue, constants.ManagedBy: constants.ManagedBySecretsManager,
+	})
 	seen.Authorities = listed(err, &authorities.Items)
 }
 

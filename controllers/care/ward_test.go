@@ -149,9 +149,12 @@ func (w *ward) populateSeed(t *testing.T) {
 	for name, data := range map[string]map[string][]byte{"ca": {"ca.crt": []byte("x"), "ca.key": []byte("x")}, "static-token": {"cluster-admin": []byte("secret")}} {
 		s := &corev1.Secret{ObjectMeta: in(name), Data: data}
 		s.Labels = authority(name, 0).Labels
-		s.Labels["valid-until-time"] = "9999999999"
+		s.Labels["valid-until-time"], s.Labels["managed-by"] = "9999999999", "secrets-manager"
 		w.create(t, s)
 	}
+	extensions := &corev1.Secret{ObjectMeta: in("ca-of-an-extension"), Data: map[string][]byte{"ca.crt": []byte("x"), "ca.key": []byte("x")}}
+	extensions.Labels["persist"] = "true"
+	w.create(t, extensions)
 	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "machine-controller"} {
 		d := &appsv1.Deployment{ObjectMeta: in(name), Spec: appsv1.DeploymentSpec{Selector: selector(name), Template: pod(name)}}
 		w.create(t, d)
