@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
 type flags struct {
@@ -18,11 +19,15 @@ type flags struct {
 	namespace, metricsAddress           string
 	syncPeriod, pollPeriod              time.Duration
 	workers                             int
+	further                             []Further
 }
 
+// Further is a controller of the shoot that runs in the same program.
+type Further func(mgr manager.Manager, shoot *rest.Config) error
+
 // NewCommand is `transplant resource-manager`: the resource manager of one shoot.
-func NewCommand() *cobra.Command {
-	f := &flags{}
+func NewCommand(further ...Further) *cobra.Command {
+	f := &flags{further: further}
 	command := &cobra.Command{
 		Use: "resource-manager", Short: "Run the resource manager of a shoot", Args: cobra.NoArgs, SilenceUsage: true,
 		RunE: func(*cobra.Command, []string) error { return f.run(ctrl.SetupSignalHandler()) },
@@ -60,6 +65,11 @@ func (f *flags) run(ctx context.Context) error {
 	reconciler := &Reconciler{Clock: clock.RealClock{}, SyncPeriod: f.syncPeriod, PollPeriod: f.pollPeriod}
 	if err := reconciler.AddToManager(mgr, target, f.workers); err != nil {
 		return err
+	}
+	for _, add := range f.further {
+		if err := add(mgr, target); err != nil {
+			return err
+		}
 	}
 	return mgr.Start(ctx)
 }
