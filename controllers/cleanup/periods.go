@@ -15,6 +15,9 @@ const (
 	StepTimeout = 10 * time.Minute
 
 	fiveMinutes = 5 * time.Minute
+
+	// noteOfStart is the annotation on the shoot's namespace in the seed with when the clean-up began.
+	noteOfStart = constants.ShootCleanupKubernetesResourcesStartTime
 )
 
 // Periods are how long objects are given.
@@ -93,13 +96,13 @@ func Skipped(annotations map[string]string) bool {
 // Start is when the clean-up began, as noted on the shoot's namespace in the seed; now if it has not been noted yet, in
 // which case the note to write is returned.
 func Start(annotations map[string]string, now time.Time) (start time.Time, note string, err error) {
-	text, found := annotations[constants.ShootCleanupKubernetesResourcesStartTime]
+	text, found := annotations[noteOfStart]
 	if !found {
 		now = now.UTC().Truncate(time.Second)
 		return now, now.Format(time.RFC3339), nil
 	}
 	if start, err = time.Parse(time.RFC3339, text); err != nil {
-		return time.Time{}, "", fmt.Errorf("read annotation %s: %w", constants.ShootCleanupKubernetesResourcesStartTime, err)
+		return time.Time{}, "", fmt.Errorf("read annotation %s: %w", noteOfStart, err)
 	}
 	return start, "", nil
 }

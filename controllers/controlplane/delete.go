@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
@@ -18,15 +20,21 @@ import (
 )
 
 // DeleteGraph is the graph that deletes a control plane and what it stands for in the cloud. Whatever extensions
-// still need goes after them.
-func (o *Operation) DeleteGraph() *flow.Graph {
+// still need goes after them. The tasks of the clean-up are done first, one after the other, while everything is awake
+// that a shoot needs to let its objects go.
+func (o *Operation) DeleteGraph(cleanup ...flow.Task) *flow.Graph {
 	g := &flow.Graph{}
 	workers := !o.Workerless()
 	// Extension objects first need the credentials and the secrets again: an earlier run may have stopped half-way.
 	namespace := g.Add(flow.Task{Name: "Deploying control plane namespace", Run: o.DeployNamespace})
 	credentials := g.Add(flow.Task{Name: "Deploying cloud provider account secret", Run: o.DeployCredentials, After: after(namespace)})
 	resources := g.Add(flow.Task{Name: "Deploying gardener-resource-manager", Run: o.wakeResourceManager, After: after(credentials)})
-	worker := g.Add(flow.Task{Name: "Deleting worker pools", Run: o.wakeAndDeleteWorker, After: after(resources), Skip: !workers})
+	clean := g.Add(flow.Task{Name: "Initializing connection to Shoot", Run: o.openShoot, After: after(resources)})
+	for _, task := range cleanup {
+		task.After = after(clean)
+		clean = g.Add(task)
+	}
+	worker := g.Add(flow.Task{Name: "Deleting worker pools", Run: o.wakeAndDeleteWorker, After: after(clean), Skip: !workers})
 	late := g.Add(flow.Task{Name: "Deleting extension resources", After: after(worker), Run: o.deleteAll(
 		extensionsv1alpha1.ContainerRuntimeResource, extensionsv1alpha1.NetworkResource,
 		extensionsv1alpha1.OperatingSystemConfigResource, extensionsv1alpha1.ExtensionResource, extensionsv1alpha1.WorkerResource)})
@@ -42,6 +50,52 @@ func (o *Operation) DeleteGraph() *flow.Graph {
 	cluster := g.Add(flow.Task{Name: "Deleting Cluster resource", Run: o.DeleteCluster, After: after(gone)})
 	g.Add(flow.Task{Name: "Releasing ownership", Run: o.ReleaseOwnership, After: after(cluster)})
 	return g
+}
+
+// HasServed tells whether the shoot has an API server that may have taken objects: there may be something to clean up.
+func (o *Operation) HasServed(ctx context.Context) (bool, error) {
+	d := &appsv1.Deployment{}
+	err := o.Seed.Get(ctx, o.key(DeploymentKubeAPIServer), d)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read deployment %q: %w", DeploymentKubeAPIServer, err)
+	}
+	return o.Shoot.Status.SeedName != nil || d.Status.ReadyReplicas > 0, nil
+}
+
+// openShoot makes sure that the API server of a shoot in deletion is reached by its name, and that its controllers run.
+// One that slept has no name, and a creation that has failed may not have come so far.
+func (o *Operation) openShoot(ctx context.Context) error {
+	serves, err := o.HasServed(ctx)
+	if err != nil || !serves {
+		return err
+	}
+	if err := o.ExposeAPIServer(ctx); err != nil {
+		return err
+	}
+	record := o.DNSRecord()
+	if err := o.Seed.Get(ctx, o.key(record.Name), record); client.IgnoreNotFound(err) != nil {
+		return describe("read", record, o.Seed, err)
+	} else if err != nil {
+		if err := o.deployAndWaitDNSRecord(ctx); err != nil {
+			return err
+		}
+	}
+	if err := o.Scale(ctx, DeploymentControllerManager, 1); err != nil {
+		return err
+	}
+	return o.WaitShootReachable(ctx)
+}
+
+// WaitControllersActive waits until the shoot's controllers run, if it has any.
+func (o *Operation) WaitControllersActive(ctx context.Context) error {
+	exists, err := o.DeploymentExists(ctx, DeploymentControllerManager)
+	if err != nil || !exists {
+		return err
+	}
+	return o.WaitDeployment(ctx, DeploymentControllerManager, 5*time.Minute)
 }
 
 func (o *Operation) deleteDeployment(name string) func(context.Context) error {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
 )
@@ -45,6 +46,8 @@ func (p *Provider) deployManaged(ctx context.Context, namespace, name string, ob
 		m.Labels = with(m.Labels, "extensions.gardener.cloud/provider", Type)
 		m.Spec.SecretRefs = []corev1.LocalObjectReference{{Name: secret.Name}}
 		m.Spec.KeepObjects = ptr.To(false)
+		// What belongs to the cluster itself survives its clean-up: users' objects may need it to go (SPEC 6.3, 7.5).
+		m.Spec.InjectLabels = with(m.Spec.InjectLabels, constants.ShootNoCleanup, constants.LabelTrue)
 	})
 }
 

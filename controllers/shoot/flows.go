@@ -49,7 +49,7 @@ func clearTheGround(ctx context.Context, o *controlplane.Operation, operation ga
 }
 
 // deleteFlow deletes a control plane and everything the shoot has in the cloud.
-func deleteFlow(o *controlplane.Operation) controlplane.Flow {
+func deleteFlow(o *controlplane.Operation, cleanup Cleanup) controlplane.Flow {
 	return controlplane.Flow{
 		Type:          gardencorev1beta1.LastOperationTypeDelete,
 		Initialized:   "Deletion of Shoot cluster initialized.",
@@ -63,7 +63,7 @@ func deleteFlow(o *controlplane.Operation) controlplane.Flow {
 			if err := o.HoldOwnership(ctx); err != nil {
 				return err
 			}
-			if err := o.DeleteGraph().Run(ctx, reporter); err != nil {
+			if err := o.DeleteGraph(cleanup.Tasks(o)...).Run(ctx, reporter); err != nil {
 				return err
 			}
 			return o.RemoveFinalizer(ctx)

@@ -15,6 +15,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/flow"
 )
 
 // Reconciler runs the create, reconcile and delete flows.
@@ -22,6 +23,13 @@ type Reconciler struct {
 	Factory *controlplane.Factory
 	Runner  *controlplane.Runner
 	Cadence Cadence
+	Cleanup Cleanup
+}
+
+// Cleanup empties a shoot before its control plane is deleted (SPEC 6.1).
+type Cleanup interface {
+	// Tasks are to be done one after the other, while the shoot is awake.
+	Tasks(*controlplane.Operation) []flow.Task
 }
 
 // busyRetry is when to look again at a shoot that another flow of this gardenlet works on.
@@ -53,7 +61,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if !controllerutil.ContainsFinalizer(o.Shoot, constants.GardenerFinalizer) {
 			return reconcile.Result{}, nil
 		}
-		return r.Runner.Run(ctx, o, deleteFlow(o))
+		return r.Runner.Run(ctx, o, deleteFlow(o, r.Cleanup))
 	case gardencorev1beta1.LastOperationTypeCreate, gardencorev1beta1.LastOperationTypeReconcile:
 		if wait, confined := r.due(o, operation); wait > 0 {
 			return reconcile.Result{RequeueAfter: wait}, r.tellConfined(ctx, o, confined, wait)

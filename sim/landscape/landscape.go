@@ -77,6 +77,12 @@ type Settings struct {
 	SeedLossGracePeriod metav1.Duration `json:"seedLossGracePeriod,omitzero"`
 	// WaitInterval is the fallback interval of waits that are woken by watches.
 	WaitInterval metav1.Duration `json:"waitInterval,omitzero"`
+	// CareSyncPeriod is the time between two looks of care at a shoot.
+	CareSyncPeriod metav1.Duration `json:"careSyncPeriod,omitzero"`
+	// CareThreshold is how long conditions of shoots are Progressing before they are False.
+	CareThreshold metav1.Duration `json:"careThreshold,omitzero"`
+	// RemediateWebhooks is whether care changes webhooks that might keep nodes from joining.
+	RemediateWebhooks bool `json:"remediateWebhooks,omitempty"`
 }
 
 // Default fills in what is not set with the values for scenarios of SPEC 9.4.
@@ -85,6 +91,7 @@ func (s *Settings) Default() {
 		&s.OwnerCheckInterval: time.Second, &s.OwnerCheckTimeout: 5 * time.Second,
 		&s.DeltaInterval: time.Second, &s.FullSnapshotInterval: 5 * time.Minute, &s.DNSTTL: time.Second,
 		&s.SeedLeaseRenew: time.Second, &s.SeedLossGracePeriod: 10 * time.Second, &s.WaitInterval: time.Second,
+		&s.CareSyncPeriod: 30 * time.Second, &s.CareThreshold: time.Minute,
 	} {
 		if setting.Duration == 0 {
 			setting.Duration = value

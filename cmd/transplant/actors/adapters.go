@@ -140,16 +140,21 @@ func newShootClients(proxyURL, caFile string) (*shootClients, error) {
 
 // For implements controlplane.ShootClients.
 func (s *shootClients) For(server string, ca []byte, token string) (client.Client, error) {
+	mapper, err := client.New(s.Config(server, ca, token), client.Options{Scheme: shootScheme(), Mapper: shootMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("make the client of the shoot at %q: %w", server, err)
+	}
+	return mapper, nil
+}
+
+// Config implements care.Shoots and cleanup.Shoots.
+func (s *shootClients) Config(server string, ca []byte, token string) *rest.Config {
 	config := &rest.Config{Host: server, BearerToken: token, Timeout: 10 * time.Second}
 	config.TLSClientConfig.CAData = bytes.Join([][]byte{ca, s.ca}, []byte("\n"))
 	if s.proxy != nil {
 		config.Proxy = http.ProxyURL(s.proxy)
 	}
-	mapper, err := client.New(config, client.Options{Scheme: shootScheme(), Mapper: shootMapper()})
-	if err != nil {
-		return nil, fmt.Errorf("make the client of the shoot at %q: %w", server, err)
-	}
-	return mapper, nil
+	return config
 }
 
 // ringOnChange rings the bell for the namespace of every object that flows wait for.

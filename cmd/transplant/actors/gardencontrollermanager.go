@@ -124,6 +124,9 @@ func (f *gardenControllerManagerFlags) addDuties(mgr manager.Manager, garden cli
 	if err := f.addMaintenance(mgr, garden); err != nil {
 		return err
 	}
+	if err := addCare(mgr, garden); err != nil {
+		return err
+	}
 	return f.addSeedLoss(mgr, garden)
 }
 

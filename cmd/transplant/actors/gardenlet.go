@@ -20,6 +20,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/controllers/cleanup"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/migration"
@@ -36,6 +37,7 @@ type gardenletFlags struct {
 	cadence                                           shoot.Cadence
 	leaseInterval                                     time.Duration
 	workers                                           int
+	care                                              careFlags
 }
 
 // NewGardenlet is `transplant gardenlet`.
@@ -71,6 +73,7 @@ func NewGardenlet() *cobra.Command {
 	set.DurationVar(&f.periods.Progress, "progress-period", time.Second, "how often progress is reported at most")
 	set.DurationVar(&f.leaseInterval, "lease-interval", 2*time.Second, "how often the seed's lease in the garden is renewed")
 	set.IntVar(&f.workers, "workers", 20, "how many shoots are worked on at a time")
+	f.care.add(set)
 	for _, name := range []string{"garden-kubeconfig", "seed-kubeconfig", "cloud-kubeconfig", "seed-name", "internal-domain", "image", "kubernetes-image"} {
 		if err := command.MarkFlagRequired(name); err != nil {
 			panic(err) // the flag is defined above
@@ -102,14 +105,21 @@ func (f *gardenletFlags) run(ctx context.Context) error {
 	if err := mgr.Add(seedCluster); err != nil {
 		return fmt.Errorf("add the seed to the manager: %w", err)
 	}
-	factory, err := f.factory(gardenConfig, seedConfig)
+	shoots, err := newShootClients(f.shootProxyURL, f.shootProxyCA)
+	if err != nil {
+		return err
+	}
+	factory, err := f.factory(gardenConfig, seedConfig, shoots)
 	if err != nil {
 		return err
 	}
 	if err := ringOnChange(ctx, seedCluster, mgr, factory.Bell); err != nil {
 		return err
 	}
-	if err := f.addDuties(mgr, seedCluster, factory); err != nil {
+	if err := f.addDuties(mgr, seedCluster, factory, shoots); err != nil {
+		return err
+	}
+	if err := f.care.addToManager(mgr, seedCluster, factory, shoots, f.workers); err != nil {
 		return err
 	}
 	if err := shoot.AbortInterrupted(ctx, factory.Garden, factory.Clock, f.settings.SeedName); err != nil {
@@ -119,7 +129,7 @@ func (f *gardenletFlags) run(ctx context.Context) error {
 }
 
 // factory wires what every run of a flow needs. Flows read without caches.
-func (f *gardenletFlags) factory(gardenConfig, seedConfig *rest.Config) (*controlplane.Factory, error) {
+func (f *gardenletFlags) factory(gardenConfig, seedConfig *rest.Config, shoots *shootClients) (*controlplane.Factory, error) {
 	garden, err := client.New(gardenConfig, client.Options{Scheme: gardenScheme()})
 	if err != nil {
 		return nil, fmt.Errorf("make the client of the garden: %w", err)
@@ -133,10 +143,6 @@ func (f *gardenletFlags) factory(gardenConfig, seedConfig *rest.Config) (*contro
 		return nil, fmt.Errorf("make the client for leases: %w", err)
 	}
 	cloudClient, err := cloud.FromKubeconfigFile(f.cloudKubeconfig, cloud.Options{})
-	if err != nil {
-		return nil, err
-	}
-	shoots, err := newShootClients(f.shootProxyURL, f.shootProxyCA)
 	if err != nil {
 		return nil, err
 	}
@@ -159,12 +165,12 @@ func (f *gardenletFlags) factory(gardenConfig, seedConfig *rest.Config) (*contro
 	}, nil
 }
 
-func (f *gardenletFlags) addDuties(mgr manager.Manager, seedCluster cluster.Cluster, factory *controlplane.Factory) error {
+func (f *gardenletFlags) addDuties(mgr manager.Manager, seedCluster cluster.Cluster, factory *controlplane.Factory, shoots *shootClients) error {
 	runner := &controlplane.Runner{Version: Version, Periods: f.periods, Events: newEvents(mgr, "gardenlet")}
 	retry := f.settings.WaitInterval
 	add := []func() error{
 		func() error {
-			return (&shoot.Reconciler{Factory: factory, Runner: runner, Cadence: f.cadence}).AddToManager(mgr, f.workers)
+			return (&shoot.Reconciler{Factory: factory, Runner: runner, Cadence: f.cadence, Cleanup: &cleanup.Cleaner{Shoots: shoots}}).AddToManager(mgr, f.workers)
 		},
 		func() error {
 			return (&migration.Reconciler{Factory: factory, Runner: runner, Release: releaser{factory.Boottime}}).AddToManager(mgr, f.workers)

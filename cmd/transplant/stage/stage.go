@@ -10,12 +10,14 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	simcloud "github.com/transplant-sim/transplant/sim/cloud"
@@ -37,11 +39,25 @@ type Settings struct {
 	DeltaInterval, FullSnapshotInterval   time.Duration
 	DNSTTL, WaitInterval, LeaseInterval   time.Duration
 	SeedLossGracePeriod                   time.Duration
+	CareSyncPeriod, CareThreshold         time.Duration
+	RemediateWebhooks                     bool
 }
 
 // SeedMonitorPeriod is after how many missed renewals of its lease a seed counts as silent.
 func (s Settings) SeedMonitorPeriod() time.Duration {
 	return min(4*s.LeaseInterval, s.SeedLossGracePeriod)
+}
+
+// CareThresholds gives every condition of a shoot the same threshold, as the gardenlet's flag wants it.
+func (s Settings) CareThresholds() string {
+	var all []string
+	for _, kind := range []gardencorev1beta1.ConditionType{
+		gardencorev1beta1.ShootAPIServerAvailable, gardencorev1beta1.ShootControlPlaneHealthy, gardencorev1beta1.ShootObservabilityComponentsHealthy,
+		gardencorev1beta1.ShootEveryNodeReady, gardencorev1beta1.ShootSystemComponentsHealthy,
+	} {
+		all = append(all, fmt.Sprintf("%s=%s", kind, s.CareThreshold))
+	}
+	return strings.Join(all, ",")
 }
 
 // ScenarioSettings are those of the column "in scenarios" of SPEC 9.4.
@@ -50,6 +66,7 @@ var ScenarioSettings = Settings{
 	DeltaInterval: time.Second, FullSnapshotInterval: 5 * time.Minute,
 	DNSTTL: time.Second, WaitInterval: time.Second, LeaseInterval: time.Second,
 	SeedLossGracePeriod: 10 * time.Second,
+	CareSyncPeriod:      30 * time.Second, CareThreshold: time.Minute,
 }
 
 // Stage is a landscape set up for the product.

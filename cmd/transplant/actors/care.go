@@ -1,0 +1,74 @@
+package actors
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/care"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/hibernation"
+)
+
+// careFlags are the gardenlet's settings of care (SPEC 5.1, 5.3, 5.7).
+type careFlags struct {
+	syncPeriod, staleExtensions, progressing time.Duration
+	thresholds                               map[string]string
+	remediate                                bool
+	extensionNamespace                       string
+}
+
+func (f *careFlags) add(set *pflag.FlagSet) {
+	set.DurationVar(&f.syncPeriod, "care-sync-period", care.DefaultSyncPeriod, "how often care looks at a shoot")
+	set.StringToStringVar(&f.thresholds, "care-condition-thresholds", map[string]string{
+		"APIServerAvailable": "1m", "ControlPlaneHealthy": "1m", "ObservabilityComponentsHealthy": "1m", "SystemComponentsHealthy": "1m", "EveryNodeReady": "5m",
+	}, "how long conditions are Progressing before they are False")
+	set.DurationVar(&f.staleExtensions, "care-stale-extension-threshold", care.DefaultStaleExtensions, "after how long without a heartbeat what extensions report counts no more; 0 for never")
+	set.DurationVar(&f.progressing, "care-managed-resource-progressing-threshold", care.DefaultProgressingManagedResources, "how long a ManagedResource may be progressing")
+	set.BoolVar(&f.remediate, "care-webhook-remediator", false, "change webhooks in shoots that might keep nodes from joining")
+	set.StringVar(&f.extensionNamespace, "extension-namespace", "extensions", "namespace of the seed in which the extension shows its heartbeat")
+}
+
+func (f *careFlags) addToManager(mgr manager.Manager, seed cluster.Cluster, factory *controlplane.Factory, shoots care.Shoots, workers int) error {
+	thresholds := map[gardencorev1beta1.ConditionType]time.Duration{}
+	for kind, text := range f.thresholds {
+		threshold, err := time.ParseDuration(text)
+		if err != nil {
+			return fmt.Errorf("parse --care-condition-thresholds of %q: %w", kind, err)
+		}
+		thresholds[gardencorev1beta1.ConditionType(kind)] = threshold
+	}
+	reconciler := &care.Reconciler{
+		Factory: factory, Seed: seed.GetCache(), Shoots: shoots, SyncPeriod: f.syncPeriod,
+		RemediateWebhooks: f.remediate, ExtensionNamespace: f.extensionNamespace,
+		Config: care.Config{
+			Thresholds: thresholds, StaleExtensions: f.staleExtensions, ProgressingManagedResources: f.progressing,
+			Components: care.Components{
+				Etcds:       []string{controlplane.EtcdName},
+				Always:      []string{controlplane.DeploymentKubeAPIServer, controlplane.DeploymentControllerManager, controlplane.DeploymentResourceManager},
+				WithWorkers: []string{controlplane.DeploymentScheduler, controlplane.DeploymentMachineController},
+			},
+		},
+	}
+	return reconciler.AddToManager(mgr, workers)
+}
+
+// hibernationRetry is when a shoot is tried again that its schedule may not put to sleep.
+const hibernationRetry = time.Minute
+
+// addCare adds the garden's part of care: the label with the overall status, and the schedules that care may hold back.
+func addCare(mgr manager.Manager, garden client.Client) error {
+	if err := (&care.Labeler{Garden: garden}).AddToManager(mgr); err != nil {
+		return err
+	}
+	schedules := &hibernation.Reconciler{
+		Garden: garden, Clock: clock.RealClock{}, Events: newEvents(mgr, "garden-controller-manager"), Retry: hibernationRetry,
+	}
+	return schedules.AddToManager(mgr)
+}

@@ -1,0 +1,185 @@
+package cleanup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/flow"
+)
+
+// Shoots says how the API servers of shoots are reached, by their public names.
+type Shoots interface {
+	// Config is for a client that trusts caPEM and authenticates with token at server.
+	Config(server string, caPEM []byte, token string) *rest.Config
+}
+
+// Cleaner empties shoots in the course of their deletion, on their own API servers.
+type Cleaner struct {
+	Shoots Shoots
+}
+
+// Tasks are those of the deletion flow that empty the shoot (SPEC 6.1), to be done one after the other while its control
+// plane and its nodes are there. Where there is no API server that could have held anything they do nothing.
+func (c *Cleaner) Tasks(o *controlplane.Operation) []flow.Task {
+	return []flow.Task{
+		{Name: "Cleaning up webhooks", Run: c.task(o, Webhooks)},
+		// Controllers take finalizers off, and collect what belongs to what is gone.
+		{Name: "Waiting until kube-controller-manager is active", Run: o.WaitControllersActive},
+		{Name: "Cleaning extended API groups", Run: c.task(o, ExtendedAPIs)},
+		{Name: "Cleaning Kubernetes resources", Run: c.task(o, KubernetesResources)},
+		{Name: "Cleaning volume snapshots", Run: c.task(o, VolumeSnapshots)},
+	}
+}
+
+func (c *Cleaner) task(o *controlplane.Operation, step Step) func(context.Context) error {
+	return func(ctx context.Context) error {
+		serves, err := o.HasServed(ctx)
+		if err != nil || !serves {
+			return err
+		}
+		s, err := c.open(ctx, o, step)
+		if err != nil {
+			return err
+		}
+		defer s.close()
+		return coded(o.Until(ctx, StepTimeout, fmt.Sprintf("the end of step %d of the clean-up, %s,", step, step), s.look))
+	}
+}
+
+// coded gives an error the codes of what it tells of: objects that are still there.
+func coded(err error) error {
+	if remaining := (*Remaining)(nil); errors.As(err, &remaining) {
+		return &controlplane.CodedError{Message: err.Error(), Codes: remaining.Codes()}
+	}
+	return err
+}
+
+// sweep is one step of the clean-up of one shoot.
+type sweep struct {
+	*controlplane.Operation
+	step  Step
+	http  *http.Client
+	shoot client.Client
+}
+
+func (c *Cleaner) open(ctx context.Context, o *controlplane.Operation, step Step) (*sweep, error) {
+	ca, token, err := o.AdminAccess(ctx)
+	if err != nil {
+		return nil, err
+	}
+	config := c.Shoots.Config(o.APIServerURL(), ca, token)
+	config.QPS = -1 // there may be many objects, and nothing else is done meanwhile
+	s := &sweep{Operation: o, step: step}
+	if s.http, err = rest.HTTPClientFor(config); err != nil {
+		return nil, fmt.Errorf("make the connection to the shoot: %w", err)
+	}
+	mapper, err := apiutil.NewDynamicRESTMapper(config, s.http)
+	if err != nil {
+		return nil, fmt.Errorf("make the map of the shoot's kinds: %w", err)
+	}
+	if s.shoot, err = client.New(config, client.Options{HTTPClient: s.http, Mapper: mapper}); err != nil {
+		return nil, fmt.Errorf("make the client of the shoot: %w", err)
+	}
+	return s, nil
+}
+
+func (s *sweep) close() { s.http.CloseIdleConnections() }
+
+// look does what is to be done now, and returns what the step still waits for. What was deleted may be gone at once, which
+// the next look finds.
+func (s *sweep) look(ctx context.Context) error {
+	cluster, err := s.cluster(ctx)
+	if err != nil {
+		return err
+	}
+	plan, err := Decide(cluster, s.Clock.Now())
+	if err != nil {
+		return controlplane.Permanent(err)
+	}
+	var errs []error
+	for _, d := range plan.Decisions {
+		if err := s.act(ctx, d); client.IgnoreNotFound(err) != nil {
+			errs = append(errs, fmt.Errorf("%s %s: %w", d.Action, Describe(d.Object), err))
+		}
+	}
+	return errors.Join(append(errs, plan.Err())...)
+}
+
+// cluster is what matters for the step. The annotations are read anew: who waits for objects that hang may lower the
+// periods meanwhile.
+func (s *sweep) cluster(ctx context.Context) (Cluster, error) {
+	found := Cluster{Annotations: s.Shoot.Annotations}
+	shoot := &gardencorev1beta1.Shoot{}
+	if err := s.Garden.Get(ctx, client.ObjectKeyFromObject(s.Shoot), shoot); err == nil && shoot.UID == s.Shoot.UID {
+		found.Annotations = shoot.Annotations
+	}
+	for _, kind := range Kinds(s.step, Skipped(found.Annotations)) {
+		objects, err := s.list(ctx, kind)
+		if err != nil {
+			return found, err
+		}
+		found.Objects = append(found.Objects, objects...)
+	}
+	if s.step < KubernetesResources {
+		return found, nil
+	}
+	namespaces := &metav1.PartialObjectMetadataList{}
+	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
+	if err := s.shoot.List(ctx, namespaces); err != nil {
+		return found, fmt.Errorf("list the namespaces of the shoot: %w", err)
+	}
+	found.Namespaces = []string{}
+	for _, n := range namespaces.Items {
+		found.Namespaces = append(found.Namespaces, n.Name)
+	}
+	var err error
+	found.Start, err = s.start(ctx)
+	return found, err
+}
+
+// list lists what is to go of a kind. A kind that the API server does not know has no objects.
+func (s *sweep) list(ctx context.Context, kind Kind) ([]metav1.PartialObjectMetadata, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.GroupVersionKind.Kind + "List"))
+	err := s.shoot.List(ctx, list, client.MatchingLabelsSelector{Selector: kind.Selector()})
+	if meta.IsNoMatchError(err) || client.IgnoreNotFound(err) == nil && err != nil {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list %s of the shoot: %w", kind.GroupVersionKind.Kind, err)
+	}
+	for i := range list.Items {
+		list.Items[i].SetGroupVersionKind(kind.GroupVersionKind)
+	}
+	return list.Items, nil
+}
+
+// start is when the clean-up began, which is noted on the shoot's namespace in the seed (SPEC 6.6).
+func (s *sweep) start(ctx context.Context) (time.Time, error) {
+	namespace := &corev1.Namespace{}
+	if err := s.Seed.Get(ctx, client.ObjectKey{Name: s.Namespace()}, namespace); err != nil {
+		return time.Time{}, fmt.Errorf("read namespace %q: %w", s.Namespace(), err)
+	}
+	start, note, err := Start(namespace.Annotations, s.Clock.Now())
+	if err != nil || note == "" {
+		return start, err
+	}
+	before := namespace.DeepCopy()
+	metav1.SetMetaDataAnnotation(&namespace.ObjectMeta, noteOfStart, note)
+	if err := s.Seed.Patch(ctx, namespace, client.MergeFrom(before)); err != nil {
+		return start, fmt.Errorf("note the start of the clean-up on namespace %q: %w", namespace.Name, err)
+	}
+	return start, nil
+}
