@@ -62,8 +62,8 @@ race: build controlplane ## Run the tests with the race detector
 	go test -race -count=1 -shuffle=on -timeout 60m ./...
 
 .PHONY: mutants
-mutants: build controlplane ## Plant bugs one by one and see that each is caught by its oracle (long)
-	go run ./e2e/mutants
+mutants: build controlplane ## Plant bugs one by one and see that each is caught by its oracle (long); MUTANTS="a b" for some
+	go run ./e2e/mutants -out out/mutants $(MUTANTS)
 
 .PHONY: catalogue
 catalogue: build ## Run every scenario on BACKEND, one after the other in one landscape

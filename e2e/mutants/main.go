@@ -10,6 +10,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -18,6 +19,7 @@ import (
 	"strings"
 	"syscall"
 
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 )
 
@@ -28,15 +30,22 @@ var list []byte
 type mutant struct {
 	Name string `json:"name"`
 	Why  string `json:"why"`
+	edit `json:",inline"`
+	// Also are further edits, where another layer would make up for the first.
+	Also     []edit `json:"also,omitempty"`
+	Scenario string `json:"scenario"`
+	// Oracle that must be violated.
+	Oracle string `json:"oracle"`
+}
+
+// edit is one changed line.
+type edit struct {
 	// File, from the root of the repository, in which Old is replaced by New.
 	File string `json:"file"`
 	Old  string `json:"old"`
 	New  string `json:"new"`
 	// Occurrence of Old, counted from 1; 0 means that there must be exactly one.
-	Occurrence int    `json:"occurrence,omitempty"`
-	Scenario   string `json:"scenario"`
-	// Oracle that must be violated.
-	Oracle string `json:"oracle"`
+	Occurrence int `json:"occurrence,omitempty"`
 }
 
 func main() {
@@ -51,22 +60,24 @@ func main() {
 }
 
 func run(ctx context.Context, out string, names []string) error {
-	var mutants []mutant
-	if err := yaml.UnmarshalStrict(list, &mutants); err != nil {
-		return fmt.Errorf("read the list of mutants: %w", err)
+	mutants, err := read()
+	if err != nil {
+		return err
 	}
 	var missed []string
 	total := 0
+	time := clock.RealClock{}
 	for _, m := range mutants {
 		if len(names) > 0 && !slices.Contains(names, m.Name) {
 			continue
 		}
 		total++
+		begin := time.Now()
 		verdict, err := m.try(ctx, filepath.Join(out, m.Name))
 		if err != nil {
 			return fmt.Errorf("mutant %q: %w", m.Name, err)
 		}
-		fmt.Printf("%-40s %-16s %s\n", m.Name, m.Oracle, verdict)
+		fmt.Printf("%-36s %-16s %4.0fs %s\n", m.Name, m.Oracle, time.Since(begin).Seconds(), verdict)
 		if verdict != caught {
 			missed = append(missed, m.Name)
 		}
@@ -79,6 +90,14 @@ func run(ctx context.Context, out string, names []string) error {
 		return fmt.Errorf("no mutant is called %s", strings.Join(names, ", "))
 	}
 	return nil
+}
+
+func read() ([]mutant, error) {
+	var mutants []mutant
+	if err := yaml.UnmarshalStrict(list, &mutants); err != nil {
+		return nil, fmt.Errorf("read the list of mutants: %w", err)
+	}
+	return mutants, nil
 }
 
 const caught = "caught"
@@ -106,51 +125,81 @@ func (m mutant) try(ctx context.Context, out string) (string, error) {
 	return m.judge(filepath.Join(out, "verdict.json"), said)
 }
 
-// build makes a program with the changed file laid over the tree.
+// build makes a program with the changed files laid over the tree.
 func (m mutant) build(ctx context.Context, work string) (string, error) {
-	original, err := filepath.Abs(m.File)
+	changed, err := m.changed(".")
 	if err != nil {
 		return "", err
 	}
-	content, err := os.ReadFile(original)
+	overlay, err := lay(".", work, changed)
 	if err != nil {
 		return "", err
 	}
-	changed, err := m.plant(content)
-	if err != nil {
-		return "", err
-	}
-	replacement, overlay, program := filepath.Join(work, "changed.go"), filepath.Join(work, "overlay.json"), filepath.Join(work, "transplant")
-	description, err := json.Marshal(map[string]any{"Replace": map[string]string{original: replacement}})
-	if err != nil {
-		return "", err
-	}
-	if err := errors.Join(os.WriteFile(replacement, changed, 0o600), os.WriteFile(overlay, description, 0o600)); err != nil {
-		return "", err
-	}
-	command := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "-o", program, "./cmd/transplant")
+	program := filepath.Join(work, "transplant")
+	// As in make build, so that only what the bug touches is compiled; and linked without what debuggers need.
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-w", "-overlay", overlay, "-o", program, "./cmd/transplant")
 	if said, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, said)
 	}
 	return program, nil
 }
 
-func (m mutant) plant(content []byte) ([]byte, error) {
-	found := bytes.Count(content, []byte(m.Old))
-	if found == 0 || (m.Occurrence == 0 && found > 1) || m.Occurrence > found {
-		return nil, fmt.Errorf("%s has its line %d times, want occurrence %d (0 is the only one)", m.File, found, m.Occurrence)
+// lay writes changed files, named from the root of the repository, and the overlay that puts them into the tree.
+func lay(root, work string, changed map[string][]byte) (overlay string, err error) {
+	replace := map[string]string{}
+	for i, file := range slices.Sorted(maps.Keys(changed)) {
+		original, err := filepath.Abs(filepath.Join(root, file))
+		if err != nil {
+			return "", err
+		}
+		replace[original] = filepath.Join(work, fmt.Sprintf("changed%d.go", i))
+		if err := os.WriteFile(replace[original], changed[file], 0o600); err != nil {
+			return "", err
+		}
+	}
+	description, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	overlay = filepath.Join(work, "overlay.json")
+	return overlay, os.WriteFile(overlay, description, 0o600)
+}
+
+// changed are the contents of the files with the bug in them, by name. The root is that of the repository.
+func (m mutant) changed(root string) (map[string][]byte, error) {
+	contents := map[string][]byte{}
+	for _, e := range append([]edit{m.edit}, m.Also...) {
+		content, known := contents[e.File]
+		if !known {
+			var err error
+			if content, err = os.ReadFile(filepath.Join(root, e.File)); err != nil {
+				return nil, err
+			}
+		}
+		var err error
+		if contents[e.File], err = e.plant(content); err != nil {
+			return nil, err
+		}
+	}
+	return contents, nil
+}
+
+func (e edit) plant(content []byte) ([]byte, error) {
+	found := bytes.Count(content, []byte(e.Old))
+	if found == 0 || (e.Occurrence == 0 && found > 1) || e.Occurrence > found {
+		return nil, fmt.Errorf("%s has its line %d times, want occurrence %d (0 is the only one)", e.File, found, e.Occurrence)
 	}
 	at := 0
-	for range max(1, m.Occurrence) {
-		at = bytes.Index(content[at:], []byte(m.Old)) + at
-		if m.Occurrence > 1 {
+	for range max(1, e.Occurrence) {
+		at = bytes.Index(content[at:], []byte(e.Old)) + at
+		if e.Occurrence > 1 {
 			at++
 		}
 	}
-	if m.Occurrence > 1 {
+	if e.Occurrence > 1 {
 		at--
 	}
-	return slices.Concat(content[:at], []byte(m.New), content[at+len(m.Old):]), nil
+	return slices.Concat(content[:at], []byte(e.New), content[at+len(e.Old):]), nil
 }
 
 // judge reads the verdict. Only the oracle that is named counts.

@@ -1,42 +1,116 @@
 package main
 
 import (
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
-	"sigs.k8s.io/yaml"
+	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
-// Every mutant's line must be in the tree as it is, else the list has gone stale.
-func TestEveryMutantCanBePlanted(t *testing.T) {
-	t.Parallel()
-	var mutants []mutant
-	if err := yaml.UnmarshalStrict(list, &mutants); err != nil {
+const root = "../.."
+
+func listed(t *testing.T) []mutant {
+	t.Helper()
+	mutants, err := read()
+	if err != nil {
 		t.Fatal(err)
 	}
-	if len(mutants) < 6 {
-		t.Errorf("there are %d mutants, want at least 6", len(mutants))
+	return mutants
+}
+
+// Every mutant's lines must be in the tree as it is, else the list has gone stale.
+func TestEveryMutantCanBePlanted(t *testing.T) {
+	t.Parallel()
+	mutants := listed(t)
+	if len(mutants) < 16 {
+		t.Errorf("there are %d mutants, want at least 16", len(mutants))
 	}
+	named := map[string]bool{}
 	for _, m := range mutants {
-		content, err := os.ReadFile(filepath.Join("..", "..", m.File))
+		if named[m.Name] || m.Why == "" {
+			t.Errorf("%s: the name must be its own, and the reason given", m.Name)
+		}
+		named[m.Name] = true
+		changed, err := m.changed(root)
 		if err != nil {
 			t.Errorf("%s: %v", m.Name, err)
 			continue
 		}
-		changed, err := m.plant(content)
-		if err != nil {
-			t.Errorf("%s: %v", m.Name, err)
-			continue
-		}
-		if !strings.Contains(string(changed), m.New) {
-			t.Errorf("%s: the bug was not planted", m.Name)
-		}
-		if _, err := os.Stat(filepath.Join("..", "..", m.Scenario)); err != nil {
-			t.Errorf("%s: %v", m.Name, err)
+		for _, e := range append([]edit{m.edit}, m.Also...) {
+			if !strings.Contains(string(changed[e.File]), e.New) {
+				t.Errorf("%s: the bug was not planted in %s", m.Name, e.File)
+			}
 		}
 	}
+}
+
+// The oracle must be one that the scenario asks for, else nothing could catch the mutant.
+func TestEveryMutantNamesAnOracleOfItsScenario(t *testing.T) {
+	t.Parallel()
+	for _, m := range listed(t) {
+		story, err := scenario.ParseFile(filepath.Join(root, m.Scenario))
+		if err != nil {
+			t.Errorf("%s: %v", m.Name, err)
+			continue
+		}
+		measures := m.Oracle == verdict.Goal && story.Spec.Measure != scenario.Measure{}
+		if !measures && !slices.Contains(story.Spec.Always, scenario.Oracle(m.Oracle)) {
+			t.Errorf("%s: %s does not promise %s", m.Name, m.Scenario, m.Oracle)
+		}
+	}
+}
+
+// A mutant that does not compile is no bug. Those that change different files are built together.
+func TestEveryMutantCompiles(t *testing.T) {
+	t.Parallel()
+	for i, batch := range batches(t, listed(t)) {
+		work := t.TempDir()
+		overlay, err := lay(root, work, batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		command := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay)
+		command.Dir = root
+		for _, file := range slices.Sorted(maps.Keys(batch)) {
+			if folder := "./" + filepath.Dir(file); !slices.Contains(command.Args, folder) {
+				command.Args = append(command.Args, folder)
+			}
+		}
+		if said, err := command.CombinedOutput(); err != nil {
+			t.Errorf("batch %d: %v\n%s", i, err, said)
+		}
+	}
+}
+
+// batches are as few sets of changed files as it takes, with each file in a set once.
+func batches(t *testing.T, mutants []mutant) []map[string][]byte {
+	t.Helper()
+	var all []map[string][]byte
+	for _, m := range mutants {
+		changed, err := m.changed(root)
+		if err != nil {
+			t.Fatalf("%s: %v", m.Name, err)
+		}
+		at := slices.IndexFunc(all, func(batch map[string][]byte) bool {
+			for file := range changed {
+				if _, taken := batch[file]; taken {
+					return false
+				}
+			}
+			return true
+		})
+		if at < 0 {
+			at, all = len(all), append(all, map[string][]byte{})
+		}
+		maps.Copy(all[at], changed)
+	}
+	return all
 }
 
 func TestPlant(t *testing.T) {
@@ -48,7 +122,7 @@ func TestPlant(t *testing.T) {
 	}{
 		{"a b", 0, "x b"}, {"a a", 1, "x a"}, {"a a", 2, "a x"}, {"a a", 0, ""}, {"b", 0, ""}, {"a", 2, ""},
 	} {
-		got, err := mutant{Old: "a", New: "x", Occurrence: c.occurrence}.plant([]byte(c.content))
+		got, err := edit{Old: "a", New: "x", Occurrence: c.occurrence}.plant([]byte(c.content))
 		if string(got) != c.want || (err != nil) != (c.want == "") {
 			t.Errorf("plant in %q, occurrence %d: %q, %v; want %q", c.content, c.occurrence, got, err, c.want)
 		}

@@ -45,13 +45,20 @@ func (o SingleWriter) Judge(events []timeline.Event) []Violation {
 	return f.sorted()
 }
 
-// judgeValidity: once an epoch has said that it is valid, no older one says so when asked afterwards.
+// judgeValidity: an epoch is one seed's, and once it has said that it is valid, no older one says so when asked afterwards.
 func (SingleWriter) judgeValidity(f *findings, events []timeline.Event, shoot string, epochs Epochs) {
 	reported := map[int64]bool{}
+	owners := map[int64]string{}
 	for e, p := range timeline.Of[timeline.EpochSeen](events) {
 		if e.Subject != shoot || p.Remaining <= 0 || reported[p.Epoch] {
 			continue
 		}
+		if owner := owners[p.Epoch]; owner != "" && owner != p.Seed {
+			reported[p.Epoch] = true
+			f.add(e.At, "%s: epoch %d is valid on seed %s, though it was seed %s's", shoot, p.Epoch, p.Seed, owner)
+			continue
+		}
+		owners[p.Epoch] = p.Seed
 		if later := epochs.newer(p.Epoch, p.Sent); later != nil {
 			reported[p.Epoch] = true
 			f.add(e.At, "%s: epoch %d on seed %s says that it is valid, though epoch %d has been valid since %s",

@@ -136,6 +136,10 @@ func TestSingleWriter(t *testing.T) {
 		},
 		"created again": {events: history(steady(0), seen(shoot("b", "b", "Restore", "Succeeded")), epoch("b", 2, 5, 1, bump), ack(1, "w-1", 1, 2, bump+1),
 			seen(timeline.ShootSeen{Absent: true}), seen(shoot("a", "a", "Create", "Succeeded")), epoch("a", 1, 5, 6, 10), ack(1, "w-1", 6, 7, 11), steady(0))},
+		"an epoch of two seeds": {
+			events: history(steady(0), epoch("a", 1, 5, 1, 100), epoch("b", 1, 5, 9, 50)),
+			want:   "epoch 1 is valid on seed b, though it was seed a's",
+		},
 		"no epochs": {events: history(steady(0), ack(1, "w-1", 1, 2, 103)), lacks: "the owner epochs of alpha"},
 	})
 }
