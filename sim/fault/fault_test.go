@@ -104,12 +104,15 @@ type spy struct {
 	asked []any
 	heals int
 	fail  error
-	// onHeal is called at every heal, when it is set.
-	onHeal func()
+	// onHeal is called at every heal, onBreak when something is about to break, when they are set.
+	onHeal, onBreak func()
 }
 
 func (s *spy) injection(what ...any) (world.Injection, error) {
 	s.asked = what
+	if s.onBreak != nil {
+		s.onBreak()
+	}
 	return world.Injection{
 		Heal: func(ctx context.Context) error {
 			s.heals++
@@ -219,6 +222,45 @@ func TestConformance(t *testing.T) {
 				t.Errorf("recorded %+v, %+v", injected, healed)
 			}
 		})
+	}
+}
+
+// Whatever has been broken is healed once by the end of the story, also of one that has failed before its heal step, or
+// that was cancelled while the fault was being injected.
+func TestConformanceOfFaultsThatNoStepHeals(t *testing.T) {
+	t.Parallel()
+	for kind, spec := range examples {
+		for how, interrupted := range map[string]bool{"the story fails": false, "cancelled midway": true} {
+			t.Run(kind+", "+how, func(t *testing.T) {
+				t.Parallel()
+				_, f := spec.Fault()
+				w := &spy{World: worldtest.New(t, "a")}
+				plant(t, w)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if interrupted {
+					w.onBreak = cancel
+				}
+				journal := timeline.NewJournal(clock.RealClock{}, nil)
+				ward := fault.NewWard(w, journal)
+				if err := ward.Inject(ctx, "it", f); err != nil && !errors.Is(err, context.Canceled) {
+					t.Fatal(err)
+				}
+				cancel()
+				if err := errors.Join(ward.HealAll(ctx), ward.HealAll(ctx)); err != nil {
+					t.Error(err)
+				}
+				if kind == "growObject" || kind == "loseObject" { // which the spy does not see
+					w.heals++
+				}
+				if w.heals != 1 {
+					t.Errorf("healed %d times", w.heals)
+				}
+				if _, healed, told := timeline.First[timeline.FaultHealed](journal.Events()); !told || healed.Error != "" {
+					t.Errorf("recorded %+v", healed)
+				}
+			})
+		}
 	}
 }
 
