@@ -102,6 +102,7 @@ func TestALandscapeAsItsUsersSeeIt(t *testing.T) {
 		t.Fatalf("create the shoot: %v\n%s", err, said)
 	}
 	l.await(t, "Create/Succeeded a")
+	t.Run("kubectl shows the shoot and its control plane", l.showsShoot)
 	t.Run("the shoot is used through the gateway", l.use)
 	t.Run("a change of seed changes nothing else", l.guarded)
 	l.keepsUnmodelledFields(t, "a")
@@ -147,6 +148,24 @@ func (l *landscape) shows(t *testing.T) {
 	version := l.on(t, "garden", "version")
 	if strings.Count(version, "v1.36.3") != 2 {
 		t.Errorf("kubectl version does not tell the truth:\n%s", version)
+	}
+}
+
+func (l *landscape) showsShoot(t *testing.T) {
+	shown := l.on(t, "garden", "get", "shoots,seeds", "-A")
+	for _, word := range []string{"garden-p", "shoot.core.gardener.cloud/alpha", "seed.core.gardener.cloud/a ", "seed.core.gardener.cloud/b "} {
+		if !strings.Contains(shown, word) {
+			t.Errorf("kubectl get shoots,seeds -A does not show %q:\n%s", word, shown)
+		}
+	}
+	pods := l.on(t, "a", "get", "pods", "-A")
+	for _, word := range []string{"shoot--p--alpha", "etcd-main-0", "kube-apiserver-"} {
+		if !strings.Contains(pods, word) {
+			t.Errorf("kubectl get pods -A on the seed does not show %q:\n%s", word, pods)
+		}
+	}
+	if logs := l.on(t, "a", "logs", "-n", "shoot--p--alpha", "etcd-main-0", "-c", "guard"); !strings.Contains(logs, "Guard stands before etcd") {
+		t.Errorf("kubectl logs of the guard shows:\n%s", logs)
 	}
 }
 
