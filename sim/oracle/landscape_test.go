@@ -1,6 +1,7 @@
 package oracle_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -99,11 +100,24 @@ func TestNoOrphans(t *testing.T) {
 	gatewayPod := timeline.Item{Class: "pods", Namespace: "istio-ingress", Name: "gateway-2-x", UID: "x", Owner: "r"}
 	onB, onA := seen(shoot("b", "b", "Restore", "Succeeded")), seen(shoot("a", "a", "Reconcile", "Succeeded"))
 	other := of("a", timeline.InventorySeen{When: timeline.After, Items: []timeline.Item{kubeSystem}, Unreadable: []string{"secrets"}})
+	inCloud := func(when string, buckets ...string) timeline.Event {
+		items := []timeline.Item{}
+		for _, bucket := range buckets {
+			items = append(items, timeline.Item{Class: "object", Namespace: bucket, Name: id + "--x/1", Mentions: []string{id}})
+		}
+		return of("cloud", timeline.InventorySeen{When: when, Items: items})
+	}
+	atRest := history(ready, inventory("before", kubeSystem), inventory("after", kubeSystem))
+	onTheWay := seen(shoot("b", "a", "Migrate", "Succeeded"))
 	check(t, oracle.NoOrphans{}, map[string]row{
-		"clean":               {events: history(ready, inventory("before", kubeSystem, gateway), steady(0), onB, inventory("after", kubeSystem, gateway, replica, gatewayPod))},
-		"a namespace is left": {events: history(ready, inventory("before", kubeSystem), steady(0), onB, inventory("after", kubeSystem, item("namespaces", "", id, id))), want: "namespaces shoot--p--alpha of shoot--p--alpha is left on a"},
-		"a process is left":   {events: history(ready, inventory("before", kubeSystem), steady(0), onB, inventory("after", kubeSystem, item("process", "", "etcd 127.0.0.1", id))), want: "process etcd"},
-		"it lives there":      {events: history(ready, inventory("before", kubeSystem), steady(0), onA, inventory("after", kubeSystem, item("namespaces", "", id, id)))},
+		"backups in one bucket":      {events: append(slices.Clone(atRest), inCloud("before"), steady(0), onB, inCloud("after", "one"))},
+		"backups in two buckets":     {events: append(slices.Clone(atRest), inCloud("before"), steady(0), onB, inCloud("after", "two", "one")), want: "backups of shoot--p--alpha are left in a bucket it has left: they are in one and in two"},
+		"in two while it is moved":   {events: append(slices.Clone(atRest), inCloud("before"), steady(0), onTheWay, inCloud("after", "two", "one"))},
+		"left there by another life": {events: append(slices.Clone(atRest), inCloud("before", "two"), steady(0), onB, inCloud("after", "two", "one"))},
+		"clean":                      {events: history(ready, inventory("before", kubeSystem, gateway), steady(0), onB, inventory("after", kubeSystem, gateway, replica, gatewayPod))},
+		"a namespace is left":        {events: history(ready, inventory("before", kubeSystem), steady(0), onB, inventory("after", kubeSystem, item("namespaces", "", id, id))), want: "namespaces shoot--p--alpha of shoot--p--alpha is left on a"},
+		"a process is left":          {events: history(ready, inventory("before", kubeSystem), steady(0), onB, inventory("after", kubeSystem, item("process", "", "etcd 127.0.0.1", id))), want: "process etcd"},
+		"it lives there":             {events: history(ready, inventory("before", kubeSystem), steady(0), onA, inventory("after", kubeSystem, item("namespaces", "", id, id)))},
 		"unnamed, cluster-scoped": {
 			events: history(ready, inventory("before", kubeSystem), steady(0), onB, inventory("after", kubeSystem, item("clusterroles.rbac.authorization.k8s.io", "", "extension-x"))),
 			want:   "clusterroles.rbac.authorization.k8s.io extension-x is left on a",

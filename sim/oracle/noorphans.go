@@ -62,6 +62,7 @@ func (o NoOrphans) Judge(events []timeline.Event) []Violation {
 		if earlier, looked := before[e.Subject]; looked {
 			place := place{name: e.Subject, isSeed: slices.Contains(ready.Seeds, e.Subject), ids: ids, last: last}
 			o.judgePlace(&f, e, place, earlier, p.Items)
+			o.judgeBuckets(&f, e, place, earlier, p.Items)
 		}
 	}
 	return f.sorted()
@@ -120,6 +121,28 @@ func (o NoOrphans) judgePlace(f *findings, e timeline.Event, here place, before 
 			return
 		}
 		f.add(e.At, "%s is left on %s", orphan, e.Subject)
+	}
+}
+
+// judgeBuckets: each seed has a bucket of its own, and a shoot that has come to rest on one seed has backups in one bucket.
+func (NoOrphans) judgeBuckets(f *findings, e timeline.Event, here place, before map[string]timeline.Item, after []timeline.Item) {
+	buckets := map[string][]string{} // by technical id
+	for key, item := range byName(after) {
+		if _, old := before[key]; old || here.isSeed || item.Class != "object" {
+			continue
+		}
+		for id := range set(item.Mentions) {
+			if !slices.Contains(buckets[id], item.Namespace) {
+				buckets[id] = append(buckets[id], item.Namespace)
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(buckets)) {
+		shoot := here.last[here.ids[id]]
+		if moving := shoot.SpecSeed != shoot.StatusSeed || shoot.Operation.State != "Succeeded"; len(buckets[id]) > 1 && here.holds(id) && !moving {
+			slices.Sort(buckets[id])
+			f.add(e.At, "backups of %s are left in a bucket it has left: they are in %s", id, strings.Join(buckets[id], " and in "))
+		}
 	}
 }
 
