@@ -1,0 +1,72 @@
+package controlplane
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/flow"
+)
+
+// The clean-up needs the shoot awake, and its nodes: they unmount volumes and let pods end.
+func TestAShootIsEmptiedBeforeItsWorkersGo(t *testing.T) {
+	t.Parallel()
+	o := &Operation{Shoot: &gardencorev1beta1.Shoot{}}
+	o.Shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{Name: "pool"}}
+	tasks := o.DeleteGraph(flow.Task{Name: "first"}, flow.Task{Name: "second"}).Tasks()
+	var order []flow.TaskID
+	for _, task := range tasks {
+		switch task {
+		case "Initializing connection to Shoot", "first", "second", "Deleting worker pools":
+			order = append(order, task)
+		}
+	}
+	want := []flow.TaskID{"Initializing connection to Shoot", "first", "second", "Deleting worker pools"}
+	if diff := cmp.Diff(want, order); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestHasServed(t *testing.T) {
+	t.Parallel()
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	server := func(ready int32) *appsv1.Deployment {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: "kube-apiserver"}}
+		d.Status.ReadyReplicas = ready
+		return d
+	}
+	for name, c := range map[string]struct {
+		deployment *appsv1.Deployment
+		created    bool
+		want       bool
+	}{
+		"nothing there":                         {created: true},
+		"never created, and nobody ever served": {deployment: server(0)},
+		"never created, but it serves":          {deployment: server(1), want: true},
+		"created, and asleep or ill":            {deployment: server(0), created: true, want: true},
+	} {
+		b := fake.NewClientBuilder().WithScheme(scheme).WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha"}})
+		if c.deployment != nil {
+			b = b.WithObjects(c.deployment)
+		}
+		o := &Operation{Seed: b.Build(), Shoot: &gardencorev1beta1.Shoot{}}
+		o.Shoot.Status.TechnicalID = "shoot--p--alpha"
+		if c.created {
+			o.Shoot.Status.SeedName = ptr.To("a")
+		}
+		if got, err := o.HasServed(t.Context()); err != nil || got != c.want {
+			t.Errorf("%s: %t, %v", name, got, err)
+		}
+	}
+}
