@@ -29,6 +29,7 @@ func TestOnARealAPIServer(t *testing.T) {
 	t.Run("evicted pods go", w.testGarbage)
 	t.Run("who has lost the shoot writes nothing", w.testLost)
 	t.Run("what is handed over is not known", w.testHandOver)
+	t.Run("a first look raises no alarm before the threshold", w.testFirstLook)
 	t.Run("the label follows", w.testLabel)
 }
 
@@ -254,6 +255,29 @@ func (w *ward) testHandOver(t *testing.T) {
 	if got := told(w.shoot(t).Status.Conditions)["EveryNodeReady"]; got != "True EveryNodeReady" {
 		t.Errorf("after the restore: %s", got)
 	}
+}
+
+func (w *ward) testFirstLook(t *testing.T) {
+	w.healthz.Store(http.StatusInternalServerError)
+	defer w.healthz.Store(0)
+	kept := w.shoot(t).Status.Conditions
+	w.status(t, w.shoot(t), map[string]any{"conditions": nil})
+	for _, c := range []struct {
+		step time.Duration
+		want string
+	}{{0, "Progressing HealthzRequestFailed"}, {time.Minute + time.Second, "False HealthzRequestFailed"}} {
+		w.clock.Step(c.step)
+		w.beat(t)
+		w.look(t)
+		conditions := told(w.shoot(t).Status.Conditions)
+		if got := conditions["APIServerAvailable"]; got != c.want {
+			t.Errorf("after %s: %s, want %s", c.step, got, c.want)
+		}
+		if got := conditions["EveryNodeReady"]; got != "True EveryNodeReady" {
+			t.Errorf("after %s: %s", c.step, got)
+		}
+	}
+	w.status(t, w.shoot(t), map[string]any{"conditions": kept})
 }
 
 func (w *ward) testLabel(t *testing.T) {

@@ -3,6 +3,7 @@ package care
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -58,6 +59,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.write(ctx, o, func(shoot *gardencorev1beta1.Shoot) {
 		seen, now := *look.Observation, o.Clock.Now()
 		seen.Shoot = shoot.DeepCopy()
+		seen.Shoot.Status.Conditions = begun(shoot.Status.Conditions, now)
 		shoot.Status.Conditions = Conditions(&seen, r.Config, now)
 		shoot.Status.Constraints = Constraints(&seen, r.Config, now)
 	}); err != nil {
@@ -87,6 +89,20 @@ func nobodys(shoot *gardencorev1beta1.Shoot) bool {
 func (r *Reconciler) handOver(shoot *gardencorev1beta1.Shoot) {
 	now := r.Factory.Clock.Now()
 	shoot.Status.Conditions = merge(shoot.Status.Conditions, HandOver(only(shoot.Status.Conditions, conditionTypes), now), conditionTypes)
+}
+
+// begun lets conditions that nobody has looked at yet begin as Progressing: what is not well at the first look has its
+// threshold, too. A shoot that has just been created is rarely well in everything.
+func begun(conditions []gardencorev1beta1.Condition, now time.Time) []gardencorev1beta1.Condition {
+	t, all := Transitions{Now: now}, slices.Clone(conditions)
+	for _, kind := range conditionTypes {
+		if !slices.ContainsFunc(conditions, func(c gardencorev1beta1.Condition) bool { return c.Type == kind }) {
+			c := t.Find(nil, kind)
+			c.Status = gardencorev1beta1.ConditionProgressing
+			all = append(all, c)
+		}
+	}
+	return all
 }
 
 // conflictBackoff is for patches of a status that others write too: about a second.
