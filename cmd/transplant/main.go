@@ -9,6 +9,8 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/cli"
@@ -20,6 +22,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/extension"
 	"github.com/transplant-sim/transplant/controllers/gateway"
 	"github.com/transplant-sim/transplant/controllers/machine"
+	"github.com/transplant-sim/transplant/controllers/node"
 	"github.com/transplant-sim/transplant/controllers/resource"
 	"github.com/transplant-sim/transplant/sim/cloud"
 	"github.com/transplant-sim/transplant/sim/nodes"
@@ -66,9 +69,14 @@ func newCommand() *cobra.Command {
 	)
 	add(programs,
 		actors.NewGardenControllerManager(), actors.NewGardenlet(),
-		extension.NewCommand(), machine.NewCommand(), resource.NewCommand(), gateway.NewCommand(),
+		extension.NewCommand(), machine.NewCommand(), resource.NewCommand(nodeReadiness), gateway.NewCommand(),
 		etcd.NewGuardCommand(), etcd.NewBackupCommand(),
 		cloud.NewCommand(), nodes.NewCommand(), processnode.NewCommand(),
 	)
 	return root
+}
+
+// nodeReadiness runs beside the resource manager of a shoot.
+func nodeReadiness(mgr manager.Manager, shoot *rest.Config) error {
+	return (&node.Reconciler{Backoff: node.DefaultBackoff}).AddToManager(mgr, shoot)
 }
