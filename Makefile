@@ -5,6 +5,7 @@ SHELL       := bash
 
 SCENARIO ?= scenarios/seed-loss.yaml
 BACKEND  ?= embedded
+SAMPLE   ?= 3
 OUT      ?= out/$(basename $(notdir $(SCENARIO)))
 # On a slow or busy machine, 2 or 3 gives every step and every goal for a time so many times as long.
 TIMEOUT_MULTIPLIER ?= 1
@@ -66,8 +67,12 @@ mutants: build controlplane ## Plant bugs one by one and see that each is caught
 	go run ./e2e/mutants -out out/mutants $(MUTANTS)
 
 .PHONY: catalogue
-catalogue: build ## Run every scenario on BACKEND, one after the other in one landscape
-	$(RUN) scenarios/*.yaml --out out/catalogue
+catalogue: build ## Run every scenario on BACKEND, one after the other in one landscape, and SAMPLE points of each sweep
+	$(RUN) scenarios/*.yaml --sample $(SAMPLE) --out out/catalogue
+
+.PHONY: sweep
+sweep: build ## Run every point of every sweep (hours)
+	$(RUN) $$(grep -l "^  sweep:" scenarios/*.yaml) --out out/sweep
 
 .PHONY: soak
 soak: build ## Run SCENARIO twenty times in a row; all must be Held (long)

@@ -25,7 +25,12 @@ type Landscape struct {
 // Seed is a seed cluster.
 type Seed struct {
 	Name string `json:"name"`
+	// Region it is in; that of all shoots, Home, when not given.
+	Region string `json:"region,omitempty"`
 }
+
+// Home is the region that all shoots are in.
+const Home = "here"
 
 // Shoot is a shoot as the story wants it.
 type Shoot struct {
@@ -83,10 +88,18 @@ type Settings struct {
 	CareThreshold metav1.Duration `json:"careThreshold,omitzero"`
 	// RemediateWebhooks is whether care changes webhooks that might keep nodes from joining.
 	RemediateWebhooks bool `json:"remediateWebhooks,omitempty"`
+	// RestoresAtOnce is how many shoots of a lost seed one destination restores at the same time.
+	RestoresAtOnce int `json:"restoresAtOnce,omitempty"`
 }
+
+// restoresAtOnce is the same in stories and by default.
+const restoresAtOnce = 20
 
 // Default fills in what is not set with the values for scenarios of SPEC 9.4.
 func (s *Settings) Default() {
+	if s.RestoresAtOnce == 0 {
+		s.RestoresAtOnce = restoresAtOnce
+	}
 	for setting, value := range map[*metav1.Duration]time.Duration{
 		&s.OwnerCheckInterval: time.Second, &s.OwnerCheckTimeout: 5 * time.Second,
 		&s.DeltaInterval: time.Second, &s.FullSnapshotInterval: 5 * time.Minute, &s.DNSTTL: time.Second,
@@ -106,6 +119,7 @@ func ProductSettings() Settings {
 		OwnerCheckInterval: d(5 * time.Second), OwnerCheckTimeout: d(30 * time.Second),
 		DeltaInterval: d(5 * time.Second), FullSnapshotInterval: d(time.Hour), DNSTTL: d(2 * time.Minute),
 		SeedLeaseRenew: d(2 * time.Second), SeedLossGracePeriod: d(5 * time.Minute), WaitInterval: d(5 * time.Second),
+		RestoresAtOnce: restoresAtOnce,
 	}
 }
 

@@ -24,6 +24,8 @@ type Measures struct {
 	RPOSeconds *float64 `json:"rpoSeconds,omitempty"`
 	// RTOSeconds is the time from the first fault to the first write that a later owner acknowledged.
 	RTOSeconds *float64 `json:"rtoSeconds,omitempty"`
+	// RestoresAtOnce is the largest number of shoots that one seed was restoring at the same time.
+	RestoresAtOnce *int `json:"restoresAtOnce,omitempty"`
 	// Phases are the parts of migrations and the moments of recoveries, in seconds: see Phases and Recovery.
 	Phases map[string]float64 `json:"phases,omitempty"`
 }
@@ -51,6 +53,9 @@ func Of(events []timeline.Event) Measures {
 	if m.RPOSeconds != nil {
 		lost := len(oracle.LostWrites(events))
 		m.LostWrites = &lost
+	}
+	if most, any := RestoresAtOnce(events); any {
+		m.RestoresAtOnce = &most
 	}
 	m.Phases = Phases(events)
 	if recovery := Recovery(events); len(recovery) > 0 {

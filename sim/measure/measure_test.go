@@ -93,7 +93,7 @@ func TestOf(t *testing.T) {
 				shoot(2.5, "b", "a", "Migrate", "Processing"), reached(3, bad), shoot(4, "b", "a", "Migrate", "Succeeded"),
 				shoot(4.5, "b", "b", "Restore", "Processing"), reached(5, good), shoot(6, "b", "b", "Restore", "Succeeded"), has(7, 1)),
 			want: measure.Measures{
-				APIDowntimeSeconds: number(3.5), APILongestGapSeconds: number(3.5), LostWrites: number(0), RPOSeconds: number(0.0),
+				APIDowntimeSeconds: number(3.5), APILongestGapSeconds: number(3.5), LostWrites: number(0), RPOSeconds: number(0.0), RestoresAtOnce: number(1),
 				Phases: map[string]float64{
 					"asked": 0.5, "migrate": 1.5, "handOver": 0.5, "restore": 1.5, "total": 4,
 					"apiDown.asked": 0.5, "apiDown.migrate": 1.5, "apiDown.handOver": 0.5, "apiDown.restore": 0.6,

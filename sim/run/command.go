@@ -24,7 +24,10 @@ func NewRunCommand(backends map[string]Backend) *cobra.Command {
 		Long: `Tell scenarios on a landscape and judge them.
 
 Files with the same seeds and settings share one landscape, one after the other, each with fresh shoots. The evidence is kept in
-a folder: timeline.jsonl, verdict.json and junit.xml; with several files in one folder each, beside harness.log.
+a folder: scenario.yaml, timeline.jsonl, verdict.json and junit.xml; with several files in one folder each, beside harness.log.
+
+A scenario with a sweep is told once per crash point; each point is a story of its own, which the scenario.yaml in its folder tells
+again.
 
 Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest.`,
 		Args: cobra.MinimumNArgs(1),
@@ -51,6 +54,7 @@ Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest
 	flags.Uint64Var(&r.randomSeed, "seed", 0, "random seed of the story (default: one is rolled and printed)")
 	flags.Float64Var(&r.stretch, "timeout-multiplier", 1, "multiplies the deadlines of steps and the goals for times, for slow machines")
 	flags.StringVar(&r.landscape, "landscape", "", "name of the landscape (default: the backend's)")
+	flags.IntVar(&r.sample, "sample", 0, "tell so many points of each sweep, chosen by the random seed (default: all)")
 	flags.BoolVar(&r.keep, "keep", false, "keep the last landscape after the verdict, until interrupted")
 	return command
 }

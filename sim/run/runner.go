@@ -39,22 +39,30 @@ type runner struct {
 	randomSeed uint64
 	stretch    float64 // what deadlines and goals are multiplied by
 	keep       bool
+	sample     int // how many points of each sweep are told; 0 means all
 }
 
 // run tells and judges all files. An error means that nothing was started.
 func (r *runner) run(ctx context.Context, files []string) (verdict.Verdict, error) {
-	stories, from, err := r.read(files)
+	read, from, err := r.read(files)
 	if err != nil {
 		return "", err
 	}
-	backend, err := r.fit(stories, from)
+	backend, err := r.fit(read, from)
 	if err != nil {
 		return "", err
 	}
-	worst := verdict.Held
+	stories, sweeps, err := r.expand(read)
+	if err != nil {
+		return "", err
+	}
+	worst, verdicts := verdict.Held, map[string]verdict.Verdict{}
 	groups := grouped(stories)
 	for i, group := range groups {
-		worst = verdict.Worst(worst, r.tellGroup(ctx, backend, group, len(stories), i == len(groups)-1))
+		worst = verdict.Worst(worst, r.tellGroup(ctx, backend, group, verdicts, len(stories), i == len(groups)-1))
+	}
+	for _, s := range sweeps {
+		r.printf("\n%s\n", s.count(verdicts))
 	}
 	if len(stories) > 1 {
 		r.printf("\n%d scenarios: %s\n", len(stories), worst)
@@ -126,8 +134,8 @@ func grouped(stories []*scenario.Scenario) [][]*scenario.Scenario {
 	return groups
 }
 
-// tellGroup tells stories that share a landscape.
-func (r *runner) tellGroup(ctx context.Context, backend Backend, group []*scenario.Scenario, of int, last bool) verdict.Verdict {
+// tellGroup tells stories that share a landscape, and adds their verdicts.
+func (r *runner) tellGroup(ctx context.Context, backend Backend, group []*scenario.Scenario, verdicts map[string]verdict.Verdict, of int, last bool) verdict.Verdict {
 	needs := group[0].Spec.Landscape
 	needs.Shoots = nil // each story brings its own
 	shared := &stage{runner: r, backend: backend, needs: needs}
@@ -139,6 +147,7 @@ func (r *runner) tellGroup(ctx context.Context, backend Backend, group []*scenar
 			worst = verdict.Worst(worst, verdict.Broken)
 			continue
 		}
+		verdicts[s.Metadata.Name] = report.Verdict
 		worst = verdict.Worst(worst, report.Verdict)
 		if i < len(group)-1 {
 			shared.clear(ctx)
@@ -160,6 +169,9 @@ func (r *runner) tell(ctx context.Context, s *scenario.Scenario, shared *stage, 
 	file, err := openTimeline(folder)
 	if err != nil {
 		return nil, err
+	}
+	if err := keepStory(folder, s); err != nil {
+		return nil, errors.Join(err, file.Close())
 	}
 	journal := timeline.NewJournal(r.clock, file)
 	view := showing(ctx, r.out, journal, s)

@@ -46,6 +46,9 @@ func measureLines(r *verdict.Report) []string {
 	if m.LostWrites != nil {
 		lines = append(lines, fmt.Sprintf("%-24s %8d", "lost writes", *m.LostWrites))
 	}
+	if m.RestoresAtOnce != nil && *m.RestoresAtOnce > 1 {
+		lines = append(lines, fmt.Sprintf("%-24s %8d", "restores at once", *m.RestoresAtOnce))
+	}
 	seconds("RPO", m.RPOSeconds)
 	seconds("RTO", m.RTOSeconds)
 	if d := r.AtDefaults; d != nil {

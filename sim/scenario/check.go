@@ -45,6 +45,7 @@ func (s *Scenario) Check() field.ErrorList {
 	if len(unfit) == 0 { // else the steps' mistakes are mere consequences
 		errs = append(errs, s.checkSteps(spec.Child("steps"))...)
 	}
+	errs = append(errs, s.checkSweep(spec.Child("sweep"))...)
 	errs = append(errs, s.checkAlways(spec.Child("always"))...)
 	return append(errs, s.checkMeasure(spec.Child("measure"))...)
 }
@@ -67,6 +68,9 @@ func checkLandscape(path *field.Path, l landscape.Landscape) field.ErrorList {
 	}
 	errs = append(errs, tooMany(path.Child("seeds"), len(l.Seeds), maxSeeds)...)
 	errs = append(errs, tooMany(path.Child("shoots"), len(l.Shoots), maxShoots)...)
+	if n := l.Settings.RestoresAtOnce; n < 1 {
+		errs = append(errs, field.Invalid(path.Child("settings", "restoresAtOnce"), n, "must be at least 1"))
+	}
 	seen := map[string]bool{}
 	for i, seed := range l.Seeds {
 		at := path.Child("seeds").Index(i).Child("name")
@@ -74,6 +78,9 @@ func checkLandscape(path *field.Path, l landscape.Landscape) field.ErrorList {
 			errs = append(errs, field.Invalid(at, seed.Name, "means something else on a landscape: give the seed another name"))
 		}
 		errs = append(errs, checkUnique(at, seed.Name, seen)...)
+		if seed.Region != "" {
+			errs = append(errs, checkName(path.Child("seeds").Index(i).Child("region"), seed.Region, maxName)...)
+		}
 	}
 	seen = map[string]bool{}
 	for i, shoot := range l.Shoots {
@@ -162,6 +169,9 @@ func (s *Scenario) checkMeasure(path *field.Path) field.ErrorList {
 	needsLoad("lostWrites", s.Spec.Measure.LostWrites != nil)
 	if c := s.Spec.Measure.LostWrites; c != nil {
 		errs = append(errs, tooMany(path.Child("lostWrites", "max"), c.Max, maxObjects)...)
+	}
+	if c := s.Spec.Measure.RestoresAtOnce; c != nil {
+		errs = append(errs, tooMany(path.Child("restoresAtOnce", "max"), c.Max, maxShoots)...)
 	}
 	return errs
 }

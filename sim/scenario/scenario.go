@@ -45,6 +45,8 @@ type Spec struct {
 	Landscape landscape.Landscape `json:"landscape"`
 	// Steps happen one after the other.
 	Steps []step.Spec `json:"steps"`
+	// Sweep tells the story once per crash point.
+	Sweep []Sweep `json:"sweep,omitempty"`
 	// SettleWithin is how long the landscape may take to come to rest after the last step and heal, one minute when
 	// not given.
 	SettleWithin metav1.Duration `json:"settleWithin,omitzero"`
@@ -67,6 +69,8 @@ type Measure struct {
 	RPO *Bound `json:"rpo,omitempty"`
 	// LostWrites bounds the number of acknowledged writes that are lost.
 	LostWrites *Count `json:"lostWrites,omitempty"`
+	// RestoresAtOnce bounds how many shoots one seed restores at the same time.
+	RestoresAtOnce *Count `json:"restoresAtOnce,omitempty"`
 }
 
 // Bound of a time.

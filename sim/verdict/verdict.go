@@ -231,5 +231,12 @@ func (r *Report) judgeGoals(events []timeline.Event, goals scenario.Measure) (la
 	case *lost > goals.LostWrites.Max:
 		r.violate(Goal, at, fmt.Sprintf("%d acknowledged writes are lost, the goal is at most %d", *lost, goals.LostWrites.Max))
 	}
+	switch most := r.Measures.RestoresAtOnce; {
+	case goals.RestoresAtOnce == nil:
+	case most == nil:
+		missing("restoresAtOnce")
+	case *most > goals.RestoresAtOnce.Max:
+		r.violate(Goal, at, fmt.Sprintf("%d shoots were restored at once on one seed, the goal is at most %d", *most, goals.RestoresAtOnce.Max))
+	}
 	return lacks
 }

@@ -33,9 +33,10 @@ func step(outcome timeline.StepOutcome, message string) timeline.Payload {
 }
 
 var (
-	ended   = timeline.RunEnded{}
-	steady  = timeline.ShootSteady{TechnicalID: "shoot--p--alpha"}
-	rebound = timeline.ShootSeen{SpecSeed: "b", StatusSeed: "a", Operation: timeline.Operation{Type: "Migrate", State: "Error"}}
+	ended    = timeline.RunEnded{}
+	steady   = timeline.ShootSteady{TechnicalID: "shoot--p--alpha"}
+	restores = timeline.ShootSeen{SpecSeed: "b", StatusSeed: "b", Operation: timeline.Operation{Type: "Restore", State: "Processing"}}
+	rebound  = timeline.ShootSeen{SpecSeed: "b", StatusSeed: "a", Operation: timeline.Operation{Type: "Migrate", State: "Error"}}
 )
 
 func TestJudge(t *testing.T) {
@@ -72,6 +73,9 @@ func TestJudge(t *testing.T) {
 			want:   verdict.Held,
 		},
 		"a goal was not measured": {events: run("", `"rto":{"max":"1s"}`, steady, ended), want: verdict.Inconclusive, reason: "the goal for rto could not be measured"},
+		"a herd":                  {events: run("", `"restoresAtOnce":{"max":0}`, steady, restores, ended), want: verdict.Violated, violations: []string{"measure"}},
+		"no herd":                 {events: run("", `"restoresAtOnce":{"max":1}`, steady, restores, ended), want: verdict.Held},
+		"a herd of no restore":    {events: run("", `"restoresAtOnce":{"max":1}`, steady, ended), want: verdict.Inconclusive, reason: "the goal for restoresAtOnce could not be measured"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

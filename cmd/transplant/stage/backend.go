@@ -37,6 +37,10 @@ const stopTimeout = time.Minute
 // Start implements run.Backend.
 func (Backend) Start(ctx context.Context, request run.Request) (world.World, error) {
 	s := New(settingsOf(request.Landscape.Settings))
+	s.Regions = map[string]string{}
+	for _, seed := range request.Landscape.Seeds {
+		s.Regions[seed.Name] = seed.Region
+	}
 	options := embedded.Options{
 		Name:     request.Name,
 		Seeds:    request.Landscape.SeedNames(),
@@ -65,8 +69,8 @@ func settingsOf(s landscape.Settings) Settings {
 		OwnerCheckInterval: s.OwnerCheckInterval.Duration, OwnerCheckTimeout: s.OwnerCheckTimeout.Duration,
 		DeltaInterval: s.DeltaInterval.Duration, FullSnapshotInterval: s.FullSnapshotInterval.Duration,
 		DNSTTL: s.DNSTTL.Duration, WaitInterval: s.WaitInterval.Duration, LeaseInterval: s.SeedLeaseRenew.Duration,
-		SeedLossGracePeriod: s.SeedLossGracePeriod.Duration,
-		CareSyncPeriod:      s.CareSyncPeriod.Duration, CareThreshold: s.CareThreshold.Duration, RemediateWebhooks: s.RemediateWebhooks,
+		SeedLossGracePeriod: s.SeedLossGracePeriod.Duration, RestoresAtOnce: s.RestoresAtOnce,
+		CareSyncPeriod: s.CareSyncPeriod.Duration, CareThreshold: s.CareThreshold.Duration, RemediateWebhooks: s.RemediateWebhooks,
 	}
 }
 

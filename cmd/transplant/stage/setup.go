@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/api/crds"
 	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
 // gardenValues and seedValues fill in the manifests.
@@ -22,7 +24,7 @@ type gardenValues struct {
 }
 
 type seedValues struct {
-	Name, Domain, Pods, Services          string
+	Name, Domain, Pods, Services, Region  string
 	Image, KubernetesImage, ShootProxyURL string
 	Settings                              Settings
 }
@@ -70,7 +72,7 @@ func (s *Stage) seedValues(l *embedded.Landscape, seed string) (seedValues, erro
 		return seedValues{}, err
 	}
 	return seedValues{
-		Name: seed, Domain: Domain, Pods: pods, Services: services,
+		Name: seed, Domain: Domain, Pods: pods, Services: services, Region: cmp.Or(s.Regions[seed], landscape.Home),
 		Image: image, KubernetesImage: kubernetesImage, ShootProxyURL: proxy.URL(), Settings: s.Settings,
 	}, nil
 }

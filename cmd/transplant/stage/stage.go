@@ -41,6 +41,7 @@ type Settings struct {
 	SeedLossGracePeriod                   time.Duration
 	CareSyncPeriod, CareThreshold         time.Duration
 	RemediateWebhooks                     bool
+	RestoresAtOnce                        int
 }
 
 // SeedMonitorPeriod is after how many missed renewals of its lease a seed counts as silent.
@@ -65,13 +66,15 @@ var ScenarioSettings = Settings{
 	OwnerCheckInterval: time.Second, OwnerCheckTimeout: 5 * time.Second,
 	DeltaInterval: time.Second, FullSnapshotInterval: 5 * time.Minute,
 	DNSTTL: time.Second, WaitInterval: time.Second, LeaseInterval: time.Second,
-	SeedLossGracePeriod: 10 * time.Second,
-	CareSyncPeriod:      30 * time.Second, CareThreshold: time.Minute,
+	SeedLossGracePeriod: 10 * time.Second, RestoresAtOnce: 20,
+	CareSyncPeriod: 30 * time.Second, CareThreshold: time.Minute,
 }
 
 // Stage is a landscape set up for the product.
 type Stage struct {
 	Settings Settings
+	// Regions of seeds, by name; those that it does not know are in landscape.Home.
+	Regions map[string]string
 
 	tokens    map[string]string // of the cloud, by identity
 	published *published

@@ -1,0 +1,94 @@
+package run
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/verdict"
+)
+
+// StoryName is the file in a run's folder that tells the story again: `transplant run FOLDER/scenario.yaml`.
+const StoryName = "scenario.yaml"
+
+// sweep is what is told of the points of one scenario.
+type sweep struct {
+	name   string
+	all    int
+	points []*scenario.Scenario
+}
+
+// expand gives the stories of all files: one for each point of a sweep, or a sample of them.
+func (r *runner) expand(files []*scenario.Scenario) (stories []*scenario.Scenario, sweeps []sweep, err error) {
+	if r.sample < 0 {
+		return nil, nil, fmt.Errorf("--sample %d: must be the number of points of each sweep, or 0 for all", r.sample)
+	}
+	for _, file := range files {
+		points, err := file.Expand()
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(file.Spec.Sweep) > 0 {
+			s := sweep{name: file.Metadata.Name, all: len(points)}
+			points = sampleOf(points, r.sample, r.randomSeed, s.name)
+			s.points = points
+			sweeps = append(sweeps, s)
+		}
+		stories = append(stories, points...)
+	}
+	return stories, sweeps, nil
+}
+
+// sampleOf chooses n of the points, the same for the same random seed and name, and keeps their order.
+func sampleOf(points []*scenario.Scenario, n int, randomSeed uint64, name string) []*scenario.Scenario {
+	if n == 0 || n >= len(points) {
+		return points
+	}
+	stream := fnv.New64a()
+	_, _ = stream.Write([]byte("sample of " + name)) // never fails
+	chosen := rand.New(rand.NewPCG(randomSeed, stream.Sum64())).Perm(len(points))[:n]
+	slices.Sort(chosen)
+	sample := make([]*scenario.Scenario, 0, n)
+	for _, i := range chosen {
+		sample = append(sample, points[i])
+	}
+	return sample
+}
+
+// count says how many of the points have held, and which have not.
+func (s sweep) count(verdicts map[string]verdict.Verdict) string {
+	held, others := 0, []string{}
+	for _, point := range s.points {
+		v, told := verdicts[point.Metadata.Name]
+		switch {
+		case v == verdict.Held:
+			held++
+			continue
+		case !told:
+			v = verdict.Broken
+		}
+		others = append(others, fmt.Sprintf("%s: %s", point.Metadata.Name, v))
+	}
+	text := fmt.Sprintf("%s: %d of %d points Held", s.name, held, len(s.points))
+	if len(s.points) < s.all {
+		text += fmt.Sprintf(", a sample of %d", s.all)
+	}
+	return strings.Join(append([]string{text}, others...), "\n  ")
+}
+
+// keepStory writes the story where its evidence is, closed and with every default, so that it can be told again by itself.
+func keepStory(folder string, s *scenario.Scenario) error {
+	text, err := scenario.Print(s)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(folder, StoryName), text, 0o644); err != nil {
+		return fmt.Errorf("keep the story: %w", err)
+	}
+	return nil
+}

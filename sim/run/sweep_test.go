@@ -1,0 +1,95 @@
+package run
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/verdict"
+)
+
+// The small world crashes nobody, so that no point is felt and all are Inconclusive.
+const sweepRest = `  steps: [{fault: {name: dies, crash: {actor: gardenlet-a, target: a}}}]
+  sweep: [{crash: dies, upTo: 3}]
+`
+
+func TestASweepIsToldPointByPoint(t *testing.T) {
+	t.Parallel()
+	s, folder := &small{t: t}, t.TempDir()
+	out, worst, err := tell(t, s, folder, scene(t, t.TempDir(), "swept", empty, sweepRest))
+	if err != nil || worst != verdict.Inconclusive {
+		t.Fatalf("verdict %s, %v\n%s", worst, err, out)
+	}
+	for _, want := range []string{"swept: 0 of 3 points Held", "swept-dies-1: Inconclusive", "swept-dies-3: Inconclusive", "3 scenarios: Inconclusive"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not said:\n%s", want, out)
+		}
+	}
+	// What is kept beside the evidence tells the point again.
+	content, err := os.ReadFile(filepath.Join(folder, "swept-dies-2", StoryName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := scenario.Parse(StoryName, content)
+	if err != nil || again.Metadata.Name != "swept-dies-2" || len(again.Spec.Sweep) != 0 || again.Spec.Steps[0].Fault.Crash.Nth != 2 {
+		t.Errorf("%v:\n%s", err, content)
+	}
+}
+
+func TestCountOfASweep(t *testing.T) {
+	t.Parallel()
+	s := sweep{name: "swept", all: 9, points: points("one", "two", "three")}
+	got := s.count(map[string]verdict.Verdict{"one": verdict.Held, "two": verdict.Violated})
+	if want := "swept: 1 of 3 points Held, a sample of 9\n  two: Violated\n  three: Broken"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	s.all = 3
+	held := map[string]verdict.Verdict{"one": verdict.Held, "two": verdict.Held, "three": verdict.Held}
+	if got, want := s.count(held), "swept: 3 of 3 points Held"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestASampleIsSeededAndInOrder(t *testing.T) {
+	t.Parallel()
+	all := points("a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l")
+	chosen := map[string]bool{}
+	for seed := range uint64(20) {
+		sample := names(sampleOf(all, 3, seed, "swept"))
+		if again := names(sampleOf(all, 3, seed, "swept")); again != sample {
+			t.Errorf("seed %d gives %s, then %s", seed, sample, again)
+		}
+		if len(sample) != 3 || sample[0] >= sample[1] || sample[1] >= sample[2] {
+			t.Errorf("seed %d gives %s", seed, sample)
+		}
+		chosen[sample] = true
+	}
+	if len(chosen) < 2 {
+		t.Error("every seed gives the same sample")
+	}
+	for _, n := range []int{0, 12, 13} {
+		if got := names(sampleOf(all, n, 1, "swept")); got != "abcdefghijkl" {
+			t.Errorf("a sample of %d is %s", n, got)
+		}
+	}
+}
+
+func points(of ...string) []*scenario.Scenario {
+	var all []*scenario.Scenario
+	for _, name := range of {
+		s := &scenario.Scenario{}
+		s.Metadata.Name = name
+		all = append(all, s)
+	}
+	return all
+}
+
+func names(of []*scenario.Scenario) string {
+	text := ""
+	for _, s := range of {
+		text += s.Metadata.Name
+	}
+	return text
+}

@@ -1,0 +1,120 @@
+package scenario
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/sim/fault"
+	"github.com/transplant-sim/transplant/sim/step"
+)
+
+// Sweep lets a story be told once per crash point: for each write up to a number, with one of its crashes laid at that
+// write. Of several sweeps in a story, each leaves the crashes of the others out.
+type Sweep struct {
+	// Crash is the name of the fault that is laid anew for every point.
+	Crash string `json:"crash"`
+	// UpTo is the number of points: the crash comes at the first matching write, the second, and so on.
+	UpTo int `json:"upTo"`
+}
+
+// maxPoints of a sweep: each is a story.
+const maxPoints = 1000
+
+// Expand gives one closed story for each point of the sweeps, in order: a scenario like any other, that can be run again
+// by itself. Without a sweep it is the story alone.
+func (s *Scenario) Expand() ([]*Scenario, error) {
+	if len(s.Spec.Sweep) == 0 {
+		return []*Scenario{s}, nil
+	}
+	var points []*Scenario
+	for _, sweep := range s.Spec.Sweep {
+		for n := 1; n <= sweep.UpTo; n++ {
+			point, err := s.point(sweep, n)
+			if err != nil {
+				return nil, err
+			}
+			points = append(points, point)
+		}
+	}
+	return points, nil
+}
+
+func (s *Scenario) point(sweep Sweep, n int) (*Scenario, error) {
+	content, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("copy the scenario %q: %w", s.Metadata.Name, err)
+	}
+	point := &Scenario{}
+	if err := json.Unmarshal(content, point); err != nil {
+		return nil, fmt.Errorf("copy the scenario %q: %w", s.Metadata.Name, err)
+	}
+	point.Metadata.Name = pointName(s.Metadata.Name, sweep.Crash, n)
+	point.Spec.Sweep = nil
+	point.Spec.Steps = slices.DeleteFunc(point.Spec.Steps, func(one step.Spec) bool {
+		name := ""
+		switch {
+		case one.Fault != nil:
+			name = one.Fault.Name
+		case one.Heal != nil:
+			name = string(*one.Heal)
+		}
+		return name != "" && name != sweep.Crash && s.sweeps(name)
+	})
+	crashOf(point.Spec.Steps, sweep.Crash).Turn = link.Turn{Nth: n}
+	return point, nil
+}
+
+func pointName(scenario, crash string, n int) string {
+	return fmt.Sprintf("%s-%s-%d", scenario, crash, n)
+}
+
+// sweeps tells whether a fault is the crash of one of the sweeps.
+func (s *Scenario) sweeps(name string) bool {
+	return slices.ContainsFunc(s.Spec.Sweep, func(sweep Sweep) bool { return sweep.Crash == name })
+}
+
+// crashOf finds a crash by its name; nil if there is none.
+func crashOf(steps []step.Spec, name string) *fault.Crash {
+	for _, one := range steps {
+		if one.Fault != nil && one.Fault.Name == name {
+			return one.Fault.Crash
+		}
+	}
+	return nil
+}
+
+func (s *Scenario) checkSweep(path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	var crashes []string
+	for _, one := range s.Spec.Steps {
+		if one.Fault != nil && one.Fault.Crash != nil {
+			crashes = append(crashes, one.Fault.Name)
+		}
+	}
+	seen := map[string]bool{}
+	for i, sweep := range s.Spec.Sweep {
+		at := path.Index(i)
+		crash := crashOf(s.Spec.Steps, sweep.Crash)
+		switch {
+		case crash == nil:
+			errs = append(errs, field.NotSupported(at.Child("crash"), sweep.Crash, crashes))
+		case seen[sweep.Crash]:
+			errs = append(errs, field.Duplicate(at.Child("crash"), sweep.Crash))
+		case crash.Turn != (link.Turn{}):
+			errs = append(errs, field.Invalid(at.Child("crash"), sweep.Crash, "says by itself at which write it comes; leave nth, from, every and times to the sweep"))
+		}
+		seen[sweep.Crash] = true
+		if sweep.UpTo < 1 || sweep.UpTo > maxPoints {
+			errs = append(errs, field.Invalid(at.Child("upTo"), sweep.UpTo, fmt.Sprintf("must be from 1 to %d", maxPoints)))
+		} else if name := pointName(s.Metadata.Name, sweep.Crash, sweep.UpTo); len(name) > validation.DNS1123LabelMaxLength {
+			errs = append(errs, field.Invalid(at.Child("crash"), sweep.Crash,
+				fmt.Sprintf("makes the name %q of a point, which is longer than %d", name, validation.DNS1123LabelMaxLength)))
+		}
+	}
+	return errs
+}

@@ -1,0 +1,97 @@
+package scenario_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/sim/scenario"
+)
+
+const swept = `
+apiVersion: transplant.dev/v1alpha1
+kind: Scenario
+metadata: {name: swept}
+spec:
+  why: a crash only delays
+  landscape: {seeds: [{name: a}, {name: b}], shoots: [{name: alpha, seed: a}]}
+  steps:
+  - fault: {name: one, crash: {actor: gardenlet-a, target: a, at: After}}
+  - fault: {name: two, crash: {actor: gardenlet-b, target: b}}
+  - fault: {name: cut, cut: {actor: user, target: shoots}}
+  - heal: one
+  - heal: two
+  sweep: [{crash: one, upTo: 2}, {crash: two, upTo: 1}]
+`
+
+func TestASweepExpandsIntoClosedScenarios(t *testing.T) {
+	t.Parallel()
+	s, err := scenario.Parse("f", []byte(swept))
+	if err != nil {
+		t.Fatal(err)
+	}
+	points, err := s.Expand()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for _, point := range points {
+		text, err := scenario.Print(point)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := scenario.Parse("f", text)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		if alone, err := again.Expand(); err != nil || len(alone) != 1 || alone[0] != again {
+			t.Errorf("%s is not closed: %v", point.Metadata.Name, err)
+		}
+		line := point.Metadata.Name + ":"
+		for i := range again.Spec.Steps {
+			_, one := again.Spec.Steps[i].Step()
+			line += " " + strings.Fields(one.String())[0] + " " + one.Subject()
+			if f := again.Spec.Steps[i].Fault; f != nil && f.Crash != nil && f.Crash.Nth == 2 && f.Crash.At == link.After {
+				line += " at 2"
+			}
+		}
+		told = append(told, line)
+	}
+	want := []string{
+		"swept-one-1: fault one fault cut heal one", "swept-one-2: fault one at 2 fault cut heal one", "swept-two-1: fault two fault cut heal two",
+	}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Error(diff)
+	}
+	if s.Spec.Steps[0].Fault.Crash.Nth != 0 {
+		t.Error("the scenario itself has changed")
+	}
+}
+
+func TestImpossibleSweeps(t *testing.T) {
+	t.Parallel()
+	for sweep, want := range map[string]string{
+		"[{crash: none, upTo: 1}]":                          `spec.sweep[0].crash: Unsupported value: "none": supported values: "one", "two"`,
+		"[{crash: cut, upTo: 1}]":                           `spec.sweep[0].crash: Unsupported value: "cut"`,
+		"[{crash: one, upTo: 1}, {crash: one, upTo: 2}]":    `spec.sweep[1].crash: Duplicate value: "one"`,
+		"[{crash: one}]":                                    "spec.sweep[0].upTo: is missing; it must be given",
+		"[{crash: one, upTo: 1001}]":                        "spec.sweep[0].upTo: Invalid value: 1001",
+		"[{crash: one, upTo: 1}] # at: After, nth: 3":       "",
+		"[{crash: one, upTo: 1}, {crash: two, upTo: 1000}]": "",
+	} {
+		_, err := scenario.Parse("f", []byte(strings.Replace(swept, "[{crash: one, upTo: 2}, {crash: two, upTo: 1}]", sweep, 1)))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", sweep, err, want)
+		}
+	}
+	own := strings.Replace(swept, "at: After}", "at: After, nth: 3}", 1)
+	if _, err := scenario.Parse("f", []byte(own)); err == nil || !strings.Contains(err.Error(), "says by itself at which write it comes") {
+		t.Errorf("a crash with a turn of its own: %v", err)
+	}
+	long := strings.ReplaceAll(swept, "name: swept", "name: "+strings.Repeat("s", 60))
+	if _, err := scenario.Parse("f", []byte(long)); err == nil || !strings.Contains(err.Error(), "which is longer than 63") {
+		t.Errorf("a long name: %v", err)
+	}
+}
