@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -14,6 +15,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
@@ -90,6 +92,9 @@ func (o *Operation) Misplaced(ctx context.Context) (bool, error) {
 	_, err = o.States.Load(ctx, client.ObjectKeyFromObject(o.Shoot))
 	if apierrors.IsNotFound(err) {
 		return false, nil
+	}
+	if _, damaged := errors.AsType[*shootstate.DamagedError](err); damaged {
+		return true, nil // what is to be done without it, if anything, is for the restore to say
 	}
 	return err == nil, err
 }

@@ -276,7 +276,7 @@ func TestCheckComplete(t *testing.T) {
 			if c.spoil != nil {
 				c.spoil(t, garden, shoot)
 			}
-			err := checkComplete(t.Context(), arriving(t, garden, c.buckets, shoot))
+			_, err := checkComplete(t.Context(), arriving(t, garden, c.buckets, shoot))
 			missing, is := errors.AsType[*IncompleteError](err)
 			switch {
 			case c.named != "":
@@ -306,7 +306,7 @@ func TestWithoutWorkersNoMachinesAreMissing(t *testing.T) {
 			without := wholeState()
 			without.Machines = nil
 			save(t, garden, shoot, without)
-			if err := checkComplete(t.Context(), arriving(t, garden, shelves{"uid-a": nil}, shoot)); err != nil {
+			if _, err := checkComplete(t.Context(), arriving(t, garden, shelves{"uid-a": nil}, shoot)); err != nil {
 				t.Error(err)
 			}
 		})

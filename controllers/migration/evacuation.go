@@ -149,7 +149,7 @@ func (e *Evacuation) evacuate(ctx context.Context, shoot *gardencorev1beta1.Shoo
 	switch {
 	case e.Manual:
 		return e.tell(ctx, shoot, errors.New("the seed is lost, and evacuation is manual: set spec.seedName and the annotation "+constants.ShootForceRestore+"=true"))
-	case !controlplane.Created(shoot):
+	case !controlplane.Created(shoot) && shoot.DeletionTimestamp == nil:
 		return e.tell(ctx, shoot, errors.New("the shoot has never been created successfully: there is nothing to restore"))
 	case bound != "" && !lost[bound] && controlplane.Forced(shoot):
 		return nil // on its way
@@ -162,7 +162,7 @@ func (e *Evacuation) evacuate(ctx context.Context, shoot *gardencorev1beta1.Shoo
 		}
 	}
 	// A shoot that cannot be restored stays bound where it is: its seed may return with everything.
-	err := checkGarden(ctx, &controlplane.Operation{Garden: e.Garden, States: e.States, Shoot: shoot})
+	_, err := checkGarden(ctx, &controlplane.Operation{Garden: e.Garden, States: e.States, Shoot: shoot})
 	if incomplete, is := errors.AsType[*IncompleteError](err); is {
 		return e.tell(ctx, shoot, incomplete)
 	}
@@ -220,14 +220,17 @@ func (e *Evacuation) profile(ctx context.Context, shoot *gardencorev1beta1.Shoot
 }
 
 // bind binds the shoot to the seed and asks for the restore, in one write. What a lost seed has begun is called off
-// first: admission lets a shoot in the middle of a hand-over go nowhere else.
+// first: admission lets a shoot in the middle of a hand-over, or of its creation, go nowhere else.
 func (e *Evacuation) bind(ctx context.Context, shoot *gardencorev1beta1.Shoot, destination string) error {
-	source := ptr.Deref(shoot.Status.SeedName, "")
-	if last := shoot.Status.LastOperation; last.Type == gardencorev1beta1.LastOperationTypeMigrate && last.State != gardencorev1beta1.LastOperationStateAborted {
+	source := controlplane.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName)
+	last := shoot.Status.LastOperation
+	moving := last != nil && last.Type == gardencorev1beta1.LastOperationTypeMigrate && last.State != gardencorev1beta1.LastOperationStateAborted
+	if moving || !controlplane.Created(shoot) {
 		before := shoot.DeepCopy()
-		shoot.Status.LastOperation = aborted(fmt.Sprintf("Seed %q was lost in the middle of the migration.", source), e.Clock)
+		shoot.Status.SeedName = &source
+		shoot.Status.LastOperation = aborted(fmt.Sprintf("Seed %q was lost in the middle of the %s.", source, begun(last)), e.Clock)
 		if err := e.Garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-			return fmt.Errorf("call off the migration: %w", err)
+			return fmt.Errorf("call off what seed %q has begun: %w", source, err)
 		}
 	}
 	before := shoot.DeepCopy()
@@ -243,6 +246,13 @@ func (e *Evacuation) bind(ctx context.Context, shoot *gardencorev1beta1.Shoot, d
 	}
 	e.Events.Event(shoot, corev1.EventTypeWarning, "Evacuated", fmt.Sprintf("Seed %q is lost: the shoot goes to seed %q.", source, destination))
 	return nil
+}
+
+func begun(last *gardencorev1beta1.LastOperation) string {
+	if last != nil && last.Type == gardencorev1beta1.LastOperationTypeMigrate {
+		return "migration"
+	}
+	return "creation"
 }
 
 // waitsForForce tells that somebody has asked for a forced restore that has not begun: what the shoot is told is then

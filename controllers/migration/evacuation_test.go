@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,7 +35,7 @@ func newGarden(t *testing.T, a gardencorev1beta1.ConditionStatus, shoots ...*gar
 	t.Helper()
 	var objects []client.Object
 	for name, ready := range map[string]gardencorev1beta1.ConditionStatus{"a": a, "b": "True", "c": "True"} {
-		seed := &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		seed := &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}}
 		seed.Spec.Backup = &gardencorev1beta1.Backup{Provider: "transplant"}
 		seed.Spec.Provider = gardencorev1beta1.SeedProvider{Type: "transplant", Region: "here-" + name, Zones: []string{"1"}}
 		seed.Spec.DNS.Internal = &gardencorev1beta1.SeedDNSProviderConfig{Domain: "internal.test"}
@@ -58,7 +59,7 @@ func newGarden(t *testing.T, a gardencorev1beta1.ConditionStatus, shoots ...*gar
 
 func stranded(name, spec, status, operation, state string) *gardencorev1beta1.Shoot {
 	shoot := shootOn(spec, status, operation, state)
-	shoot.Name, shoot.Namespace = name, "garden-p"
+	shoot.Name, shoot.Namespace, shoot.UID = name, "garden-p", "uid"
 	shoot.Status.TechnicalID, shoot.Status.UID = "shoot--p--"+name, "uid"
 	shoot.Spec.Provider.Type, shoot.Spec.Region = "transplant", "here-b"
 	return shoot

@@ -25,41 +25,46 @@ func (e *IncompleteError) Error() string {
 	return "restore the shoot by force: missing are " + strings.Join(e.Missing, ", ")
 }
 
-// checkComplete makes sure of everything that a restore needs and the source can no longer be asked for.
-func checkComplete(ctx context.Context, o *controlplane.Operation) error {
-	if err := checkGarden(ctx, o); err != nil {
-		return err
+// checkComplete makes sure of everything that a restore needs and the source can no longer be asked for. nothing tells
+// that the shoot has nothing to restore: then nothing is missing either.
+func checkComplete(ctx context.Context, o *controlplane.Operation) (nothing bool, err error) {
+	nothing, err = checkGarden(ctx, o)
+	if nothing || err != nil {
+		return nothing, err
 	}
-	err := o.CheckBackups(ctx)
+	err = o.CheckBackups(ctx)
 	if errors.Is(err, controlplane.ErrNoBackups) {
-		return &IncompleteError{Missing: []string{"backups of etcd: " + err.Error()}}
+		return false, &IncompleteError{Missing: []string{"backups of etcd: " + err.Error()}}
 	}
-	return err
+	return false, err
 }
 
 // checkGarden makes sure of what of it is kept in the garden, and loads the state. The Operation needs no more than its
 // Garden, States and Shoot: the garden asks before it sends the shoot anywhere, the destination before it takes it.
-func checkGarden(ctx context.Context, o *controlplane.Operation) error {
+func checkGarden(ctx context.Context, o *controlplane.Operation) (nothing bool, err error) {
 	missing, err := missingState(ctx, o)
 	if err != nil {
-		return err
+		return false, err
 	}
 	entry, err := o.BackupEntry(ctx)
-	if err != nil {
-		return err
-	}
-	if entry == nil {
+	switch {
+	case err != nil:
+		return false, err
+	case controlplane.NothingToRestore(o.Shoot, entry):
+		return true, nil
+	case entry == nil:
 		missing = append(missing, fmt.Sprintf("the backup entry %q", o.BackupEntryName()))
 	}
 	if len(missing) > 0 {
 		slices.Sort(missing)
-		return &IncompleteError{Missing: missing}
+		return false, &IncompleteError{Missing: missing}
 	}
-	return nil
+	return false, nil
 }
 
-// missingState loads the state and names what is missing in it.
+// missingState loads the state, as far as it can be had, and names what is missing in it.
 func missingState(ctx context.Context, o *controlplane.Operation) ([]string, error) {
+	o.State = &shootstate.State{}
 	state, err := o.States.Load(ctx, client.ObjectKeyFromObject(o.Shoot))
 	if damaged, is := errors.AsType[*shootstate.DamagedError](err); is {
 		return []string{"a part of the ShootState: " + damaged.Part}, nil
@@ -102,6 +107,27 @@ func adoptBackups(ctx context.Context, o *controlplane.Operation) error {
 		return err
 	}
 	return adopt(ctx, o, source, nil)
+}
+
+// adoptDying adopts, for their deletion to end, the BackupEntries of a shoot that has nothing to restore. Their source
+// cannot be asked to remove the backups any more.
+func adoptDying(ctx context.Context, o *controlplane.Operation) error {
+	for _, read := range []func(context.Context) (*gardencorev1beta1.BackupEntry, error){o.BackupEntry, o.SourceBackupEntry} {
+		entry, err := read(ctx)
+		if err != nil {
+			return err
+		}
+		if entry == nil {
+			continue
+		}
+		if err := o.Bucket.Purge(ctx, entry.Spec.BucketName, o.BackupPrefix()); err != nil {
+			return fmt.Errorf("remove the backups in bucket %q: %w", entry.Spec.BucketName, err)
+		}
+		if err := adopt(ctx, o, entry, nil); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func adopt(ctx context.Context, o *controlplane.Operation, entry *gardencorev1beta1.BackupEntry, last *gardencorev1beta1.LastOperation) error {

@@ -49,7 +49,7 @@ func (r *ForcedRestore) Reconcile(ctx context.Context, request reconcile.Request
 		log.FromContext(ctx).Info("No restore is forced while the source answers", "shoot", request.NamespacedName, "source", status)
 		return reconcile.Result{RequeueAfter: r.Retry}, teller{r.Garden, r.Clock, r.Events}.tell(ctx, shoot, nil)
 	}
-	err = checkGarden(ctx, &controlplane.Operation{Garden: r.Garden, States: r.States, Shoot: shoot})
+	_, err = checkGarden(ctx, &controlplane.Operation{Garden: r.Garden, States: r.States, Shoot: shoot})
 	if incomplete, is := errors.AsType[*IncompleteError](err); is {
 		return reconcile.Result{RequeueAfter: r.Retry}, teller{r.Garden, r.Clock, r.Events}.tell(ctx, shoot, incomplete)
 	}

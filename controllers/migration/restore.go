@@ -12,7 +12,8 @@ import (
 )
 
 // restoreFlow is the destination's part (SPEC 2.9): it reads the saved state, becomes owner, and then runs the graph
-// of every reconciliation in restore mode. Nothing is written to an authority before the state is known to be whole.
+// of every reconciliation in restore mode. Nothing is written to an authority before the state is known to be whole. A
+// shoot whose deletion has come so far that there is nothing to restore is only taken up, to be deleted from here.
 func (r *Reconciler) restoreFlow(o *controlplane.Operation) controlplane.Flow {
 	return controlplane.Flow{
 		Type:          gardencorev1beta1.LastOperationTypeRestore,
@@ -20,7 +21,8 @@ func (r *Reconciler) restoreFlow(o *controlplane.Operation) controlplane.Flow {
 		Succeeded:     "Shoot cluster has been successfully restored.",
 		ReasonStarted: "Reconciling", ReasonEnded: "Reconciled", ReasonError: "ReconcileError",
 		Work: func(ctx context.Context, reporter *controlplane.Reporter) error {
-			if err := prepareRestore(ctx, o); err != nil {
+			nothing, err := prepareRestore(ctx, o)
+			if err != nil {
 				return err
 			}
 			if err := o.HoldOwnership(ctx); err != nil {
@@ -28,6 +30,12 @@ func (r *Reconciler) restoreFlow(o *controlplane.Operation) controlplane.Flow {
 			}
 			if err := o.SyncCluster(ctx); err != nil {
 				return err
+			}
+			if nothing {
+				if err := adoptDying(ctx, o); err != nil {
+					return err
+				}
+				return o.ReclaimGraph().Run(ctx, reporter)
 			}
 			if controlplane.Forced(o.Shoot) {
 				if err := adoptBackups(ctx, o); err != nil {
@@ -50,27 +58,27 @@ func (r *Reconciler) restoreFlow(o *controlplane.Operation) controlplane.Flow {
 }
 
 // prepareRestore comes before the first write to an authority: what the restore needs is read and known to be there, and
-// then what an earlier epoch has left on this seed goes (SPEC 9.2, O10), which may be the last other copy.
-func prepareRestore(ctx context.Context, o *controlplane.Operation) error {
-	if err := loadState(ctx, o); err != nil {
-		return err
+// then what an earlier epoch has left on this seed goes (SPEC 9.2, O10), which may be the last other copy. It tells
+// whether there is nothing to restore.
+func prepareRestore(ctx context.Context, o *controlplane.Operation) (nothing bool, err error) {
+	if nothing, err = loadState(ctx, o); err != nil {
+		return false, err
 	}
 	left, err := o.HasLeftovers(ctx)
 	if err != nil || !left {
-		return err
+		return nothing, err
 	}
 	if err := o.RemoveLeftovers(ctx); err != nil {
-		return fmt.Errorf("remove what an earlier epoch has left on this seed: %w", err)
+		return false, fmt.Errorf("remove what an earlier epoch has left on this seed: %w", err)
 	}
-	return nil
+	return nothing, nil
 }
 
-// loadState reads the state; of a restore by force it makes sure that nothing is missing.
-func loadState(ctx context.Context, o *controlplane.Operation) error {
-	if controlplane.Forced(o.Shoot) {
+// loadState reads the state; of a restore by force, or of a shoot in deletion, it makes sure that nothing is missing.
+func loadState(ctx context.Context, o *controlplane.Operation) (nothing bool, err error) {
+	if controlplane.Forced(o.Shoot) || o.Shoot.DeletionTimestamp != nil {
 		return checkComplete(ctx, o)
 	}
-	var err error
 	o.State, err = o.States.Load(ctx, client.ObjectKeyFromObject(o.Shoot))
-	return err
+	return false, err
 }

@@ -1,0 +1,71 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/flow"
+)
+
+// NothingToRestore tells that a shoot in deletion has no backups of its etcd, or they are being deleted: the DeleteGraph
+// removes them when no machine and no control plane is left, and the ReconcileGraph makes room for them before there is
+// one. entry is the shoot's BackupEntry, nil for none. What may be left in the cloud is its infrastructure and its DNS
+// record; a restore is neither possible nor needed (SPEC 9.3).
+func NothingToRestore(shoot *gardencorev1beta1.Shoot, entry *gardencorev1beta1.BackupEntry) bool {
+	return shoot.DeletionTimestamp != nil && (entry == nil || entry.DeletionTimestamp != nil)
+}
+
+// ReclaimGraph stands for the restore of a shoot that has nothing to restore: what it may still have in the cloud gets
+// objects on this seed, so that the DeleteGraph finds and deletes it. Nothing has to become ready: an extension that has
+// taken its object up deletes what it finds, by what is left of the state or by the shoot's tag.
+func (o *Operation) ReclaimGraph() *flow.Graph {
+	g := &flow.Graph{}
+	namespace := g.Add(flow.Task{Name: "Deploying control plane namespace", Run: o.DeployNamespace})
+	credentials := g.Add(flow.Task{Name: "Deploying cloud provider account secret", Run: o.DeployCredentials, After: after(namespace)})
+	g.Add(flow.Task{Name: "Taking up what is left of the infrastructure", Run: o.reclaimInfrastructure, After: after(credentials), Skip: o.Workerless()})
+	g.Add(flow.Task{Name: "Taking up the internal domain DNS record", Run: o.reclaimDNSRecord, After: after(credentials)})
+	return g
+}
+
+// reclaimInfrastructure does without the key pair of the nodes: it may be lost, and there are no nodes.
+func (o *Operation) reclaimInfrastructure(ctx context.Context) error {
+	infrastructure := o.Infrastructure()
+	if err := o.DeployExtension(ctx, infrastructure, func() error {
+		infrastructure.Spec = extensionsv1alpha1.InfrastructureSpec{
+			DefaultSpec: o.providerSpec(o.Shoot.Spec.Provider.InfrastructureConfig),
+			Region:      o.Shoot.Spec.Region,
+			SecretRef:   o.cloudProviderRef(),
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	return o.waitTakenUp(ctx, infrastructure)
+}
+
+func (o *Operation) reclaimDNSRecord(ctx context.Context) error {
+	if err := o.DeployDNSRecord(ctx); err != nil {
+		return err
+	}
+	return o.waitTakenUp(ctx, o.DNSRecord())
+}
+
+// waitTakenUp waits until an extension has begun to work on the object: it has its finalizer by then, without which a
+// deletion would be none.
+func (o *Operation) waitTakenUp(ctx context.Context, object extensionsv1alpha1.Object) error {
+	timeout := patience[kindOf(object, o.Seed.Scheme())].Timeout
+	return o.Until(ctx, timeout, "the extension for "+name(object, o.Seed.Scheme()), func(ctx context.Context) error {
+		if err := o.Seed.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return fmt.Errorf("read the object: %w", err)
+		}
+		if object.GetExtensionStatus().GetLastOperation() == nil {
+			return errors.New("no last operation is recorded yet")
+		}
+		return nil
+	})
+}
