@@ -216,7 +216,9 @@ func (s shelves) Check(_ context.Context, bucket, _ string) error {
 	return err
 }
 
-func (shelves) Copy(context.Context, string, string, string, int64, bool) error { return nil }
+func (shelves) Copy(context.Context, string, string, string, int64, bool) ([]string, error) {
+	return nil, nil
+}
 
 func (s shelves) Purge(_ context.Context, bucket, _ string) error {
 	delete(s, bucket)
