@@ -186,9 +186,15 @@ func (o *Operation) deleteBackupEntries(ctx context.Context) error {
 	})
 }
 
-// DeleteShootState deletes the shoot's ShootState and its chunks.
+// DeleteShootState deletes the shoot's ShootState and its chunks, if the shoot is still in the hands of this run.
 func (o *Operation) DeleteShootState(ctx context.Context) error {
-	return o.States.Delete(ctx, client.ObjectKeyFromObject(o.Shoot))
+	return o.States.Delete(ctx, client.ObjectKeyFromObject(o.Shoot), o.Epoch, func(ctx context.Context) error {
+		shoot := &gardencorev1beta1.Shoot{}
+		if err := o.Garden.Get(ctx, client.ObjectKeyFromObject(o.Shoot), shoot); err != nil {
+			return err
+		}
+		return o.mine(shoot)
+	})
 }
 
 // DeleteCluster deletes the Cluster object.

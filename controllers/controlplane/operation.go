@@ -64,8 +64,9 @@ type States interface {
 	Load(ctx context.Context, shoot client.ObjectKey) (*shootstate.State, error)
 	// Save keeps the state of a shoot: in place of what is there, or, with merge, beside what is there already.
 	Save(ctx context.Context, shoot client.ObjectKey, state *shootstate.State, merge bool) error
-	// Delete removes the state of a shoot; that it is gone already is fine.
-	Delete(ctx context.Context, shoot client.ObjectKey) error
+	// Delete removes the state of a shoot as who acts in the epoch; that it is gone already is fine. mine tells why it must
+	// not, and is asked once the state is known by its version.
+	Delete(ctx context.Context, shoot client.ObjectKey, epoch int64, mine func(context.Context) error) error
 }
 
 // Operation is one run of a flow for one shoot on one seed. It is made anew for every run.

@@ -3,7 +3,6 @@ package shootstate
 import (
 	"context"
 	"fmt"
-	"math"
 	"strconv"
 	"time"
 
@@ -54,12 +53,12 @@ func (s *Store) Load(ctx context.Context, shoot client.ObjectKey) (*State, error
 	return state, err
 }
 
-// StaleError refuses a state that was collected under an older ownership epoch than the one that is saved: who
-// collected it has lost the shoot since.
+// StaleError refuses to replace or delete a state that was saved under a newer ownership epoch than that of who asks: who
+// does has lost the shoot since.
 type StaleError struct{ Saved, Epoch int64 }
 
 func (e *StaleError) Error() string {
-	return fmt.Sprintf("the saved state is of epoch %d, this one of epoch %d", e.Saved, e.Epoch)
+	return fmt.Sprintf("the saved state is of epoch %d, this is epoch %d", e.Saved, e.Epoch)
 }
 
 // Save keeps the state of a shoot: in place of what is there or, with merge, over it, so that nothing is lost. Chunks
@@ -106,13 +105,13 @@ func (s *Store) refuseStale(ctx context.Context, shoot client.ObjectKey, epoch i
 	if err := s.Garden.Get(ctx, shoot, saved); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read ShootState %q: %w", shoot, err)
 	}
-	return stale(shoot, saved, epoch)
+	return stale("save", shoot, saved, epoch)
 }
 
-func stale(shoot client.ObjectKey, saved client.Object, epoch int64) error {
+func stale(verb string, shoot client.ObjectKey, saved client.Object, epoch int64) error {
 	of, err := parseEpoch(saved)
 	if err == nil && of > epoch {
-		err = fmt.Errorf("save ShootState %q: %w", shoot, &StaleError{Saved: of, Epoch: epoch})
+		err = fmt.Errorf("%s ShootState %q: %w", verb, shoot, &StaleError{Saved: of, Epoch: epoch})
 	}
 	return err
 }
@@ -131,7 +130,7 @@ func (s *Store) write(ctx context.Context, shoot client.ObjectKey, spec *gardenc
 	if err != nil {
 		return fmt.Errorf("read ShootState %q: %w", shoot, err)
 	}
-	if err := stale(shoot, object, epoch); err != nil {
+	if err := stale("save", shoot, object, epoch); err != nil {
 		return err
 	}
 	before := object.DeepCopy()
@@ -153,25 +152,37 @@ func (s *Store) stamp(object *gardencorev1beta1.ShootState, epoch int64) {
 	metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.GardenerTimestamp, s.Clock.Now().UTC().Format(time.RFC3339))
 }
 
-// Delete removes the state of a shoot and its chunks; that it is gone already is fine.
-func (s *Store) Delete(ctx context.Context, shoot client.ObjectKey) error {
+// Delete removes the state of a shoot and its chunks as who acts in the epoch given; that it is gone already is fine. A
+// state of a newer epoch is a *StaleError. mine is asked after the state was read: if the shoot has been taken over since,
+// or is taken over before the deletion, the state has another version, or will not be deleted.
+func (s *Store) Delete(ctx context.Context, shoot client.ObjectKey, epoch int64, mine func(context.Context) error) error {
 	object := &gardencorev1beta1.ShootState{}
 	err := s.Garden.Get(ctx, shoot, object)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read ShootState %q: %w", shoot, err)
 	}
-	if err == nil {
-		before := object.DeepCopy()
-		metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.ConfirmationDeletion, constants.LabelTrue)
-		object.Finalizers = nil
-		if err := s.Garden.Patch(ctx, object, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("confirm the deletion of ShootState %q: %w", shoot, err)
-		}
-		if err := s.Garden.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete ShootState %q: %w", shoot, err)
-		}
+	there := err == nil
+	if err := mine(ctx); err != nil {
+		return fmt.Errorf("delete ShootState %q: %w", shoot, err)
 	}
-	return s.prune(ctx, shoot, nil, math.MaxInt64)
+	if !there {
+		return s.prune(ctx, shoot, nil, epoch)
+	}
+	if err := stale("delete", shoot, object, epoch); err != nil {
+		return err
+	}
+	before := object.DeepCopy()
+	metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.ConfirmationDeletion, constants.LabelTrue)
+	object.Finalizers = nil
+	asRead := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := s.Garden.Patch(ctx, object, asRead); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("confirm the deletion of ShootState %q: %w", shoot, err)
+	}
+	asWritten := client.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion}
+	if err := s.Garden.Delete(ctx, object, asWritten); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete ShootState %q: %w", shoot, err)
+	}
+	return s.prune(ctx, shoot, nil, epoch)
 }
 
 // prune removes the chunks of a shoot that are not among those to keep. Those of a newer epoch are somebody else's: who

@@ -320,7 +320,7 @@ func TestDeleteLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := store.Delete(t.Context(), shootKey); err != nil {
+		if err := store.Delete(t.Context(), shootKey, 0, owner); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -329,5 +329,49 @@ func TestDeleteLeavesNothing(t *testing.T) {
 	}
 	if _, err := store.Load(t.Context(), shootKey); client.IgnoreNotFound(err) != nil || err == nil {
 		t.Errorf("got %v, want a NotFound error", err)
+	}
+}
+
+func owner(context.Context) error { return nil }
+
+// A gardenlet that stood still in the middle of a deletion must not take away what the next owner restores from.
+func TestOnlyTheOwnerDeletes(t *testing.T) {
+	t.Parallel()
+	lost := errors.New("the shoot has been taken over")
+	for name, c := range map[string]struct {
+		mine  func(context.Context, *Store) error
+		epoch int64
+		is    func(error) bool
+	}{
+		"the state is of a newer epoch": {func(context.Context, *Store) error { return nil }, 9, func(err error) bool {
+			_, is := errors.AsType[*StaleError](err)
+			return is
+		}},
+		"the shoot is another's": {func(context.Context, *Store) error { return lost }, 10, func(err error) bool { return errors.Is(err, lost) }},
+		"it was given away after the look": {func(ctx context.Context, s *Store) error {
+			state := &gardencorev1beta1.ShootState{}
+			if err := s.Garden.Get(ctx, shootKey, state); err != nil {
+				return err
+			}
+			state.Finalizers = []string{"core.gardener.cloud/shootstate"} // as the garden protects it
+			return s.Garden.Update(ctx, state)
+		}, 10, apierrors.IsConflict},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, _ := newStore(t)
+			state := sampleState()
+			state.Epoch, state.Extensions[0].State.Raw = 10, noise(1, 2<<20)
+			if err := store.Save(t.Context(), shootKey, state, false); err != nil {
+				t.Fatal(err)
+			}
+			err := store.Delete(t.Context(), shootKey, c.epoch, func(ctx context.Context) error { return c.mine(ctx, store) })
+			if !c.is(err) {
+				t.Errorf("got %v", err)
+			}
+			if _, err := store.Load(t.Context(), shootKey); err != nil {
+				t.Errorf("the state is not whole: %v", err)
+			}
+		})
 	}
 }
