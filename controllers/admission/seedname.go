@@ -44,8 +44,15 @@ func (r *request) whyNotNow() string {
 }
 
 // givenUp tells that a hand-over has got so far that a forced restore may send the shoot elsewhere (SPEC 9.3): its
-// migration was aborted, or its destination has not finished.
+// migration was aborted or has failed, or its destination has not finished.
 func givenUp(shoot *gardencorev1beta1.Shoot) bool {
 	last := shoot.Status.LastOperation
-	return last.Type == gardencorev1beta1.LastOperationTypeRestore || last.State == gardencorev1beta1.LastOperationStateAborted
+	if last.Type == gardencorev1beta1.LastOperationTypeRestore {
+		return true
+	}
+	switch last.State {
+	case gardencorev1beta1.LastOperationStateAborted, gardencorev1beta1.LastOperationStateError, gardencorev1beta1.LastOperationStateFailed:
+		return true
+	}
+	return false
 }

@@ -119,7 +119,7 @@ func (e *Evacuation) stranded(ctx context.Context, shoots []gardencorev1beta1.Sh
 	for i := range shoots {
 		shoot := &shoots[i]
 		switch {
-		case lost[controlplane.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName)]:
+		case lost[controlplane.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName)] || destinationLost(shoot, lost):
 			stranded = append(stranded, shoot)
 		case statusOf(shoot.Status.Constraints, ConstraintEvacuationPossible) == gardencorev1beta1.ConditionFalse && !waitsForForce(shoot):
 			errs = append(errs, e.tell(ctx, shoot, nil))
@@ -129,6 +129,15 @@ func (e *Evacuation) stranded(ctx context.Context, shoots []gardencorev1beta1.Sh
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return stranded, errs
+}
+
+// destinationLost tells that a shoot can neither arrive nor stay: its source lives, has failed to hand it over, and its
+// destination is lost. While the source is at work it is left alone.
+func destinationLost(shoot *gardencorev1beta1.Shoot, lost map[string]bool) bool {
+	last := shoot.Status.LastOperation
+	return last != nil && last.Type == gardencorev1beta1.LastOperationTypeMigrate &&
+		(last.State == gardencorev1beta1.LastOperationStateError || last.State == gardencorev1beta1.LastOperationStateFailed) &&
+		lost[ptr.Deref(shoot.Spec.SeedName, "")]
 }
 
 // rank is the importance of a shoot, the lowest first.
@@ -160,6 +169,8 @@ func (e *Evacuation) evacuate(ctx context.Context, shoot *gardencorev1beta1.Shoo
 		if destination, err = e.choose(ctx, shoot, seeds, shoots); destination == "" || err != nil {
 			return err
 		}
+	} else if restoring(shoots, bound) >= e.AtOnce {
+		return nil
 	}
 	// A shoot that cannot be restored stays bound where it is: its seed may return with everything.
 	_, err := checkGarden(ctx, &controlplane.Operation{Garden: e.Garden, States: e.States, Shoot: shoot})
@@ -169,7 +180,7 @@ func (e *Evacuation) evacuate(ctx context.Context, shoot *gardencorev1beta1.Shoo
 	if err != nil {
 		return err
 	}
-	return e.bind(ctx, shoot, destination)
+	return e.bind(ctx, shoot, destination, lost)
 }
 
 // choose finds the destination; empty if the shoot has to wait, which it is told unless it waits for its turn only.
@@ -221,11 +232,15 @@ func (e *Evacuation) profile(ctx context.Context, shoot *gardencorev1beta1.Shoot
 
 // bind binds the shoot to the seed and asks for the restore, in one write. What a lost seed has begun is called off
 // first: admission lets a shoot in the middle of a hand-over, or of its creation, go nowhere else.
-func (e *Evacuation) bind(ctx context.Context, shoot *gardencorev1beta1.Shoot, destination string) error {
+func (e *Evacuation) bind(ctx context.Context, shoot *gardencorev1beta1.Shoot, destination string, lost map[string]bool) error {
 	source := controlplane.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName)
 	last := shoot.Status.LastOperation
 	moving := last != nil && last.Type == gardencorev1beta1.LastOperationTypeMigrate && last.State != gardencorev1beta1.LastOperationStateAborted
-	if moving || !controlplane.Created(shoot) {
+	gone := source
+	if !lost[source] {
+		gone = ptr.Deref(shoot.Spec.SeedName, "") // the source goes on, and hands over to the other destination
+	}
+	if lost[source] && moving || !controlplane.Created(shoot) {
 		before := shoot.DeepCopy()
 		shoot.Status.SeedName = &source
 		shoot.Status.LastOperation = aborted(fmt.Sprintf("Seed %q was lost in the middle of the %s.", source, begun(last)), e.Clock)
@@ -244,7 +259,7 @@ func (e *Evacuation) bind(ctx context.Context, shoot *gardencorev1beta1.Shoot, d
 	if err != nil {
 		return fmt.Errorf("bind the shoot to seed %q: %w", destination, err)
 	}
-	e.Events.Event(shoot, corev1.EventTypeWarning, "Evacuated", fmt.Sprintf("Seed %q is lost: the shoot goes to seed %q.", source, destination))
+	e.Events.Event(shoot, corev1.EventTypeWarning, "Evacuated", fmt.Sprintf("Seed %q is lost: the shoot goes to seed %q.", gone, destination))
 	return nil
 }
 

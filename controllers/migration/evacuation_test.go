@@ -226,6 +226,36 @@ func TestWhoFitsNowhereIsToldWhyAndLaterThatItIsOver(t *testing.T) {
 	}
 }
 
+// The source of a shoot lives, and its destination is lost: another one is chosen when the source can get no further.
+func TestALostDestinationIsChosenAnew(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"Migrate/Error": "c b Migrate/Error true", "Migrate/Failed": "c b Migrate/Failed true",
+		"Migrate/Processing": "a b Migrate/Processing false", "Reconcile/Succeeded": "a b Reconcile/Succeeded false",
+	} {
+		operation, in, _ := strings.Cut(name, "/")
+		shoot := stranded("s", "a", "b", operation, in)
+		garden := newGarden(t, "Unknown", shoot)
+		e, clock := newEvacuation(garden, &eventLog{})
+		lookFor(t, e, clock, 9)
+		if got := state(t, garden)["s"]; got != want {
+			t.Errorf("%s: it is %s, want %s", name, got, want)
+		}
+	}
+}
+
+func TestWhoWasLeavingAlreadyWaitsForItsTurnToo(t *testing.T) {
+	t.Parallel()
+	garden := newGarden(t, "Unknown", stranded("s", "b", "a", "Migrate", "Processing"), stranded("t", "b", "a", "Migrate", "Processing"))
+	events := &eventLog{}
+	e, clock := newEvacuation(garden, events)
+	e.AtOnce = 1
+	lookFor(t, e, clock, 9)
+	if diff := cmp.Diff(eventLog{"s Evacuated"}, *events); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestManualEvacuationOnlyTells(t *testing.T) {
 	t.Parallel()
 	garden := newGarden(t, "Unknown", stranded("plain", "a", "a", "Reconcile", "Succeeded"))

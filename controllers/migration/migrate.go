@@ -168,7 +168,9 @@ func (m *migrate) handOverBackups(ctx context.Context) error {
 	if entry == nil {
 		return fmt.Errorf("backup entry %q is missing", m.BackupEntryName())
 	}
-	if holder := ptr.Deref(entry.Spec.SeedName, ""); holder != m.SeedName && holder != ptr.Deref(m.Shoot.Spec.SeedName, "") {
+	// A destination that was lost before the hand-over was done may still be named: the entry is not its own yet.
+	ours := ptr.Deref(entry.Status.SeedName, m.SeedName) == m.SeedName
+	if holder := ptr.Deref(entry.Spec.SeedName, ""); holder != m.SeedName && holder != ptr.Deref(m.Shoot.Spec.SeedName, "") && !ours {
 		return fmt.Errorf("hand over backup entry %q: it is seed %q's", entry.Name, holder)
 	}
 	before := entry.DeepCopy()

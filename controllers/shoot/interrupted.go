@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,19 +23,28 @@ func AbortInterrupted(ctx context.Context, garden client.Client, clock clock.Pas
 	}
 	var errs []error
 	for i := range shoots.Items {
-		shoot := &shoots.Items[i]
-		last := shoot.Status.LastOperation
-		if last == nil || last.State != gardencorev1beta1.LastOperationStateProcessing ||
-			controlplane.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName) != seedName {
-			continue
-		}
-		before := shoot.DeepCopy()
-		last.State, last.LastUpdateTime = gardencorev1beta1.LastOperationStateAborted, metav1.NewTime(clock.Now())
-		last.Description = fmt.Sprintf("The gardenlet was restarted at %d %% of the operation, which begins anew: %s", last.Progress, last.Description)
-		err := garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-		if client.IgnoreNotFound(err) != nil {
-			errs = append(errs, fmt.Errorf("abort the interrupted operation of shoot %q: %w", client.ObjectKeyFromObject(shoot), err))
+		key := client.ObjectKeyFromObject(&shoots.Items[i])
+		// Others write the status too: a conflict must not keep the gardenlet from starting.
+		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { return abort(ctx, garden, clock, seedName, key) })
+		if err != nil {
+			errs = append(errs, fmt.Errorf("abort the interrupted operation of shoot %q: %w", key, err))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func abort(ctx context.Context, garden client.Client, clock clock.PassiveClock, seedName string, key client.ObjectKey) error {
+	shoot := &gardencorev1beta1.Shoot{}
+	if err := garden.Get(ctx, key, shoot); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	last := shoot.Status.LastOperation
+	if last == nil || last.State != gardencorev1beta1.LastOperationStateProcessing ||
+		controlplane.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName) != seedName {
+		return nil
+	}
+	before := shoot.DeepCopy()
+	last.State, last.LastUpdateTime = gardencorev1beta1.LastOperationStateAborted, metav1.NewTime(clock.Now())
+	last.Description = fmt.Sprintf("The gardenlet was restarted at %d %% of the operation, which begins anew: %s", last.Progress, last.Description)
+	return client.IgnoreNotFound(garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 }

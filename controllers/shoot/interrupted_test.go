@@ -1,6 +1,7 @@
 package shoot
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -9,7 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
@@ -31,11 +34,27 @@ func TestOnlyWhatThisSeedLeftHalfDoneIsAborted(t *testing.T) {
 	if err := gardencorev1beta1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	garden := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&gardencorev1beta1.Shoot{}).WithObjects(
+	base := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&gardencorev1beta1.Shoot{}).WithObjects(
 		shoot("leaving", "b", "a", "Processing"), shoot("first", "a", "", "Processing"),
 		shoot("arriving", "a", "b", "Processing"), shoot("done", "a", "a", "Succeeded"),
 		shoot("failing", "a", "a", "Error"), shoot("new", "a", "", ""),
 	).Build()
+	// Every status is written by somebody else between our reading and our first patch.
+	raced := map[string]bool{}
+	garden := interceptor.NewClient(base, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, options ...client.SubResourcePatchOption) error {
+		if !raced[o.GetName()] {
+			raced[o.GetName()] = true
+			other := &gardencorev1beta1.Shoot{}
+			if err := c.Get(ctx, client.ObjectKeyFromObject(o), other); err != nil {
+				return err
+			}
+			other.Status.IsHibernated = true
+			if err := c.Status().Update(ctx, other); err != nil {
+				return err
+			}
+		}
+		return c.SubResource(sub).Patch(ctx, o, p, options...)
+	}})
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	if err := AbortInterrupted(t.Context(), garden, testingclock.NewFakePassiveClock(now), "a"); err != nil {
 		t.Fatal(err)
