@@ -27,7 +27,7 @@ var allowed = map[string][]string{
 	"controllers/ownership/model": {},
 	"controllers/placement":       {"api"},
 	"controllers/errorcodes":      {"api"},
-	"controllers/controlplane":    {"api", "controllers/flow", "controllers/ownership", "controllers/etcd", "controllers/errorcodes"},
+	"controllers/controlplane":    {"api", "controllers/flow", "controllers/ownership", "controllers/etcd", "controllers/errorcodes", "controllers/rollout"},
 	"controllers/rollout":         {"api"},
 	// What is decided about versions; the duty above it, controllers/maintenance, is a duty like the others.
 	"controllers/maintenance/window":       {"api"},

@@ -29,12 +29,28 @@ type NodeUserData struct {
 	Annotations    map[string]string `json:"annotations,omitempty"`
 	Taints         []Taint           `json:"taints,omitempty"`
 	KubeletVersion string            `json:"kubeletVersion,omitempty"` // e.g. "v1.36.3"
+	// AgentSecret names the Secret in the shoot's namespace kube-system with a NodeAgentConfig, by which the node is
+	// changed as it runs; empty for none.
+	AgentSecret string `json:"agentSecret,omitempty"`
 	// Capacity is the node's capacity as Kubernetes quantities; default 4 CPUs, 16Gi of memory, 110 pods.
 	Capacity map[string]string `json:"capacity,omitempty"`
 
 	// Files and Units of the operating system config. The files are kept below the machine's own folder.
 	Files []File `json:"files,omitempty"`
 	Units []Unit `json:"units,omitempty"`
+}
+
+const (
+	// NodeAgentConfigKey is the key of the NodeAgentConfig, as JSON, in its Secret.
+	NodeAgentConfigKey = "config.json"
+	// NodeAgentRole is the value of the label gardener.cloud/role of such Secrets.
+	NodeAgentRole = "operating-system-config"
+)
+
+// NodeAgentConfig is what changes on a node without another machine.
+type NodeAgentConfig struct {
+	// KubeletVersion is the version of the kubelet, e.g. "v1.36.4": only a patch apart from that of the user data.
+	KubeletVersion string `json:"kubeletVersion"`
 }
 
 // TaintCriticalComponentsNotReady is the key of the taint, with effect NoSchedule, that every worker node registers

@@ -28,6 +28,8 @@ type Options struct {
 	Garden client.Client
 	// Tolerations are the lists that hold in all projects.
 	Tolerations Tolerations
+	// InPlaceUpdates lets there be worker pools whose nodes are updated in place.
+	InPlaceUpdates bool
 	// Clock is the real one if nil.
 	Clock clock.Clock
 }
@@ -59,7 +61,7 @@ func AddToManager(mgr manager.Manager, o Options) error {
 	}}})
 	c := &configuration{client: o.Garden, host: o.Host, port: o.Port, service: o.Service, caBundle: bundle}
 	a := &announcement{serving: server.StartedChecker(), apply: c.apply, clock: o.Clock}
-	server.Register(pathValidate, &admission.Webhook{Handler: &validator{client: o.Garden, tolerations: o.Tolerations, clock: o.Clock}})
+	server.Register(pathValidate, &admission.Webhook{Handler: &validator{client: o.Garden, tolerations: o.Tolerations, clock: o.Clock, inPlaceUpdates: o.InPlaceUpdates}})
 	server.Register(pathValidateProfile, &admission.Webhook{Handler: &profileValidator{client: o.Garden, clock: o.Clock}})
 	server.Register(pathDefault, &admission.Webhook{Handler: &defaulter{client: o.Garden, tolerations: o.Tolerations, clock: o.Clock}})
 	server.Register(pathReady, a)

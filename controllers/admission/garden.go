@@ -23,12 +23,14 @@ type garden struct {
 	tolerations Tolerations
 	// now is when the request is judged.
 	now time.Time
+	// inPlaceUpdates is whether there may be pools that are updated in place.
+	inPlaceUpdates bool
 }
 
 // look reads what the rules need for the request, from the API server, not from a cache: what was bound a moment ago
 // counts. The ErrorList tells of what the shoot refers to and does not exist.
 func (v *validator) look(ctx context.Context, r *request) (*garden, field.ErrorList, error) {
-	g := &garden{now: v.clock.Now()}
+	g := &garden{now: v.clock.Now(), inPlaceUpdates: v.inPlaceUpdates}
 	if r.changesTolerations() {
 		project, err := projectOf(ctx, v.client, r.shoot.Namespace)
 		if err != nil {

@@ -30,7 +30,7 @@ func shootRules() []rule {
 	return []rule{
 		seedNameStays, changeOfSeedNameFits, destinationFits, specLocked,
 		hibernationPossible, tolerationsAllowed,
-		versionsFit, inPlaceHolds, windowUsable,
+		versionsFit, inPlaceEnabled, inPlaceHolds, windowUsable,
 		deletionConfirmed, deletionNotWhileMoving,
 	}
 }

@@ -20,6 +20,8 @@ type validator struct {
 	client      client.Client
 	tolerations Tolerations
 	clock       clock.PassiveClock
+	// inPlaceUpdates is whether there may be pools that are updated in place.
+	inPlaceUpdates bool
 }
 
 var _ admission.Handler = &validator{}

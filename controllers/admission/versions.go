@@ -50,6 +50,23 @@ func inPlaceHolds(r *request, _ *garden) field.ErrorList {
 	return rollout.ValidateInPlace(r.shoot, r.old)
 }
 
+// inPlaceEnabled refuses new pools that would be updated in place where the operators have not enabled that (SPEC 4.9:
+// the feature gate InPlaceNodeUpdates). Pools that are there keep what they have.
+func inPlaceEnabled(r *request, g *garden) field.ErrorList {
+	if r.shoot == nil || g.inPlaceUpdates {
+		return nil
+	}
+	var errs field.ErrorList
+	for i := range r.shoot.Spec.Provider.Workers {
+		worker := &r.shoot.Spec.Provider.Workers[i]
+		if rollout.UpdatesInPlace(worker) && workerBefore(r.old, worker.Name).Name == "" {
+			path := field.NewPath("spec", "provider", "workers").Index(i).Child("updateStrategy")
+			errs = append(errs, field.NotSupported(path, *worker.UpdateStrategy, []gardencorev1beta1.MachineUpdateStrategy{gardencorev1beta1.AutoRollingUpdate}))
+		}
+	}
+	return errs
+}
+
 // profileShoots are the shoots that use a CloudProfile.
 func profileShoots(name string, shoots []gardencorev1beta1.Shoot) []gardencorev1beta1.Shoot {
 	var users []gardencorev1beta1.Shoot

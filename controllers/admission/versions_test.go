@@ -95,6 +95,15 @@ func TestVersionsOfShoots(t *testing.T) {
 			want: []string{"spec.provider.workers[0].updateStrategy: Forbidden: cannot be changed from AutoInPlaceUpdate to AutoRollingUpdate"},
 		},
 		{
+			name: "in place where that is not enabled", create: true, garden: func(g *garden) { g.inPlaceUpdates = false },
+			wire: func(shoot map[string]any) { worker(shoot)["updateStrategy"] = "ManualInPlaceUpdate" },
+			want: []string{`spec.provider.workers[0].updateStrategy: Unsupported value: "ManualInPlaceUpdate": supported values: "AutoRollingUpdate"`},
+		},
+		{
+			name: "in place where that is enabled", create: true, garden: func(g *garden) { g.inPlaceUpdates = true },
+			wire: func(shoot map[string]any) { worker(shoot)["updateStrategy"] = "ManualInPlaceUpdate" },
+		},
+		{
 			name: "in place another way", old: poolOf("1.35.0", "1.1.0", inPlaceUpdated),
 			wire: func(shoot map[string]any) { worker(shoot)["updateStrategy"] = "ManualInPlaceUpdate" },
 		},

@@ -66,15 +66,17 @@ func (o *Operation) addExtensions(g *flow.Graph, workers, awake bool, before []f
 	extensionsReady := g.Add(flow.Task{Name: "Waiting until extension resources are ready", Run: o.waitExtensions, After: after(extensions)})
 	osc := g.Add(flow.Task{Name: "Deploying OperatingSystemConfig resources", Run: o.DeployOperatingSystemConfigs, After: before, Skip: !workers})
 	oscReady := g.Add(flow.Task{Name: "Waiting until OperatingSystemConfig resources are ready", Run: o.WaitOperatingSystemConfigs, After: after(osc), Skip: !workers})
+	agents := g.Add(flow.Task{Name: "Deploying the configuration of node agents", Run: o.DeployNodeAgentSecrets, After: before, Skip: !workers || !awake})
 	network := g.Add(flow.Task{Name: "Deploying shoot network plugin", Run: o.DeployNetwork, After: before, Skip: !workers})
 	networkReady := g.Add(flow.Task{Name: "Waiting until shoot network plugin has been reconciled",
 		Run: func(ctx context.Context) error { return o.WaitExtension(ctx, o.Network()) }, After: after(network), Skip: !workers})
 	machines := g.Add(flow.Task{Name: "Deploying machine-controller-manager", Run: o.deployMachineController, After: before, Skip: !workers})
-	worker := g.Add(flow.Task{Name: "Configuring worker pools", Run: o.DeployWorker, After: after(machines, oscReady, networkReady), Skip: !workers})
+	worker := g.Add(flow.Task{Name: "Configuring worker pools", Run: o.DeployWorker, After: after(machines, oscReady, agents, networkReady), Skip: !workers})
 	workerReady := g.Add(flow.Task{Name: "Waiting until worker pools have been reconciled", Run: o.WaitWorker, After: after(worker), Skip: !workers})
+	stale := g.Add(flow.Task{Name: "Deleting stale OperatingSystemConfig resources", Run: o.DeleteStaleNodeConfigs, After: after(workerReady), Skip: !workers || !awake || o.SkipReadiness()})
 	runtimes := g.Add(flow.Task{Name: "Deploying container runtime resources", Run: o.deployContainerRuntimes, After: before, Skip: !workers})
 	runtimesReady := g.Add(flow.Task{Name: "Waiting until container runtime resources are ready", Run: o.waitContainerRuntimes, After: after(runtimes), Skip: !workers})
-	g.Add(flow.Task{Name: "Hibernating control plane", Run: o.Hibernate, After: after(workerReady, controlPlaneReady, runtimesReady, extensionsReady), Skip: !o.Hibernated()})
+	g.Add(flow.Task{Name: "Hibernating control plane", Run: o.Hibernate, After: after(workerReady, stale, controlPlaneReady, runtimesReady, extensionsReady), Skip: !o.Hibernated()})
 }
 
 func after(tasks ...flow.TaskID) []flow.TaskID { return tasks }

@@ -218,6 +218,10 @@ func (o *Operation) workerPools(ctx context.Context) ([]extensionsv1alpha1.Worke
 		if err != nil {
 			return nil, err
 		}
+		key, err := o.nodeAgentSecretName(worker)
+		if err != nil {
+			return nil, err
+		}
 		pool := extensionsv1alpha1.WorkerPool{
 			Name:              worker.Name,
 			MachineType:       worker.Machine.Type,
@@ -234,6 +238,13 @@ func (o *Operation) workerPools(ctx context.Context) ([]extensionsv1alpha1.Worke
 			ProviderConfig:    worker.ProviderConfig,
 			KubernetesVersion: ptr.To(poolVersion(o.Shoot, worker)),
 			Priority:          worker.Priority,
+			UpdateStrategy:    worker.UpdateStrategy,
+			// What nodes that run take over, and by which they roll.
+			NodeAgentSecretName:              &key,
+			MachineControllerManagerSettings: worker.MachineControllerManagerSettings,
+		}
+		if volume := worker.Volume; volume != nil {
+			pool.Volume = &extensionsv1alpha1.Volume{Name: volume.Name, Type: volume.Type, Size: volume.VolumeSize, Encrypted: volume.Encrypted}
 		}
 		if image := worker.Machine.Image; image != nil {
 			pool.MachineImage = extensionsv1alpha1.MachineImage{Name: image.Name, Version: ptr.Deref(image.Version, "")}

@@ -2,9 +2,7 @@ package controlplane
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,20 +20,18 @@ const NodeFile = "/etc/transplant/node.json"
 // userDataKey is the key of the secret that an OperatingSystemConfig's cloud config is in.
 const userDataKey = "cloud_config"
 
-// operatingSystemConfig names the OperatingSystemConfig of a pool (SPEC 1.9). The key changes with what makes nodes
-// roll, so that nodes which are there keep theirs.
-func (o *Operation) operatingSystemConfig(worker gardencorev1beta1.Worker, purpose extensionsv1alpha1.OperatingSystemConfigPurpose) *extensionsv1alpha1.OperatingSystemConfig {
+// operatingSystemConfig names an OperatingSystemConfig of a pool (SPEC 1.9). The key changes with what makes nodes roll,
+// so that nodes which are there keep theirs.
+func (o *Operation) operatingSystemConfig(worker gardencorev1beta1.Worker, purpose extensionsv1alpha1.OperatingSystemConfigPurpose) (*extensionsv1alpha1.OperatingSystemConfig, error) {
+	key, err := o.nodeAgentSecretName(worker)
+	if err != nil {
+		return nil, err
+	}
 	suffix := "original"
 	if purpose == extensionsv1alpha1.OperatingSystemConfigPurposeProvision {
 		suffix = "init"
 	}
-	image := ""
-	if worker.Machine.Image != nil {
-		image = worker.Machine.Image.Name + ptr.Deref(worker.Machine.Image.Version, "")
-	}
-	sum := sha256.Sum256([]byte(poolVersion(o.Shoot, worker) + "/" + image))
-	name := fmt.Sprintf("gardener-node-agent-%s-%s-%s", worker.Name, hex.EncodeToString(sum[:3]), suffix)
-	return &extensionsv1alpha1.OperatingSystemConfig{ObjectMeta: o.meta(name)}
+	return &extensionsv1alpha1.OperatingSystemConfig{ObjectMeta: o.meta(key + "-" + suffix)}, nil
 }
 
 // DeployOperatingSystemConfigs deploys or restores both OperatingSystemConfigs of each pool.
@@ -45,7 +41,10 @@ func (o *Operation) DeployOperatingSystemConfigs(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		config := o.operatingSystemConfig(worker, purpose)
+		config, err := o.operatingSystemConfig(worker, purpose)
+		if err != nil {
+			return err
+		}
 		return o.DeployExtension(ctx, config, func() error {
 			config.Spec.Type = o.Shoot.Spec.Provider.Type
 			if image := worker.Machine.Image; image != nil {
@@ -61,7 +60,11 @@ func (o *Operation) DeployOperatingSystemConfigs(ctx context.Context) error {
 // WaitOperatingSystemConfigs waits for all of them.
 func (o *Operation) WaitOperatingSystemConfigs(ctx context.Context) error {
 	return o.eachOperatingSystemConfig(func(worker gardencorev1beta1.Worker, purpose extensionsv1alpha1.OperatingSystemConfigPurpose) error {
-		return o.WaitExtension(ctx, o.operatingSystemConfig(worker, purpose))
+		config, err := o.operatingSystemConfig(worker, purpose)
+		if err != nil {
+			return err
+		}
+		return o.WaitExtension(ctx, config)
 	})
 }
 
@@ -91,6 +94,10 @@ func (o *Operation) nodeFiles(ctx context.Context, worker gardencorev1beta1.Work
 	if err != nil {
 		return nil, err
 	}
+	agent, err := o.nodeAgentSecretName(worker)
+	if err != nil {
+		return nil, err
+	}
 	data := cloud.NodeUserData{
 		Shoot:          o.Namespace(),
 		Server:         o.APIServerURL(),
@@ -100,7 +107,8 @@ func (o *Operation) nodeFiles(ctx context.Context, worker gardencorev1beta1.Work
 		Labels:         o.poolLabels(worker),
 		Annotations:    worker.Annotations,
 		Taints:         []cloud.Taint{{Key: cloud.TaintCriticalComponentsNotReady, Effect: string(corev1.TaintEffectNoSchedule)}},
-		KubeletVersion: "v" + poolVersion(o.Shoot, worker),
+		KubeletVersion: kubeletVersion(o.Shoot, worker),
+		AgentSecret:    agent,
 	}
 	for _, taint := range worker.Taints {
 		data.Taints = append(data.Taints, cloud.Taint{Key: taint.Key, Value: taint.Value, Effect: string(taint.Effect)})
@@ -124,7 +132,10 @@ func (o *Operation) userDataRef(ctx context.Context, pool string) (*corev1.Secre
 		if worker.Name != pool {
 			continue
 		}
-		config := o.operatingSystemConfig(worker, extensionsv1alpha1.OperatingSystemConfigPurposeProvision)
+		config, err := o.operatingSystemConfig(worker, extensionsv1alpha1.OperatingSystemConfigPurposeProvision)
+		if err != nil {
+			return nil, err
+		}
 		if err := o.Seed.Get(ctx, o.key(config.Name), config); err != nil {
 			return nil, describe("read", config, o.Seed, err)
 		}

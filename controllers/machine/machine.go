@@ -28,9 +28,9 @@ type Timeouts struct {
 	Poll, Check time.Duration
 }
 
-// DefaultTimeouts are those of the field.
+// DefaultTimeouts are those of the field, as shoot updates have them.
 var DefaultTimeouts = Timeouts{
-	Creation: 20 * time.Minute, Health: 10 * time.Minute, Drain: 2 * time.Hour, Poll: 2 * time.Second, Check: time.Minute,
+	Creation: 10 * time.Minute, Health: 10 * time.Minute, Drain: 2 * time.Hour, Poll: 2 * time.Second, Check: time.Minute,
 }
 
 // Machines makes each Machine a machine of the cloud and a node of the shoot, and ends both with it.
@@ -40,7 +40,12 @@ type Machines struct {
 	Cloud    Cloud
 	Clock    clock.PassiveClock
 	Timeouts Timeouts
+
+	tries tries
 }
+
+// defaultEvictRetries is how often the eviction of a pod may fail, unless a machine's own configuration says more.
+const defaultEvictRetries = 10
 
 var _ reconcile.Reconciler = &Machines{}
 
@@ -209,6 +214,13 @@ func (r *Machines) healthTimeout(m *machinev1alpha1.Machine) time.Duration {
 
 func (r *Machines) drainTimeout(m *machinev1alpha1.Machine) time.Duration {
 	return timeout(m, r.Timeouts.Drain, func(c *machinev1alpha1.MachineConfiguration) *metav1.Duration { return c.MachineDrainTimeout })
+}
+
+func (r *Machines) evictRetries(m *machinev1alpha1.Machine) int32 {
+	if c := m.Spec.MachineConfiguration; c != nil && c.MaxEvictRetries != nil {
+		return *c.MaxEvictRetries
+	}
+	return defaultEvictRetries
 }
 
 func timeout(m *machinev1alpha1.Machine, otherwise time.Duration, of func(*machinev1alpha1.MachineConfiguration) *metav1.Duration) time.Duration {

@@ -47,6 +47,7 @@ func (r *Machines) terminate(ctx context.Context, logger logr.Logger, m *machine
 	if err := r.removeNode(ctx, m); err != nil && !forced {
 		return 0, err
 	}
+	r.tries.forget(m)
 	logger.Info("The machine is gone")
 	return 0, letGo(ctx, r.Control, m)
 }
@@ -120,12 +121,26 @@ func (r *Machines) drain(ctx context.Context, m *machinev1alpha1.Machine) (left 
 		if pod.DeletionTimestamp != nil {
 			continue
 		}
-		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
-		if err := r.Target.SubResource("eviction").Create(ctx, pod, eviction); client.IgnoreNotFound(err) != nil {
-			refused = append(refused, fmt.Errorf("evict the pod %s/%s: %w", pod.Namespace, pod.Name, err))
-		}
+		refused = append(refused, r.evict(ctx, m, pod))
 	}
 	return left, errors.Join(refused...)
+}
+
+// evict asks for the eviction of a pod. A disruption budget may refuse it as long as the drain lasts; what cannot be
+// evicted for another reason is deleted after some tries, as the field's machine controller does.
+func (r *Machines) evict(ctx context.Context, m *machinev1alpha1.Machine, pod *corev1.Pod) error {
+	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
+	err := client.IgnoreNotFound(r.Target.SubResource("eviction").Create(ctx, pod, eviction))
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsTooManyRequests(err), r.tries.count(m, pod) < r.evictRetries(m):
+		return fmt.Errorf("evict the pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	if err := client.IgnoreNotFound(r.Target.Delete(ctx, pod, client.Preconditions{UID: &pod.UID})); err != nil {
+		return fmt.Errorf("delete the pod %s/%s, which could not be evicted: %w", pod.Namespace, pod.Name, err)
+	}
+	return nil
 }
 
 // stays says whether a pod is none of the drain's business: it is over, or belongs to the node itself.

@@ -14,7 +14,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/transplant-sim/transplant/api/cloud"
 )
+
+// roleLabel is the label of what an object is for.
+const roleLabel = "gardener.cloud/role"
 
 func (s *shoot) listNodes(ctx context.Context) (map[string]*corev1.Node, error) {
 	list, err := s.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -68,19 +73,52 @@ func (s *shoot) detach(ctx context.Context, machines []*machine, nodes map[strin
 	return errors.Join(errs...)
 }
 
-// afterReboot shows in the Node that its machine has restarted.
-func (s *shoot) afterReboot(ctx context.Context, m *machine, node *corev1.Node) error {
-	if node.Status.NodeInfo.BootID == m.bootID() {
+// listAgents reads what the nodes are told as they run, by the names of the Secrets.
+func (s *shoot) listAgents(ctx context.Context) (map[string]cloud.NodeAgentConfig, error) {
+	// From the watch cache: a little old does not matter, being cheap does.
+	list, err := s.client.CoreV1().Secrets(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{ResourceVersion: "0", LabelSelector: roleLabel + "=" + cloud.NodeAgentRole})
+	if err != nil {
+		return nil, fmt.Errorf("list the configurations of node agents: %w", err)
+	}
+	agents := map[string]cloud.NodeAgentConfig{}
+	for _, secret := range list.Items {
+		config := cloud.NodeAgentConfig{}
+		if err := json.Unmarshal(secret.Data[cloud.NodeAgentConfigKey], &config); err != nil {
+			return nil, fmt.Errorf("read the configuration of node agents in secret %q: %w", secret.Name, err)
+		}
+		agents[secret.Name] = config
+	}
+	return agents, nil
+}
+
+// refresh shows in the Node that its machine has restarted, or its kubelet in another version.
+func (s *shoot) refresh(ctx context.Context, m *machine, node *corev1.Node) error {
+	info := map[string]any{}
+	if node.Status.NodeInfo.BootID != m.bootID() {
+		info["bootID"] = m.bootID()
+	}
+	if wanted := s.kubeletVersion(m); node.Status.NodeInfo.KubeletVersion != wanted && wanted != "" {
+		info["kubeletVersion"] = wanted
+	}
+	if len(info) == 0 {
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"status": map[string]any{"nodeInfo": map[string]any{"bootID": m.bootID()}}})
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"nodeInfo": info}})
 	if err != nil {
-		return fmt.Errorf("marshal the boot id of machine %q: %w", m.ID, err)
+		return fmt.Errorf("marshal the status of machine %q: %w", m.ID, err)
 	}
 	if _, err := s.client.CoreV1().Nodes().PatchStatus(ctx, node.Name, patch); err != nil {
 		return fmt.Errorf("show the restart of machine %q: %w", m.ID, err)
 	}
 	return nil
+}
+
+// kubeletVersion is that of what the node was told last, or of what its machine booted with.
+func (s *shoot) kubeletVersion(m *machine) string {
+	if config, told := s.agents[m.data.AgentSecret]; told && config.KubeletVersion != "" {
+		return config.KubeletVersion
+	}
+	return m.data.KubeletVersion
 }
 
 // clearHolders makes the leases free for a new kwok, which would wait for their end otherwise.

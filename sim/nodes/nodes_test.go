@@ -329,3 +329,39 @@ func TestRebootShowsInTheNode(t *testing.T) {
 		t.Errorf("the node was made again: %s", diff)
 	}
 }
+
+// TestPatchUpdateKeepsTheNodes: nodes are told of another kubelet by the Secret of their own key, and stay what they are.
+func TestPatchUpdateKeepsTheNodes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.agent(t.TempDir())
+	w.namespaceExists(metav1.NamespaceSystem)
+	key := func(name string) func(*cloud.NodeUserData) {
+		return func(data *cloud.NodeUserData) { data.AgentSecret = name }
+	}
+	w.machine("node-1", key("gardener-node-agent-a-1"))
+	w.machine("node-2", key("gardener-node-agent-b-1"))
+	uids := w.uids("node-1", "node-2")
+	_, err := w.admin.CoreV1().Secrets(metav1.NamespaceSystem).Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "gardener-node-agent-a-1", Labels: map[string]string{"gardener.cloud/role": "operating-system-config"}},
+		Data:       map[string][]byte{"config.json": []byte(`{"kubeletVersion":"v1.36.4"}`)},
+	}, metav1.CreateOptions{})
+	w.check(err)
+	version := func(name string) string {
+		node, err := w.admin.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
+		w.check(err)
+		return node.Status.NodeInfo.KubeletVersion
+	}
+	w.eventually("the kubelet of node-1 moves", func() string {
+		if got := version("node-1"); got != "v1.36.4" {
+			return "it is at " + got
+		}
+		return ""
+	})
+	if got := version("node-2"); got != "v1.36.3" {
+		t.Errorf("the kubelet of node-2, which was told nothing, is at %s", got)
+	}
+	if diff := cmp.Diff(uids, w.uids("node-1", "node-2")); diff != "" {
+		t.Errorf("the nodes were made again: %s", diff)
+	}
+}

@@ -15,6 +15,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
+
+	"github.com/transplant-sim/transplant/api/cloud"
 )
 
 // reregisterAfter is for how long a Node that was there must be missing before its machine registers again, as a node
@@ -40,6 +42,7 @@ type shoot struct {
 	candidates []credentials        // of all machines, the youngest first
 	missing    map[string]time.Time // since when the Node of a machine that had one is missing
 	registered map[string]bool      // machines whose Node has been seen
+	agents     map[string]cloud.NodeAgentConfig
 	watchdog   watchdog
 }
 
@@ -112,7 +115,11 @@ func (s *shoot) round(ctx context.Context) error {
 	if err := s.afterSilence(); err != nil {
 		return err
 	}
-	errs := []error{s.detach(ctx, machines, nodes)}
+	agents, err := s.listAgents(ctx)
+	if err == nil {
+		s.agents = agents // what is not known anew stays as it was: no kubelet goes back
+	}
+	errs := []error{err, s.detach(ctx, machines, nodes)}
 	for _, m := range machines {
 		if err := s.ensure(ctx, m, nodes); err != nil {
 			errs = append(errs, err)
@@ -186,7 +193,7 @@ func (s *shoot) ensure(ctx context.Context, m *machine, nodes map[string]*corev1
 	if there {
 		delete(s.missing, m.ID)
 		s.registered[m.ID] = true
-		return s.afterReboot(ctx, m, node)
+		return s.refresh(ctx, m, node)
 	}
 	if s.registered[m.ID] {
 		since, known := s.missing[m.ID]
@@ -202,6 +209,7 @@ func (s *shoot) ensure(ctx context.Context, m *machine, nodes map[string]*corev1
 	if err != nil {
 		return err
 	}
+	wanted.Status.NodeInfo.KubeletVersion = s.kubeletVersion(m)
 	created, err := s.create(ctx, wanted)
 	if err != nil {
 		return fmt.Errorf("register machine %q: %w", m.ID, err)
