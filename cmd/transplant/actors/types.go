@@ -17,9 +17,10 @@ type (
 
 func shootScheme() *runtime.Scheme { return clientgoscheme.Scheme }
 
-// shootMapper knows the one kind that the gardenlet looks at in shoots, so that making a client asks nobody.
+// shootMapper knows the kinds that flows look at in shoots, so that making a client asks nobody.
 func shootMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
 	return mapper
 }
