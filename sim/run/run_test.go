@@ -150,7 +150,7 @@ func TestPlantedBugsAreNoticed(t *testing.T) {
 		t.Run(oracle+" "+string(bug), func(t *testing.T) {
 			t.Parallel()
 			folder := t.TempDir()
-			within := "10s"
+			within := "60s" // a migration that a busy machine has not ended in time shows no bug
 			if bug == worldtest.NeverEnds {
 				within = "500ms"
 			}
