@@ -66,18 +66,18 @@ func run(ctx context.Context, out string, names []string) error {
 	}
 	var missed []string
 	total := 0
-	time := clock.RealClock{}
+	wall := clock.RealClock{}
 	for _, m := range mutants {
 		if len(names) > 0 && !slices.Contains(names, m.Name) {
 			continue
 		}
 		total++
-		begin := time.Now()
+		begin := wall.Now()
 		verdict, err := m.try(ctx, filepath.Join(out, m.Name))
 		if err != nil {
 			return fmt.Errorf("mutant %q: %w", m.Name, err)
 		}
-		fmt.Printf("%-36s %-16s %4.0fs %s\n", m.Name, m.Oracle, time.Since(begin).Seconds(), verdict)
+		fmt.Printf("%-36s %-16s %4.0fs %s\n", m.Name, m.Oracle, wall.Since(begin).Seconds(), verdict)
 		if verdict != caught {
 			missed = append(missed, m.Name)
 		}
