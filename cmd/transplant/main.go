@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	_ "time/tzdata" // hibernation schedules name time zones, which the machine need not know
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
