@@ -292,6 +292,21 @@ func TestCheckComplete(t *testing.T) {
 	}
 }
 
+// A planned restore trusts the source with the state, but an etcd without a backup would start empty.
+func TestAPlannedRestoreNeedsBackups(t *testing.T) {
+	t.Parallel()
+	for name, buckets := range map[string]shelves{"there": {"uid-a": nil}, "gone": {}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shoot := withWorkers(stranded("s", "b", "b", "Restore", "Processing"))
+			_, err := loadState(t.Context(), arriving(t, newGarden(t, "True", shoot), buckets, shoot))
+			if _, missing := errors.AsType[*IncompleteError](err); missing != (name == "gone") || !missing && err != nil {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
 func TestWithoutWorkersNoMachinesAreMissing(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*gardencorev1beta1.Shoot){

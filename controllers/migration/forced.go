@@ -32,11 +32,16 @@ func checkComplete(ctx context.Context, o *controlplane.Operation) (nothing bool
 	if nothing || err != nil {
 		return nothing, err
 	}
-	err = o.CheckBackups(ctx)
+	return false, checkBackups(ctx, o)
+}
+
+// checkBackups makes sure that etcd does not start empty.
+func checkBackups(ctx context.Context, o *controlplane.Operation) error {
+	err := o.CheckBackups(ctx)
 	if errors.Is(err, controlplane.ErrNoBackups) {
-		return false, &IncompleteError{Missing: []string{"backups of etcd: " + err.Error()}}
+		return &IncompleteError{Missing: []string{"backups of etcd: " + err.Error()}}
 	}
-	return false, err
+	return err
 }
 
 // checkGarden makes sure of what of it is kept in the garden, and loads the state. The Operation needs no more than its

@@ -74,11 +74,14 @@ func prepareRestore(ctx context.Context, o *controlplane.Operation) (nothing boo
 	return nothing, nil
 }
 
-// loadState reads the state; of a restore by force, or of a shoot in deletion, it makes sure that nothing is missing.
+// loadState reads the state and makes sure that there are backups; of a restore by force, or of a shoot in deletion, it
+// makes sure that nothing at all is missing.
 func loadState(ctx context.Context, o *controlplane.Operation) (nothing bool, err error) {
 	if controlplane.Forced(o.Shoot) || o.Shoot.DeletionTimestamp != nil {
 		return checkComplete(ctx, o)
 	}
-	o.State, err = o.States.Load(ctx, client.ObjectKeyFromObject(o.Shoot))
-	return false, err
+	if o.State, err = o.States.Load(ctx, client.ObjectKeyFromObject(o.Shoot)); err != nil {
+		return false, err
+	}
+	return false, checkBackups(ctx, o)
 }
