@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 )
 
 // Events records what happens to a shoot where its users see it.
@@ -63,6 +62,9 @@ func (r *Runner) Run(ctx context.Context, o *Operation, flow Flow) (reconcile.Re
 		return reconcile.Result{}, err
 	}
 	if err := o.Begin(ctx, flow.Type, flow.Initialized, r.Version); err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := o.takeRequest(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
 	o.events = r.Events
@@ -173,8 +175,7 @@ func (o *Operation) consume(ctx context.Context, annotations []string) error {
 // wakes it. Who asks for a run does not wait.
 func BackOff(o *Operation) time.Duration {
 	last := o.Shoot.Status.LastOperation
-	asked := o.Shoot.Annotations[constants.GardenerOperation] != ""
-	if asked || last == nil || last.State != gardencorev1beta1.LastOperationStateError || o.Shoot.Status.ObservedGeneration != o.Shoot.Generation {
+	if Requested(o.Shoot) || last == nil || last.State != gardencorev1beta1.LastOperationStateError || o.Shoot.Status.ObservedGeneration != o.Shoot.Generation {
 		return 0
 	}
 	return max(0, last.LastUpdateTime.Add(o.WaitInterval).Sub(o.Clock.Now()))

@@ -54,12 +54,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			return reconcile.Result{RequeueAfter: wait}, nil
 		}
 		// The constraint is the garden's word that the destination can take the shoot (SPEC 2.4). Its change wakes us.
-		if stuck(o.Shoot) || !readyForMigration(o.Shoot) {
+		if controlplane.Stuck(o.Shoot) || !readyForMigration(o.Shoot) {
 			return reconcile.Result{}, nil
 		}
 		return again(r.Runner.Run(ctx, o, r.migrateFlow(o)))
 	case gardencorev1beta1.LastOperationTypeRestore:
-		if stuck(o.Shoot) {
+		if controlplane.Stuck(o.Shoot) {
 			return reconcile.Result{}, nil
 		}
 		if wait := controlplane.BackOff(o); wait > 0 {
@@ -72,13 +72,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // again leaves the periodic look to package shoot.
 func again(_ reconcile.Result, err error) (reconcile.Result, error) { return reconcile.Result{}, err }
-
-// stuck tells that the operation has failed for good, and nobody has asked for another try.
-func stuck(shoot *gardencorev1beta1.Shoot) bool {
-	last := shoot.Status.LastOperation
-	return last != nil && last.State == gardencorev1beta1.LastOperationStateFailed &&
-		shoot.Status.ObservedGeneration == shoot.Generation && shoot.Annotations[constants.GardenerOperation] != constants.ShootOperationRetry
-}
 
 func readyForMigration(shoot *gardencorev1beta1.Shoot) bool {
 	for _, constraint := range shoot.Status.Constraints {

@@ -3,7 +3,6 @@ package shoot
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,21 +23,6 @@ type Cadence struct {
 	RespectOverwrite bool
 }
 
-// requested tells that somebody asked for a run: one of the operations that the annotation lists. A wish for maintenance
-// goes first, and asks for a run in turn; other operations are other controllers' affair.
-func requested(shoot *gardencorev1beta1.Shoot) bool {
-	asked := false
-	for _, operation := range strings.Split(shoot.Annotations[constants.GardenerOperation], constants.OperationsSeparator) {
-		switch strings.TrimSpace(operation) {
-		case constants.ShootOperationMaintain:
-			return false
-		case constants.ShootOperationReconcile, constants.ShootOperationRetry:
-			asked = true
-		}
-	}
-	return asked
-}
-
 // due tells how long the shoot can wait for its next flow, zero means now; and whether it waits for its time window with
 // a specification that has changed.
 func (r *Reconciler) due(o *controlplane.Operation, operation gardencorev1beta1.LastOperationType) (wait time.Duration, confined bool) {
@@ -46,7 +30,7 @@ func (r *Reconciler) due(o *controlplane.Operation, operation gardencorev1beta1.
 	last := shoot.Status.LastOperation
 	changed := shoot.Status.ObservedGeneration != shoot.Generation
 	switch {
-	case operation == gardencorev1beta1.LastOperationTypeCreate && last == nil, requested(shoot):
+	case operation == gardencorev1beta1.LastOperationTypeCreate && last == nil, controlplane.Requested(shoot):
 		return 0, false
 	case changed && operation == gardencorev1beta1.LastOperationTypeReconcile && confines(shoot) && !window.EffectiveOf(shoot).Contains(now):
 		return nextMoment(shoot, now).Sub(now), true

@@ -55,6 +55,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	switch operation {
 	case gardencorev1beta1.LastOperationTypeDelete:
+		// What failed before the deletion does not stop it.
+		if last := o.Shoot.Status.LastOperation; last != nil && last.Type == operation && controlplane.Stuck(o.Shoot) {
+			return reconcile.Result{}, nil
+		}
 		if wait := controlplane.BackOff(o); wait > 0 {
 			return reconcile.Result{RequeueAfter: wait}, nil
 		}
@@ -90,11 +94,12 @@ func ignored(shoot *gardencorev1beta1.Shoot) bool {
 	return shoot.Annotations[constants.ShootIgnore] == "true"
 }
 
-// prepare gives the shoot its finalizer and takes the request annotation off it: it is consumed by this run.
+// prepare gives the shoot its finalizer and takes the request annotation off it: it is consumed by this run, with the
+// operations listed beside, which are a reconciliation's to do.
 func prepare(ctx context.Context, o *controlplane.Operation) error {
 	before := o.Shoot.DeepCopy()
 	changed := controllerutil.AddFinalizer(o.Shoot, constants.GardenerFinalizer)
-	if requested(o.Shoot) {
+	if controlplane.Requested(o.Shoot) {
 		delete(o.Shoot.Annotations, constants.GardenerOperation)
 		changed = true
 	}

@@ -1,0 +1,101 @@
+package controlplane
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+)
+
+type noEvents struct{}
+
+func (noEvents) Event(*gardencorev1beta1.Shoot, string, string, string) {}
+
+// Who is asked to try again and fails for good waits to be asked again, whatever the operation is: a request that stays
+// would make the flow run without end.
+func TestARequestIsForOneRunOnly(t *testing.T) {
+	t.Parallel()
+	for request, left := range map[string]string{
+		"retry":                       "",
+		"reconcile":                   "",
+		"retry; rotate-ssh-keypair":   "rotate-ssh-keypair",
+		"rotate-ssh-keypair":          "rotate-ssh-keypair",
+		"maintain;retry":              "maintain;retry", // maintenance says what becomes of it
+		"rotate-ca-start;x;reconcile": "rotate-ca-start;x",
+	} {
+		t.Run(request, func(t *testing.T) {
+			t.Parallel()
+			o := begun(t)
+			shoot := inGarden(t, o)
+			shoot.Annotations = map[string]string{"gardener.cloud/operation": request, "other": "stays"}
+			if err := o.Garden.Update(t.Context(), shoot); err != nil {
+				t.Fatal(err)
+			}
+			shoot.Status.UID = "u"
+			if err := o.Garden.Status().Update(t.Context(), shoot); err != nil {
+				t.Fatal(err)
+			}
+			o.Shoot, o.WaitInterval = inGarden(t, o), time.Second
+			seen := "the work was not done"
+			throttled := &CodedError{Codes: []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorInfraRateLimitsExceeded}, Message: "too many requests"}
+			runner := &Runner{Version: "v1", Events: noEvents{}, Periods: Periods{Retry: time.Hour}}
+			if _, err := runner.Run(t.Context(), o, Flow{Type: gardencorev1beta1.LastOperationTypeMigrate, Work: func(context.Context, *Reporter) error {
+				seen = inGarden(t, o).Annotations["gardener.cloud/operation"]
+				return throttled
+			}}); err != nil {
+				t.Fatal(err)
+			}
+			after := inGarden(t, o)
+			if got := after.Annotations["gardener.cloud/operation"]; got != left || seen != left || after.Annotations["other"] != "stays" {
+				t.Errorf("the request is %q while it runs, %q after it, want %q", seen, got, left)
+			}
+			if state := after.Status.LastOperation.State; state != "Failed" || !Stuck(after) {
+				t.Errorf("it is %s, stuck: %t", state, Stuck(after))
+			}
+		})
+	}
+}
+
+func TestStuck(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		state, request string
+		generation     int64
+		want           bool
+	}{
+		"failed":                           {"Failed", "", 1, true},
+		"failed and changed":               {"Failed", "", 2, false},
+		"still tried":                      {"Error", "", 1, false},
+		"asked to retry":                   {"Failed", "retry", 1, false},
+		"asked to retry, among others":     {"Failed", "rotate-ssh-keypair; retry", 1, false},
+		"asked for something else":         {"Failed", "rotate-ssh-keypair", 1, true},
+		"asked to reconcile":               {"Failed", "reconcile", 1, true},
+		"asked to retry after maintenance": {"Failed", "maintain;retry", 1, true},
+	} {
+		shoot := &gardencorev1beta1.Shoot{}
+		shoot.Generation, shoot.Status.ObservedGeneration = c.generation, 1
+		shoot.Annotations = map[string]string{"gardener.cloud/operation": c.request}
+		shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Restore", State: gardencorev1beta1.LastOperationState(c.state)}
+		if got := Stuck(shoot); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// Only who asks for a run does not wait: a request that no run takes off would wake each run by the failure of the last.
+func TestBackOff(t *testing.T) {
+	t.Parallel()
+	for request, want := range map[string]time.Duration{
+		"": 5 * time.Second, "rotate-ssh-keypair": 5 * time.Second, "maintain": 5 * time.Second, "maintain;retry": 5 * time.Second,
+		"retry": 0, "x;reconcile": 0,
+	} {
+		o := begun(t)
+		o.WaitInterval = 5 * time.Second
+		o.Shoot.Annotations = map[string]string{"gardener.cloud/operation": request}
+		o.Shoot.Status.LastOperation.State = "Error"
+		if got := BackOff(o); got != want {
+			t.Errorf("%q: %v, want %v", request, got, want)
+		}
+	}
+}
