@@ -283,9 +283,14 @@ func TestNothingIsStartedForWhatCannotBe(t *testing.T) {
 	if err := os.WriteFile(same, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	swept := scene(t, folder, "swept", empty, sweepRest)
+	point := scene(t, folder, "swept-dies-2", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]")
+	crashOfX := scene(t, folder, "swept-dies", empty, strings.ReplaceAll(sweepRest, "dies", "x"))
+	crashOfDiesX := scene(t, t.TempDir(), "swept", empty, strings.ReplaceAll(sweepRest, "dies", "dies-x"))
 	for name, c := range map[string]struct {
 		files   []string
 		backend string
+		sample  int
 		refuse  error
 		stretch float64
 		want    string
@@ -296,11 +301,15 @@ func TestNothingIsStartedForWhatCannotBe(t *testing.T) {
 		"a fault it cannot do":     {files: []string{fine}, refuse: errors.New("there are no links here"), want: `fine.yaml:8:36: spec.steps[0].fault.cut: cut(user,shoots): there are no links here; must be a fault that backend "small" can do`},
 		"a time turned back":       {files: []string{fine}, stretch: -1, want: "--timeout-multiplier -1: must be above 0"},
 		"two of the same name":     {files: []string{fine, same}, want: `"fine" is also the name of the scenario in`},
+		"a point before a story":   {files: []string{swept, point}, want: `swept-dies-2.yaml:4:18: metadata.name: the story "swept-dies-2" is told by ` + swept},
+		"a story before a point":   {files: []string{point, swept}, want: `swept.yaml:4:18: metadata.name: the story "swept-dies-2" is told by ` + point},
+		"a point out of a sample":  {files: []string{point, swept}, sample: 1, want: `the story "swept-dies-2" is told by`},
+		"points of two sweeps":     {files: []string{crashOfX, crashOfDiesX}, want: `the story "swept-dies-x-1" is told by ` + crashOfX},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &small{t: t, refuse: map[world.Ability]error{world.BreakLinks: c.refuse}}
-			r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", out: io.Discard, folder: t.TempDir(), stretch: 1}
+			r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", out: io.Discard, folder: t.TempDir(), stretch: 1, sample: c.sample}
 			if c.stretch != 0 {
 				r.stretch = c.stretch
 			}

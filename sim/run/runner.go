@@ -52,7 +52,7 @@ func (r *runner) run(ctx context.Context, files []string) (verdict.Verdict, erro
 	if err != nil {
 		return "", err
 	}
-	stories, sweeps, err := r.expand(read)
+	stories, sweeps, err := r.expand(read, from)
 	if err != nil {
 		return "", err
 	}

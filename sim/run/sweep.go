@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -23,16 +24,19 @@ type sweep struct {
 	points []*scenario.Scenario
 }
 
-// expand gives the stories of all files: one for each point of a sweep, or a sample of them.
-func (r *runner) expand(files []*scenario.Scenario) (stories []*scenario.Scenario, sweeps []sweep, err error) {
+// expand gives the stories of all files: one for each point of a sweep, or a sample of them. from tells each story's file.
+func (r *runner) expand(files []*scenario.Scenario, from map[string]string) (stories []*scenario.Scenario, sweeps []sweep, err error) {
 	if r.sample < 0 {
 		return nil, nil, fmt.Errorf("--sample %d: must be the number of points of each sweep, or 0 for all", r.sample)
 	}
+	var errs []error
+	told := map[string]string{}
 	for _, file := range files {
 		points, err := file.Expand()
 		if err != nil {
 			return nil, nil, err
 		}
+		errs = append(errs, claim(told, points, from[file.Metadata.Name]))
 		if len(file.Spec.Sweep) > 0 {
 			s := sweep{name: file.Metadata.Name, all: len(points)}
 			points = sampleOf(points, r.sample, r.randomSeed, s.name)
@@ -41,7 +45,20 @@ func (r *runner) expand(files []*scenario.Scenario) (stories []*scenario.Scenari
 		}
 		stories = append(stories, points...)
 	}
-	return stories, sweeps, nil
+	return stories, sweeps, errors.Join(errs...)
+}
+
+// claim the names of a file's stories, each of which is a folder of evidence: all points of a sweep, so that the sample
+// does not decide whether files go together. told gives the file of every name that is taken.
+func claim(told map[string]string, points []*scenario.Scenario, file string) error {
+	for _, point := range points {
+		name := point.Metadata.Name
+		if other, taken := told[name]; taken {
+			return scenario.MistakeIn(file, "metadata.name", fmt.Sprintf("the story %q is told by %s too, and its evidence would be overwritten; each needs its own name", name, other))
+		}
+		told[name] = file
+	}
+	return nil
 }
 
 // sampleOf chooses n of the points, the same for the same random seed and name, and keeps their order.
