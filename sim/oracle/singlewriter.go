@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -50,7 +49,7 @@ func (SingleWriter) judgeValidity(f *findings, events []timeline.Event, shoot st
 	reported := map[int64]bool{}
 	owners := map[int64]string{}
 	for e, p := range timeline.Of[timeline.EpochSeen](events) {
-		if e.Subject != shoot || p.Remaining <= 0 || reported[p.Epoch] {
+		if e.Subject != shoot || p.Epoch == 0 || p.Remaining <= 0 || reported[p.Epoch] {
 			continue
 		}
 		if owner := owners[p.Epoch]; owner != "" && owner != p.Seed {
@@ -67,13 +66,20 @@ func (SingleWriter) judgeValidity(f *findings, events []timeline.Event, shoot st
 	}
 }
 
+// late is what the store of an epoch does after a newer one was valid.
+type late struct {
+	first   int64 // revision that was read
+	commits bool
+	at      time.Duration
+	message string
+}
+
 // judgeStores: once an epoch is valid, the store of an older one answers nobody, not even a reader, since a read through
 // an API server asks its etcd how far it is; and its revision grows no more. The gravest of an epoch is told, once.
 func (SingleWriter) judgeStores(f *findings, events []timeline.Event, shoot string, epochs Epochs) {
-	read := map[int64]int64{} // the first revision that was read of an epoch after a newer one was valid
-	told := map[int64]Violation{}
+	told := map[int64]*late{}
 	for e, p := range timeline.Of[timeline.EpochSeen](events) {
-		if e.Subject != shoot || p.Revision == 0 {
+		if e.Subject != shoot || p.Epoch == 0 || p.Revision == 0 {
 			continue
 		}
 		later := epochs.newer(p.Epoch, p.Sent)
@@ -81,20 +87,23 @@ func (SingleWriter) judgeStores(f *findings, events []timeline.Event, shoot stri
 			continue
 		}
 		does := ""
-		switch first, again := read[p.Epoch]; {
-		case !again:
-			read[p.Epoch] = p.Revision
+		one := told[p.Epoch]
+		switch {
+		case one == nil:
+			one = &late{first: p.Revision}
+			told[p.Epoch] = one
 			does = fmt.Sprintf("is read (revision %d)", p.Revision)
-		case p.Revision > first && strings.Contains(told[p.Epoch].Message, "is read"):
-			does = fmt.Sprintf("commits (revision %d after %d)", p.Revision, first)
+		case p.Revision > one.first && !one.commits:
+			one.commits = true
+			does = fmt.Sprintf("commits (revision %d after %d)", p.Revision, one.first)
 		default:
 			continue
 		}
-		told[p.Epoch] = Violation{At: e.At, Message: fmt.Sprintf("%s: epoch %d on seed %s %s, though epoch %d has been valid since %s",
-			shoot, p.Epoch, p.Seed, does, later.Number, later.Valid.Round(time.Millisecond))}
+		one.at, one.message = e.At, fmt.Sprintf("%s: epoch %d on seed %s %s, though epoch %d has been valid since %s",
+			shoot, p.Epoch, p.Seed, does, later.Number, later.Valid.Round(time.Millisecond))
 	}
 	for _, number := range slices.Sorted(maps.Keys(told)) {
-		f.add(told[number].At, "%s", told[number].Message)
+		f.add(told[number].at, "%s", told[number].message)
 	}
 }
 

@@ -104,6 +104,12 @@ func epoch(seed string, number int64, remaining, sent float64, revision int64) t
 	})
 }
 
+// called is the event, of a shoot of another name.
+func called(shoot string, e timeline.Event) timeline.Event {
+	e.Subject = shoot
+	return e
+}
+
 func TestSingleWriter(t *testing.T) {
 	t.Parallel()
 	const bump = 1_000_000_000
@@ -139,6 +145,12 @@ func TestSingleWriter(t *testing.T) {
 		"an epoch of two seeds": {
 			events: history(steady(0), epoch("a", 1, 5, 1, 100), epoch("b", 1, 5, 9, 50)),
 			want:   "epoch 1 is valid on seed b, though it was seed a's",
+		},
+		"no epoch is no old one": {events: history(steady(0), epoch("a", 1, 5, 1, 100), epoch("b", 2, 5, 6, bump), epoch("a", 0, 0, 7, 110), epoch("a", 0, 5, 8, 111), epoch("b", 0, 5, 9, 0))},
+		"a shoot whose name tells of reading": {
+			events: history(of("is read", timeline.ShootSteady{}), called("is read", epoch("a", 1, 5, 1, 100)), called("is read", epoch("b", 2, 5, 6, bump)),
+				called("is read", epoch("a", 1, 0, 7, 110)), called("is read", epoch("a", 1, 0, 8, 111)), called("is read", epoch("a", 1, 0, 9, 112))),
+			want: "commits (revision 111 after 110)",
 		},
 		"no epochs": {events: history(steady(0), ack(1, "w-1", 1, 2, 103)), lacks: "the owner epochs of alpha"},
 	})

@@ -265,9 +265,15 @@ func (w *World) validityOf(address string) func(context.Context) (world.Validity
 			return world.Validity{}, fmt.Errorf("ask the guard: %w", err)
 		}
 		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return world.Validity{}, fmt.Errorf("ask the guard: it answers %s", response.Status)
+		}
 		answer := ownership.ValidityAnswer{}
 		if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-			return world.Validity{}, fmt.Errorf("read the guard's answer (%s): %w", response.Status, err)
+			return world.Validity{}, fmt.Errorf("read the guard's answer: %w", err)
+		}
+		if answer.Epoch == 0 {
+			return world.Validity{}, errors.New("read the guard's answer: it names no epoch")
 		}
 		return world.Validity{
 			State: string(answer.State), Owner: answer.Owner, Epoch: answer.Epoch, Remaining: answer.Remaining.Duration,
