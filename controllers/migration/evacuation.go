@@ -131,13 +131,17 @@ func (e *Evacuation) stranded(ctx context.Context, shoots []gardencorev1beta1.Sh
 	return stranded, errs
 }
 
-// destinationLost tells that a shoot can neither arrive nor stay: its source lives, has failed to hand it over, and its
-// destination is lost. While the source is at work it is left alone.
+// destinationLost tells that a shoot can neither arrive nor stay: its source lives, has failed to hand it over or was
+// interrupted in it, and its destination is lost. While the source is at work it is left alone.
 func destinationLost(shoot *gardencorev1beta1.Shoot, lost map[string]bool) bool {
 	last := shoot.Status.LastOperation
-	return last != nil && last.Type == gardencorev1beta1.LastOperationTypeMigrate &&
-		(last.State == gardencorev1beta1.LastOperationStateError || last.State == gardencorev1beta1.LastOperationStateFailed) &&
-		lost[ptr.Deref(shoot.Spec.SeedName, "")]
+	if last == nil || last.Type != gardencorev1beta1.LastOperationTypeMigrate {
+		return false
+	}
+	stands := []gardencorev1beta1.LastOperationState{
+		gardencorev1beta1.LastOperationStateError, gardencorev1beta1.LastOperationStateFailed, gardencorev1beta1.LastOperationStateAborted,
+	}
+	return slices.Contains(stands, last.State) && lost[ptr.Deref(shoot.Spec.SeedName, "")]
 }
 
 // rank is the importance of a shoot, the lowest first.

@@ -231,6 +231,7 @@ func TestALostDestinationIsChosenAnew(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"Migrate/Error": "c b Migrate/Error true", "Migrate/Failed": "c b Migrate/Failed true",
+		"Migrate/Aborted":    "c b Migrate/Aborted true", // its gardenlet was restarted, and begins nothing towards a seed that is lost
 		"Migrate/Processing": "a b Migrate/Processing false", "Reconcile/Succeeded": "a b Reconcile/Succeeded false",
 	} {
 		operation, in, _ := strings.Cut(name, "/")

@@ -8,8 +8,12 @@ package migration
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -54,8 +58,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			return reconcile.Result{RequeueAfter: wait}, nil
 		}
 		// The constraint is the garden's word that the destination can take the shoot (SPEC 2.4). Its change wakes us.
-		if controlplane.Stuck(o.Shoot) || !readyForMigration(o.Shoot) {
+		if controlplane.Stuck(o.Shoot) {
 			return reconcile.Result{}, nil
+		}
+		if !readyForMigration(o.Shoot) {
+			return reconcile.Result{}, callOff(ctx, o)
 		}
 		return again(r.Runner.Run(ctx, o, r.migrateFlow(o)))
 	case gardencorev1beta1.LastOperationTypeRestore:
@@ -72,6 +79,24 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // again leaves the periodic look to package shoot.
 func again(_ reconcile.Result, err error) (reconcile.Result, error) { return reconcile.Result{}, err }
+
+// callOff says that nobody is at work on a hand-over whose run has ended without a word, and that is not begun anew for
+// the sake of its destination. Otherwise nobody would choose another one if that is lost. The caller holds the shoot's
+// lock: no run of this gardenlet is alive.
+func callOff(ctx context.Context, o *controlplane.Operation) error {
+	last := o.Shoot.Status.LastOperation
+	if last == nil || last.Type != gardencorev1beta1.LastOperationTypeMigrate || last.State != gardencorev1beta1.LastOperationStateProcessing ||
+		ptr.Deref(o.Shoot.Spec.SeedName, "") == ptr.Deref(o.Shoot.Status.SeedName, "") {
+		return nil
+	}
+	before := o.Shoot.DeepCopy()
+	last.State, last.LastUpdateTime = gardencorev1beta1.LastOperationStateAborted, metav1.NewTime(o.Clock.Now())
+	last.Description = fmt.Sprintf("The migration was interrupted at %d %%, and its destination is not ready: %s", last.Progress, last.Description)
+	if err := o.Garden.Status().Patch(ctx, o.Shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("call off the migration of shoot %q: %w", client.ObjectKeyFromObject(o.Shoot), err)
+	}
+	return nil
+}
 
 func readyForMigration(shoot *gardencorev1beta1.Shoot) bool {
 	for _, constraint := range shoot.Status.Constraints {

@@ -1,0 +1,55 @@
+package migration
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+)
+
+// A run whose last word did not reach the garden leaves Processing behind. Evacuation must not take that for work that
+// goes on, when the destination is lost.
+func TestAHandOverThatNobodyWorksOnIsCalledOff(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spec, operation, state, ready string
+		busy                          bool
+		want                          string
+	}{
+		"the destination is not ready": {"c", "Migrate", "Processing", "False", false, "c b Migrate/Aborted false"},
+		"a run is alive":               {"c", "Migrate", "Processing", "False", true, "c b Migrate/Processing false"},
+		"it has not begun":             {"c", "Reconcile", "Processing", "False", false, "c b Reconcile/Processing false"},
+		"it has failed":                {"c", "Migrate", "Error", "False", false, "c b Migrate/Error false"},
+		"it stays":                     {"b", "Migrate", "Processing", "False", false, "b b Migrate/Processing false"},
+		"the destination is ready":     {"c", "Migrate", "Processing", "True", false, "c b Migrate/Error false"}, // it has run, and found no profile
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shoot := stranded("s", c.spec, "b", c.operation, c.state)
+			shoot.Status.Constraints = []gardencorev1beta1.Condition{{Type: "ReadyForMigration", Status: gardencorev1beta1.ConditionStatus(c.ready)}}
+			shoot.Spec.CloudProfileName = ptr.To("missing")
+			garden := newGarden(t, "True", shoot)
+			r := &Reconciler{
+				Factory: newFactory(t, garden, ownedBy("b", 3), shelves{}),
+				Runner:  &controlplane.Runner{Version: "v1", Events: &eventLog{}, Periods: controlplane.Periods{Retry: time.Hour, Progress: time.Millisecond}},
+			}
+			if c.busy {
+				if _, free := r.Factory.TryLock(client.ObjectKeyFromObject(shoot)); !free {
+					t.Fatal("somebody holds the lock")
+				}
+			}
+			_, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)})
+			if (err != nil) != (c.ready == "True") {
+				t.Fatal(err)
+			}
+			if got := state(t, garden)["s"]; got != c.want {
+				t.Errorf("it is %s, want %s", got, c.want)
+			}
+		})
+	}
+}
