@@ -104,7 +104,7 @@ func (o *Operation) deleteDeployment(name string) func(context.Context) error {
 
 // wakeAndDeleteWorker deletes the Worker while the machine controller is awake: only it removes machines.
 func (o *Operation) wakeAndDeleteWorker(ctx context.Context) error {
-	if o.Hibernated() {
+	if o.MayBeAsleep() {
 		if err := o.WakeUp(ctx); err != nil {
 			return err
 		}

@@ -116,6 +116,12 @@ func (o *Operation) Hibernated() bool {
 	return o.Shoot.Spec.Hibernation != nil && o.Shoot.Spec.Hibernation.Enabled != nil && *o.Shoot.Spec.Hibernation.Enabled
 }
 
+// MayBeAsleep tells whether a control plane that is to be taken down may have to be woken first: the shoot is to be
+// hibernated, or it is and was told to wake, which has not ended yet (SPEC 2.6, WAKE).
+func (o *Operation) MayBeAsleep() bool {
+	return o.Hibernated() || o.Shoot.Status.IsHibernated
+}
+
 // Awake tells whether the control plane runs during the flow. A shoot that is to be hibernated and is not asleep yet
 // is put to sleep at the end; one that sleeps is not woken, not even on another seed.
 func (o *Operation) Awake() bool {

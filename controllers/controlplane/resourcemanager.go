@@ -78,7 +78,7 @@ func (o *Operation) AwakenResourceManager(ctx context.Context) error {
 
 // wakeResourceManager wakes what the resource manager needs to take its objects off the shoot, and itself.
 func (o *Operation) wakeResourceManager(ctx context.Context) error {
-	if o.Hibernated() {
+	if o.MayBeAsleep() {
 		if err := o.WakeUp(ctx); err != nil {
 			return err
 		}

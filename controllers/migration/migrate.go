@@ -81,7 +81,7 @@ var (
 func (m *migrate) graph() *flow.Graph {
 	g := &flow.Graph{}
 	after := func(tasks ...flow.TaskID) []flow.TaskID { return tasks }
-	wake := m.Hibernated() && m.owned
+	wake := m.MayBeAsleep() && m.owned
 
 	awake := g.Add(flow.Task{Name: "Scaling Kubernetes API Server up and waiting until ready", Run: m.WakeUp, Skip: !wake})
 	manager := g.Add(flow.Task{Name: "Deploying gardener-resource-manager", Run: m.AwakenResourceManager, After: after(awake), Skip: !m.api})
