@@ -135,6 +135,11 @@ func authority(epoch int64, digest string) timeline.Event {
 	return by("observer", "alpha", timeline.EpochSeen{Seed: "a", Epoch: epoch, Authority: digest})
 }
 
+// published is the authority that the Shoot of this UID has published.
+func published(uid, digest string) timeline.Event {
+	return by("observer", "alpha", timeline.EpochSeen{Seed: "a", Epoch: 1, Authority: digest, ShootUID: uid})
+}
+
 func TestMigrationEnds(t *testing.T) {
 	t.Parallel()
 	another := shoot("b", "b", "Restore", "Succeeded")
@@ -142,17 +147,22 @@ func TestMigrationEnds(t *testing.T) {
 	deleting := shoot("b", "a", "Delete", "Processing")
 	deleting.Deleting = true
 	check(t, oracle.MigrationEnds{}, map[string]row{
-		"there and well":       {events: history(steady(0), seen(shoot("a", "a", "Create", "Succeeded")), seen(shoot("b", "a", "Migrate", "Processing")), seen(shoot("b", "b", "Restore", "Succeeded")))},
-		"still migrating":      {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing"))), want: `the migration that began at 2s has not ended: bound to "b", running on "a", Migrate Processing 50% (Copying backups)`},
-		"restore failed":       {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Succeeded")), seen(shoot("b", "b", "Restore", "Error"))), want: "Restore Error"},
-		"stopped between":      {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Succeeded")), seen(shoot("b", "b", "Migrate", "Succeeded"))), want: "Migrate Succeeded"},
-		"not migrated":         {events: history(steady(0), seen(shoot("a", "a", "Create", "Succeeded")))},
-		"same authority":       {events: history(steady(0), authority(1, "x"), authority(1, ""), authority(2, "x"), seen(shoot("b", "b", "Restore", "Succeeded")))},
-		"another authority":    {events: history(steady(0), authority(1, "x"), authority(2, "y"), seen(shoot("b", "b", "Restore", "Succeeded"))), want: "the certificate authority changes from x to y"},
-		"another shoot's own":  {events: history(steady(0), authority(1, "x"), seen(timeline.ShootSeen{Absent: true}), authority(1, "y"), seen(shoot("b", "b", "Restore", "Succeeded")))},
-		"another identity":     {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")), seen(another)), want: `the cluster identity changes from "c" to "d"`},
-		"deleted on the way":   {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")), seen(deleting))},
-		"gone":                 {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")), seen(timeline.ShootSeen{Absent: true}))},
-		"the Shoot was unseen": {events: history(steady(0)), lacks: "the Shoot alpha in the garden"},
+		"there and well":      {events: history(steady(0), seen(shoot("a", "a", "Create", "Succeeded")), seen(shoot("b", "a", "Migrate", "Processing")), seen(shoot("b", "b", "Restore", "Succeeded")))},
+		"still migrating":     {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing"))), want: `the migration that began at 2s has not ended: bound to "b", running on "a", Migrate Processing 50% (Copying backups)`},
+		"restore failed":      {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Succeeded")), seen(shoot("b", "b", "Restore", "Error"))), want: "Restore Error"},
+		"stopped between":     {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Succeeded")), seen(shoot("b", "b", "Migrate", "Succeeded"))), want: "Migrate Succeeded"},
+		"not migrated":        {events: history(steady(0), seen(shoot("a", "a", "Create", "Succeeded")))},
+		"same authority":      {events: history(steady(0), authority(1, "x"), authority(1, ""), authority(2, "x"), seen(shoot("b", "b", "Restore", "Succeeded")))},
+		"another authority":   {events: history(steady(0), authority(1, "x"), authority(2, "y"), seen(shoot("b", "b", "Restore", "Succeeded"))), want: "the certificate authority changes from x to y"},
+		"another shoot's own": {events: history(steady(0), authority(1, "x"), seen(timeline.ShootSeen{Absent: true}), authority(1, "y"), seen(shoot("b", "b", "Restore", "Succeeded")))},
+		"the deleted one's access is still there": {events: history(steady(0), published("u1", "x"), seen(timeline.ShootSeen{Absent: true}), published("u1", "x"),
+			seen(shoot("a", "a", "Create", "Processing")), published("u1", "x"), published("u2", "y"), seen(shoot("a", "a", "Create", "Succeeded")))},
+		"the new one's authority changes": {events: history(steady(0), published("u1", "x"), seen(timeline.ShootSeen{Absent: true}), published("u1", "x"),
+			published("u2", "y"), published("u2", "z"), seen(shoot("a", "a", "Create", "Succeeded"))), want: "the certificate authority changes from y to z"},
+		"the authority of one Shoot changes": {events: history(steady(0), published("u1", "x"), published("u1", "y"), seen(shoot("b", "b", "Restore", "Succeeded"))), want: "from x to y"},
+		"another identity":                   {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")), seen(another)), want: `the cluster identity changes from "c" to "d"`},
+		"deleted on the way":                 {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")), seen(deleting))},
+		"gone":                               {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")), seen(timeline.ShootSeen{Absent: true}))},
+		"the Shoot was unseen":               {events: history(steady(0)), lacks: "the Shoot alpha in the garden"},
 	})
 }

@@ -64,22 +64,26 @@ func (o MigrationEnds) Judge(events []timeline.Event) []Violation {
 	return f.sorted()
 }
 
+// judgeAuthority: a shoot is known by one authority. One that is created again under its name is another shoot, and the
+// access of the deleted one may still be read after it: each is held against what its own Shoot has published.
 func judgeAuthority(f *findings, events []timeline.Event) {
-	known := map[string]string{}
+	type publisher struct{ shoot, uid string }
+	known := map[publisher]string{}
 	for _, e := range events {
 		switch p := e.Payload.(type) {
 		case timeline.ShootSeen:
 			if p.Absent {
-				delete(known, e.Subject)
+				delete(known, publisher{shoot: e.Subject}) // without UIDs, only this tells lives apart
 			}
 		case timeline.EpochSeen:
 			if p.Authority == "" {
 				continue
 			}
-			if was := known[e.Subject]; was != "" && was != p.Authority {
+			by := publisher{e.Subject, p.ShootUID}
+			if was := known[by]; was != "" && was != p.Authority {
 				f.add(e.At, "%s: the certificate authority changes from %s to %s", e.Subject, was, p.Authority)
 			}
-			known[e.Subject] = p.Authority
+			known[by] = p.Authority
 		}
 	}
 }

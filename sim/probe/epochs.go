@@ -66,7 +66,7 @@ func (e *Epochs) ask(ctx context.Context, to timeline.Recorder, plane world.Cont
 	seen.Answered = timeline.Moment(to.Now())
 	seen.Epoch, seen.State, seen.Remaining = validity.Epoch, validity.State, timeline.Length(validity.Remaining)
 	if plane.API != nil {
-		seen.Authority = fingerprint(plane.API.CAData)
+		seen.Authority, seen.ShootUID = fingerprint(plane.API.CAData), string(plane.ShootUID)
 		seen.Revision, err = e.revision(ctx, plane.API)
 	}
 	to.Record(timeline.Event{Actor: world.Observer, Subject: e.Shoot, Payload: seen})

@@ -382,7 +382,7 @@ func (t trusting) ControlPlanes(ctx context.Context, shoot string) ([]world.Cont
 	planes, err := t.Shoots.ControlPlanes(ctx, shoot)
 	for i := range planes {
 		planes[i].API = rest.CopyConfig(planes[i].API)
-		planes[i].API.CAData = t.authority
+		planes[i].API.CAData, planes[i].ShootUID = t.authority, "of alpha"
 	}
 	return planes, err
 }
@@ -397,6 +397,9 @@ func TestEpochsTellAuthoritiesApart(t *testing.T) {
 		_, seen, found := timeline.First[timeline.EpochSeen](j.Events())
 		if !found {
 			t.Fatal("no epoch was seen")
+		}
+		if seen.ShootUID != "of alpha" {
+			t.Errorf("the authority is of Shoot %q", seen.ShootUID)
 		}
 		return seen.Authority
 	}

@@ -46,6 +46,9 @@ type EpochSeen struct {
 	Revision int64 `json:"revision,omitempty"`
 	// Authority is the digest of the certificate authority by which the shoot's users know its API server.
 	Authority string `json:"authority,omitempty"`
+	// ShootUID is that of the Shoot which published the authority: the access of a deleted shoot outlives it for a while.
+	// Empty when it is not known.
+	ShootUID string `json:"shootUID,omitempty"`
 }
 
 // Kind of EpochSeen.

@@ -63,6 +63,9 @@ type ControlPlane struct {
 	Seed string
 	// API is the observer's direct access to its API server; nil when it has none that runs.
 	API *rest.Config
+	// ShootUID is that of the Shoot whose published access API uses, which may be an earlier one of this name; empty
+	// when it is not known.
+	ShootUID types.UID
 	// Validity asks its guard, as SPEC 9.2 describes for holders, without becoming one.
 	Validity func(ctx context.Context) (Validity, error)
 }

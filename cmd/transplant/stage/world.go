@@ -248,9 +248,19 @@ func (w *World) controlPlane(ctx context.Context, seed, shoot string, access *co
 	plane := &world.ControlPlane{Seed: seed, Validity: w.validityOf(etcd.Status.PodIP)}
 	api, err := w.pod(ctx, seed, shoot, controlplane.DeploymentKubeAPIServer)
 	if api != nil {
-		plane.API = apiOf(api, access)
+		plane.API, plane.ShootUID = apiOf(api, access), publisherOf(access)
 	}
 	return plane, err
+}
+
+// publisherOf a shoot's access is the Shoot that owns it; empty if none does.
+func publisherOf(access *corev1.Secret) types.UID {
+	for _, owner := range access.OwnerReferences {
+		if owner.Kind == "Shoot" {
+			return owner.UID
+		}
+	}
+	return ""
 }
 
 // validityOf asks a guard for its state, which grants nothing, so that it never waits for us.

@@ -9,9 +9,41 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/transplant-sim/transplant/sim/world"
 )
+
+// The access in the garden may be that of a deleted shoot of the same name: whose it is has to be told.
+func TestControlPlanesTellWhoseAccessTheyUse(t *testing.T) {
+	t.Parallel()
+	runs := func(role, address string) client.Object {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: role, Namespace: "shoot--p--alpha", Labels: map[string]string{"role": role}},
+			Status:     corev1.PodStatus{Phase: corev1.PodRunning, PodIP: address},
+		}
+	}
+	w := &World{seeds: map[string]client.Client{
+		"a": fake.NewClientBuilder().WithObjects(runs("etcd-main", "127.0.0.7"), runs("kube-apiserver", "127.0.0.8")).Build(),
+	}}
+	access := &corev1.Secret{Data: map[string][]byte{"ca.crt": []byte("ca")}}
+	for _, want := range []types.UID{"", "u-2"} {
+		if want != "" {
+			access.OwnerReferences = []metav1.OwnerReference{{Kind: "Project", UID: "u-1"}, {Kind: "Shoot", UID: want}}
+		}
+		plane, err := w.controlPlane(t.Context(), "a", "alpha", access)
+		if err != nil || plane == nil || plane.API == nil {
+			t.Fatalf("%+v, %v", plane, err)
+		}
+		if plane.ShootUID != want || string(plane.API.CAData) != "ca" || plane.API.Host != "https://127.0.0.8:6443" {
+			t.Errorf("Shoot %q at %s, want %q", plane.ShootUID, plane.API.Host, want)
+		}
+	}
+}
 
 // answering is the way to a guard.
 type answering func(*http.Request) *http.Response
