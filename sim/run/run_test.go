@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/sim/story"
+	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
 	"github.com/transplant-sim/transplant/sim/world"
 	"github.com/transplant-sim/transplant/sim/world/worldtest"
@@ -268,6 +269,40 @@ func TestAnInterruptHealsAndEndsEverything(t *testing.T) {
 	}
 	if reasons := readReport(t, folder).Reasons; len(reasons) == 0 || !strings.Contains(strings.Join(reasons, " "), "interrupted") {
 		t.Errorf("reasons %v", reasons)
+	}
+}
+
+// The same command line tells the same again: the kept story is not stretched by what stretched the run.
+func TestAKeptStoryIsNotStretchedTwice(t *testing.T) {
+	t.Parallel()
+	s := &small{t: t}
+	stretched := func(folder, file string) (string, verdict.Report, string) {
+		var out bytes.Buffer
+		r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", out: &out, folder: folder, stretch: 2.5}
+		if worst, err := r.run(t.Context(), []string{file}); err != nil || worst != verdict.Held {
+			t.Fatalf("verdict %s, %v\n%s", worst, err, out.String())
+		}
+		record, err := timeline.ReadFile(filepath.Join(folder, timeline.FileName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, started, _ := timeline.First[timeline.RunStarted](record.Events)
+		return string(started.Story), readReport(t, folder), out.String()
+	}
+	first, second := t.TempDir(), t.TempDir()
+	told, report, out := stretched(first, scene(t, t.TempDir(), "slow", empty, `  steps: [{expect: {that: "seed('a').shoots == 0", within: 4s}}]
+  settleWithin: 20s`))
+	for _, want := range []string{`"within":"10s"`, `"settleWithin":"50s"`} {
+		if !strings.Contains(told, want) {
+			t.Errorf("%s is not told: %s", want, told)
+		}
+	}
+	if report.TimeoutMultiplier != 2.5 || !strings.Contains(out, "--seed 0 --timeout-multiplier 2.5") {
+		t.Errorf("multiplier %g in the verdict; shown is\n%s", report.TimeoutMultiplier, out)
+	}
+	again, _, _ := stretched(second, filepath.Join(first, "scenario.yaml"))
+	if diff := cmp.Diff(told, again); diff != "" {
+		t.Errorf("told again (-first +again):\n%s", diff)
 	}
 }
 

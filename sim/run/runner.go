@@ -87,7 +87,6 @@ func (r *runner) read(files []string) (stories []*scenario.Scenario, from map[st
 			errs = append(errs, scenario.MistakeIn(file, "metadata.name", fmt.Sprintf("%q is also the name of the scenario in %s; each needs its own", s.Metadata.Name, other)))
 		}
 		from[s.Metadata.Name] = file
-		s.Stretch(r.stretch)
 		stories = append(stories, s)
 	}
 	return stories, from, errors.Join(errs...)
@@ -173,6 +172,7 @@ func (r *runner) tell(ctx context.Context, s *scenario.Scenario, shared *stage, 
 	if err := keepStory(folder, s); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
+	s.Stretch(r.stretch) // for this run only: what is kept can be told again with the same multiplier, or another
 	journal := timeline.NewJournal(r.clock, file)
 	view := showing(ctx, r.out, journal, s)
 	told := r.play(ctx, s, shared, journal)
@@ -200,7 +200,7 @@ func (r *runner) play(ctx context.Context, s *scenario.Scenario, shared *stage, 
 		return fmt.Errorf("marshal the scenario: %w", err)
 	}
 	journal.Record(timeline.Event{Payload: timeline.RunStarted{
-		Scenario: s.Metadata.Name, Backend: r.backend, RandomSeed: r.randomSeed, Story: content,
+		Scenario: s.Metadata.Name, Backend: r.backend, RandomSeed: r.randomSeed, TimeoutMultiplier: r.stretch, Story: content,
 	}})
 	if err := shared.start(ctx, journal); err != nil {
 		journal.Record(timeline.Event{Payload: timeline.RunEnded{Broken: err.Error()}})

@@ -17,7 +17,11 @@ func show(out io.Writer, r *verdict.Report, folder string) {
 	if r.Verdict == verdict.Held {
 		painted = s.good.Bold(true)
 	}
-	fmt.Fprintf(out, "\n%s  %s  %s\n", painted.Render(string(r.Verdict)), r.Scenario, s.quiet.Render(fmt.Sprintf("%.1fs on %s, --seed %d", r.WallSeconds, r.Backend, r.RandomSeed)))
+	told := fmt.Sprintf("%.1fs on %s, --seed %d", r.WallSeconds, r.Backend, r.RandomSeed)
+	if r.TimeoutMultiplier != 0 {
+		told += fmt.Sprintf(" --timeout-multiplier %g", r.TimeoutMultiplier)
+	}
+	fmt.Fprintf(out, "\n%s  %s  %s\n", painted.Render(string(r.Verdict)), r.Scenario, s.quiet.Render(told))
 	for _, v := range r.Violations {
 		fmt.Fprintf(out, "  %s\n", s.bad.Render(fmt.Sprintf("%s at %.1fs: %s", v.Oracle, v.At, v.Message)))
 	}

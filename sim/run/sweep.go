@@ -99,6 +99,7 @@ func (s sweep) count(verdicts map[string]verdict.Verdict) string {
 }
 
 // keepStory writes the story where its evidence is, closed and with every default, so that it can be told again by itself.
+// What the command line does to it, such as the timeout multiplier, is the run's: the same command line tells the same.
 func keepStory(folder string, s *scenario.Scenario) error {
 	text, err := scenario.Print(s)
 	if err != nil {

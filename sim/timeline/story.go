@@ -4,10 +4,12 @@ import "encoding/json"
 
 // RunStarted is the first event: what is told, where, and with which dice.
 type RunStarted struct {
-	Scenario   string          `json:"scenario"`
-	Backend    string          `json:"backend"`
-	RandomSeed uint64          `json:"randomSeed"`
-	Story      json.RawMessage `json:"story"` // the scenario with all defaults filled in
+	Scenario   string `json:"scenario"`
+	Backend    string `json:"backend"`
+	RandomSeed uint64 `json:"randomSeed"`
+	// TimeoutMultiplier is what the deadlines and goals of the story were multiplied by.
+	TimeoutMultiplier float64         `json:"timeoutMultiplier,omitempty"`
+	Story             json.RawMessage `json:"story"` // the scenario as it is told: with all defaults, and stretched
 }
 
 // Kind of RunStarted.

@@ -77,6 +77,8 @@ type Report struct {
 	AtDefaults *measure.AtDefaults `json:"atDefaults,omitempty"`
 	// Reasons why the story is Broken or Inconclusive; absent otherwise.
 	Reasons []string `json:"reasons,omitempty"`
+	// TimeoutMultiplier of the run, where it was not 1.
+	TimeoutMultiplier float64 `json:"timeoutMultiplier,omitempty"`
 }
 
 // Violation is a broken promise.
@@ -108,6 +110,9 @@ func Judge(events []timeline.Event) (*Report, error) {
 	r := &Report{
 		Scenario: started.Scenario, Backend: started.Backend, RandomSeed: started.RandomSeed, Violations: []Violation{}, Faults: []Fault{},
 		Measures: measure.Of(events), AtDefaults: measure.Defaults(events, story.Spec.Landscape.Settings), WallSeconds: measure.Seconds(events[len(events)-1].At),
+	}
+	if started.TimeoutMultiplier != 1 {
+		r.TimeoutMultiplier = started.TimeoutMultiplier
 	}
 	broken := r.judgeStory(events)
 	lacks := r.judgePromises(events, story)
