@@ -160,6 +160,8 @@ func rank(shoot *gardencorev1beta1.Shoot) int {
 func (e *Evacuation) evacuate(ctx context.Context, shoot *gardencorev1beta1.Shoot, seeds []gardencorev1beta1.Seed, shoots []gardencorev1beta1.Shoot, lost map[string]bool) error {
 	bound := ptr.Deref(shoot.Spec.SeedName, "")
 	switch {
+	case e.Manual && waitsForForce(shoot):
+		return nil // the operator has chosen
 	case e.Manual:
 		return e.tell(ctx, shoot, errors.New("the seed is lost, and evacuation is manual: set spec.seedName and the annotation "+constants.ShootForceRestore+"=true"))
 	case !controlplane.Created(shoot) && shoot.DeletionTimestamp == nil:

@@ -268,6 +268,41 @@ func TestManualEvacuationOnlyTells(t *testing.T) {
 	}
 }
 
+// An operator has done what manual evacuation asks for: what the restore misses is all that the shoot is told from then on.
+func TestManualEvacuationIsSilentOnWhoWaitsForItsRestore(t *testing.T) {
+	t.Parallel()
+	for name, spec := range map[string]string{"the destination lives": "b", "the destination is lost, too": "x"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shoot := forced(stranded("stateless", spec, "a", "Reconcile", "Succeeded"))
+			garden := newGarden(t, "Unknown", shoot)
+			x := &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "x"}}
+			x.Status.Conditions = []gardencorev1beta1.Condition{{Type: "GardenletReady", Status: "Unknown"}}
+			if err := garden.Create(t.Context(), x); err != nil {
+				t.Fatal(err)
+			}
+			events := &eventLog{}
+			e, clock := newEvacuation(garden, events)
+			e.Manual = true
+			lookFor(t, e, clock, 8)
+			force := newForcedRestore(garden)
+			force.Events = events
+			for range 3 {
+				if _, err := force.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); err != nil {
+					t.Fatal(err)
+				}
+				lookFor(t, e, clock, 1)
+			}
+			if err := garden.Get(t.Context(), client.ObjectKeyFromObject(shoot), shoot); err != nil {
+				t.Fatal(err)
+			}
+			if told := shoot.Status.Constraints; len(told) != 1 || !strings.Contains(told[0].Message, "missing are the ShootState") || len(*events) != 1 {
+				t.Errorf("told %+v, events %v", told, *events)
+			}
+		})
+	}
+}
+
 func TestForcedRestoreGivesTheShootToWhereItIsBound(t *testing.T) {
 	t.Parallel()
 	force := func(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
