@@ -200,12 +200,7 @@ func (w *ward) testHeartbeat(t *testing.T) {
 func (w *ward) testGarbage(t *testing.T) {
 	pods := map[string]*corev1.Pod{}
 	for _, namespace := range []string{"kube-system", "default"} {
-		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "evicted"}}
-		p.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
-		p.Spec.AutomountServiceAccountToken = ptr.To(false)
-		w.create(t, p)
-		w.status(t, p, map[string]any{"phase": "Failed", "reason": "Evicted"})
-		pods[namespace] = p
+		pods[namespace] = w.evicted(t, namespace, "evicted")
 	}
 	w.look(t)
 	if err := w.Get(t.Context(), client.ObjectKeyFromObject(pods["kube-system"]), &corev1.Pod{}); !apierrors.IsNotFound(err) {
@@ -216,15 +211,29 @@ func (w *ward) testGarbage(t *testing.T) {
 	}
 }
 
+func (w *ward) evicted(t *testing.T, namespace, name string) *corev1.Pod {
+	t.Helper()
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	p.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
+	p.Spec.AutomountServiceAccountToken = ptr.To(false)
+	w.create(t, p)
+	w.status(t, p, map[string]any{"phase": "Failed", "reason": "Evicted"})
+	return p
+}
+
 // testLost gives the shoot away between the look and the write, as when a gardenlet stands still in between.
 func (w *ward) testLost(t *testing.T) {
 	w.healthz.Store(http.StatusInternalServerError)
 	defer w.healthz.Store(0)
+	evicted := w.evicted(t, "kube-system", "evicted-elsewhere")
 	w.onConfig = func() {
 		w.status(t, w.shoot(t), map[string]any{"seedName": "b"})
 	}
 	w.look(t)
 	w.onConfig = nil
+	if err := w.Get(t.Context(), client.ObjectKeyFromObject(evicted), evicted); err != nil {
+		t.Errorf("the shoot is seed b's, and seed a has mended it: %v", err)
+	}
 	after := w.shoot(t)
 	if got := told(after.Status.Conditions)["APIServerAvailable"]; got != "True HealthzRequestSucceeded" {
 		t.Errorf("the shoot is seed b's, and seed a has written %q", got)

@@ -52,18 +52,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil
 	}
 	if nobodys(o.Shoot) {
-		return reconcile.Result{RequeueAfter: r.SyncPeriod}, r.write(ctx, o, r.handOver)
+		_, err := r.write(ctx, o, r.handOver)
+		return reconcile.Result{RequeueAfter: r.SyncPeriod}, err
 	}
 	look := r.observe(ctx, o)
 	defer look.close()
-	if err := r.write(ctx, o, func(shoot *gardencorev1beta1.Shoot) {
+	ours, err := r.write(ctx, o, func(shoot *gardencorev1beta1.Shoot) {
 		seen, now := *look.Observation, o.Clock.Now()
 		seen.Shoot = shoot.DeepCopy()
 		seen.Shoot.Status.Conditions = begun(shoot.Status.Conditions, now)
 		shoot.Status.Conditions = Conditions(&seen, r.Config, now)
 		shoot.Status.Constraints = Constraints(&seen, r.Config, now)
-	}); err != nil {
+	})
+	if err != nil {
 		return reconcile.Result{}, err
+	}
+	if !ours {
+		return reconcile.Result{RequeueAfter: r.SyncPeriod}, nil
 	}
 	// What cannot be mended now is looked at in the next round: there is nothing to be gained by more haste.
 	if err := r.mend(ctx, o, look); err != nil {
@@ -109,11 +114,12 @@ func begun(conditions []gardencorev1beta1.Condition, now time.Time) []gardencore
 var conflictBackoff = wait.Backoff{Steps: 8, Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.2}
 
 // write changes the status of a shoot as it is in the garden now, if the shoot is still this seed's and something
-// differs. The lock makes sure of both: the lists are replaced as a whole, and a gardenlet that stood still in between
+// differs; ours tells whether it is. The lock makes sure of both: the lists are replaced as a whole, and a gardenlet that stood still in between
 // must not write over what another has found.
-func (r *Reconciler) write(ctx context.Context, o *controlplane.Operation, change func(*gardencorev1beta1.Shoot)) error {
+func (r *Reconciler) write(ctx context.Context, o *controlplane.Operation, change func(*gardencorev1beta1.Shoot)) (ours bool, err error) {
 	key := client.ObjectKeyFromObject(o.Shoot)
-	err := retry.RetryOnConflict(conflictBackoff, func() error {
+	err = retry.RetryOnConflict(conflictBackoff, func() error {
+		ours = false
 		shoot := &gardencorev1beta1.Shoot{}
 		if err := o.Garden.Get(ctx, key, shoot); err != nil {
 			return client.IgnoreNotFound(err)
@@ -121,6 +127,7 @@ func (r *Reconciler) write(ctx context.Context, o *controlplane.Operation, chang
 		if shoot.UID != o.Shoot.UID || !r.cares(shoot) || nobodys(shoot) != nobodys(o.Shoot) {
 			return nil
 		}
+		ours = true
 		before := shoot.DeepCopy()
 		change(shoot)
 		if data, err := client.MergeFrom(before).Data(shoot); err != nil || string(data) == "{}" {
@@ -129,7 +136,7 @@ func (r *Reconciler) write(ctx context.Context, o *controlplane.Operation, chang
 		return client.IgnoreNotFound(o.Garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 	})
 	if err != nil {
-		return fmt.Errorf("write how shoot %q is: %w", key, err)
+		return false, fmt.Errorf("write how shoot %q is: %w", key, err)
 	}
-	return nil
+	return ours, nil
 }
