@@ -23,6 +23,9 @@ func AbortInterrupted(ctx context.Context, garden client.Client, clock clock.Pas
 	}
 	var errs []error
 	for i := range shoots.Items {
+		if !interrupted(&shoots.Items[i], seedName) {
+			continue
+		}
 		key := client.ObjectKeyFromObject(&shoots.Items[i])
 		// Others write the status too: a conflict must not keep the gardenlet from starting.
 		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { return abort(ctx, garden, clock, seedName, key) })
@@ -38,13 +41,18 @@ func abort(ctx context.Context, garden client.Client, clock clock.PassiveClock, 
 	if err := garden.Get(ctx, key, shoot); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	last := shoot.Status.LastOperation
-	if last == nil || last.State != gardencorev1beta1.LastOperationStateProcessing ||
-		controlplane.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName) != seedName {
+	if !interrupted(shoot, seedName) {
 		return nil
 	}
-	before := shoot.DeepCopy()
+	before, last := shoot.DeepCopy(), shoot.Status.LastOperation
 	last.State, last.LastUpdateTime = gardencorev1beta1.LastOperationStateAborted, metav1.NewTime(clock.Now())
 	last.Description = fmt.Sprintf("The gardenlet was restarted at %d %% of the operation, which begins anew: %s", last.Progress, last.Description)
 	return client.IgnoreNotFound(garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+}
+
+// interrupted tells that the seed has begun an operation on the shoot; no flow runs yet, so it was cut short.
+func interrupted(shoot *gardencorev1beta1.Shoot, seedName string) bool {
+	last := shoot.Status.LastOperation
+	return last != nil && last.State == gardencorev1beta1.LastOperationStateProcessing &&
+		controlplane.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName) == seedName
 }

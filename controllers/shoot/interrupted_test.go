@@ -39,9 +39,13 @@ func TestOnlyWhatThisSeedLeftHalfDoneIsAborted(t *testing.T) {
 		shoot("arriving", "a", "b", "Processing"), shoot("done", "a", "a", "Succeeded"),
 		shoot("failing", "a", "a", "Error"), shoot("new", "a", "", ""),
 	).Build()
+	read := map[string]bool{}
 	// Every status is written by somebody else between our reading and our first patch.
 	raced := map[string]bool{}
-	garden := interceptor.NewClient(base, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, options ...client.SubResourcePatchOption) error {
+	garden := interceptor.NewClient(base, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+		read[key.Name] = true
+		return c.Get(ctx, key, o, options...)
+	}, SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, options ...client.SubResourcePatchOption) error {
 		if !raced[o.GetName()] {
 			raced[o.GetName()] = true
 			other := &gardencorev1beta1.Shoot{}
@@ -58,6 +62,9 @@ func TestOnlyWhatThisSeedLeftHalfDoneIsAborted(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	if err := AbortInterrupted(t.Context(), garden, testingclock.NewFakePassiveClock(now), "a"); err != nil {
 		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]bool{"leaving": true, "first": true}, read); diff != "" {
+		t.Errorf("read one by one, of all the garden's shoots (-want +got):\n%s", diff)
 	}
 	got := map[string]gardencorev1beta1.LastOperationState{}
 	shoots := &gardencorev1beta1.ShootList{}
