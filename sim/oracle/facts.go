@@ -26,25 +26,42 @@ var upsetting = []string{"create", "delete", "hibernate", "wake"}
 type calm struct {
 	shoot  string
 	steady bool
-	asked  bool
+	asked  string // the verb of the step that is not done yet
 }
 
 // take goes on by one event and says whether the shoot was calm when it happened.
 func (c *calm) take(e timeline.Event) bool {
 	if e.Subject != c.shoot {
-		return c.steady && !c.asked
+		return c.steady && c.asked == ""
 	}
 	switch p := e.Payload.(type) {
 	case timeline.ShootSteady:
-		c.steady, c.asked = true, false
+		c.steady, c.asked = true, ""
 	case timeline.StepStarted:
-		c.asked = c.asked || slices.Contains(upsetting, p.Verb)
+		if slices.Contains(upsetting, p.Verb) && !p.Refused {
+			c.asked = p.Verb
+		}
 	case timeline.ShootSeen:
-		if !p.Absent && !p.Deleting && p.Operation.State == "Succeeded" && p.WantsToSleep == p.Hibernated {
-			c.asked = false
+		if c.done(p) {
+			c.asked = ""
 		}
 	}
-	return c.steady && !c.asked
+	return c.steady && c.asked == ""
+}
+
+// done tells whether the shoot is as it was asked to be. One that was seen between the step's start and the request, or
+// in the success of an older operation, is not; and one that is to come or go is upset until it is steady (again).
+func (c *calm) done(seen timeline.ShootSeen) bool {
+	if seen.Absent || seen.Deleting || seen.Operation.State != "Succeeded" || seen.WantsToSleep != seen.Hibernated {
+		return false
+	}
+	switch c.asked {
+	case "hibernate":
+		return seen.Hibernated
+	case "wake":
+		return !seen.Hibernated
+	}
+	return false
 }
 
 // disturbed are the stretches of time in which the shoot was not calm.

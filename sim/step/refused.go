@@ -15,6 +15,11 @@ func refused(what string, err error) error {
 	return err
 }
 
+// Refused says whether the step expects that the API refuses what it asks for.
+func (s *Spec) Refused() bool {
+	return s.Delete != nil && s.Delete.Refused || s.Migrate != nil && s.Migrate.Refused
+}
+
 func inVain(refused bool) string {
 	if refused {
 		return ", which must be refused"

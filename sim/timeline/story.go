@@ -39,6 +39,8 @@ type StepStarted struct {
 	Index int    `json:"index"` // from 0, as in the file
 	Verb  string `json:"verb"`
 	Text  string `json:"text"`
+	// Refused says that the API is expected to refuse what the step asks for.
+	Refused bool `json:"refused,omitempty"`
 }
 
 // Kind of StepStarted.
