@@ -9,8 +9,6 @@ import (
 )
 
 const (
-	// Interval is the time between two looks at what is left (SPEC 6.2).
-	Interval = 5 * time.Second
 	// StepTimeout is after how long a step is given up for this run of the flow, with what is left as the error (SPEC 6.1).
 	StepTimeout = 10 * time.Minute
 

@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,17 +22,22 @@ func TestAShootIsEmptiedBeforeItsWorkersGo(t *testing.T) {
 	t.Parallel()
 	o := &Operation{Shoot: &gardencorev1beta1.Shoot{}}
 	o.Shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{Name: "pool"}}
-	tasks := o.DeleteGraph(flow.Task{Name: "first"}, flow.Task{Name: "second"}).Tasks()
-	var order []flow.TaskID
-	for _, task := range tasks {
-		switch task {
-		case "Initializing connection to Shoot", "first", "second", "Deleting worker pools":
-			order = append(order, task)
+	graph := o.DeleteGraph(flow.Task{Name: "first"}, flow.Task{Name: "second"})
+	awake := []flow.TaskID{
+		"Deploying control plane namespace", "Deploying cloud provider account secret", "Deploying gardener-resource-manager",
+		"Initializing connection to Shoot",
+	}
+	for task, want := range map[flow.TaskID][]flow.TaskID{
+		"first":                 awake,
+		"second":                append(slices.Clone(awake), "first"),
+		"Deleting worker pools": append(slices.Clone(awake), "first", "second"),
+	} {
+		if diff := cmp.Diff(want, graph.Before(task)); diff != "" {
+			t.Errorf("before %q (-want +got):\n%s", task, diff)
 		}
 	}
-	want := []flow.TaskID{"Initializing connection to Shoot", "first", "second", "Deleting worker pools"}
-	if diff := cmp.Diff(want, order); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	if before := graph.Before("Deleting BackupEntry"); !slices.Contains(before, "Destroying shoot infrastructure") || !slices.Contains(before, "Deleting worker pools") {
+		t.Errorf("the backups may go while there are machines: they go after %v", before)
 	}
 }
 

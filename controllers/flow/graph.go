@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 )
 
@@ -62,6 +63,27 @@ func (g *Graph) Tasks() []TaskID {
 		}
 	}
 	return names
+}
+
+// Before returns what must have ended before the task starts, directly or not, in the order in which it was added. Tasks
+// that are skipped are passed through, and not named.
+func (g *Graph) Before(task TaskID) []TaskID {
+	needed := map[TaskID]bool{task: true}
+	var before []TaskID
+	for i := len(g.tasks) - 1; i >= 0; i-- { // a task comes after earlier ones only
+		this := g.tasks[i]
+		if !needed[this.Name] {
+			continue
+		}
+		for _, earlier := range this.After {
+			needed[earlier] = true
+		}
+		if this.Name != task && !this.Skip {
+			before = append(before, this.Name)
+		}
+	}
+	slices.Reverse(before)
+	return before
 }
 
 // Progress is where a run stands.

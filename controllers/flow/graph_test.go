@@ -155,3 +155,20 @@ func TestWiringErrorsPanic(t *testing.T) {
 		})
 	}
 }
+
+func TestBeforeFollowsTheDependenciesOnly(t *testing.T) {
+	t.Parallel()
+	l := &log{}
+	var g Graph
+	a := g.Add(l.task("a"))
+	g.Add(l.task("beside", a))
+	b := g.Add(Task{Name: "skipped", After: []TaskID{a}, Skip: true})
+	c := g.Add(l.task("c"))
+	d := g.Add(l.task("d", b, c))
+	g.Add(l.task("later", d))
+	for task, want := range map[TaskID][]TaskID{"a": nil, "c": nil, "d": {"a", "c"}, "later": {"a", "c", "d"}} {
+		if diff := cmp.Diff(want, g.Before(task)); diff != "" {
+			t.Errorf("before %q (-want +got):\n%s", task, diff)
+		}
+	}
+}
