@@ -38,14 +38,14 @@ Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest
 				r.randomSeed = rand.Uint64() >> 11 // exact in JSON readers that use floating point
 			}
 			r.out = command.OutOrStdout()
-			if err := logInto(cmp.Or(r.folder, "out")); err != nil {
-				return untold{err}
-			}
-			worst, err := r.run(ctx, files)
+			accepted, err := r.accept(files)
 			if err != nil {
 				return untold{err}
 			}
-			return result(worst)
+			if err := logInto(cmp.Or(r.folder, "out")); err != nil {
+				return untold{err}
+			}
+			return result(r.run(ctx, accepted))
 		},
 	}
 	flags := command.Flags()

@@ -86,8 +86,12 @@ func tellFor(ctx context.Context, s *small, folder string, files ...string) (str
 		clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", out: &out, folder: folder, randomSeed: 7, stretch: 1,
 		patience: story.Patience{Raise: 20 * time.Second, Still: time.Second, Round: 150 * time.Millisecond},
 	}
-	worst, err := r.run(ctx, files)
-	return out.String(), worst, err
+	accepted, err := r.accept(files)
+	if err != nil {
+		return "", "", err
+	}
+	worst := r.run(ctx, accepted)
+	return out.String(), worst, nil
 }
 
 func readReport(t *testing.T, folder string) verdict.Report {
@@ -279,8 +283,12 @@ func TestAKeptStoryIsNotStretchedTwice(t *testing.T) {
 	stretched := func(folder, file string) (string, verdict.Report, string) {
 		var out bytes.Buffer
 		r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", out: &out, folder: folder, stretch: 2.5}
-		if worst, err := r.run(t.Context(), []string{file}); err != nil || worst != verdict.Held {
-			t.Fatalf("verdict %s, %v\n%s", worst, err, out.String())
+		accepted, err := r.accept([]string{file})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if worst := r.run(t.Context(), accepted); worst != verdict.Held {
+			t.Fatalf("verdict %s\n%s", worst, out.String())
 		}
 		record, err := timeline.ReadFile(filepath.Join(folder, timeline.FileName))
 		if err != nil {
@@ -351,12 +359,51 @@ func TestNothingIsStartedForWhatCannotBe(t *testing.T) {
 			if c.backend != "" {
 				r.backend = c.backend
 			}
-			_, err := r.run(t.Context(), c.files)
+			_, err := r.accept(c.files)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
 			if len(s.started) > 0 {
 				t.Error("something was started")
+			}
+		})
+	}
+}
+
+// A refused run leaves no trace: no folder, and the log of an earlier run as it was.
+func TestARefusedRunWritesNothing(t *testing.T) {
+	t.Parallel()
+	wrong := scene(t, t.TempDir(), "wrong", empty, "  steps: [{jump: {}}]")
+	fine := scene(t, t.TempDir(), "fine", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]")
+	for name, arguments := range map[string][]string{
+		"mistakes":           {wrong},
+		"one of two":         {fine, wrong},
+		"an unknown backend": {fine, "--backend", "kind"},
+		"a negative sample":  {fine, "--sample", "-1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			used := t.TempDir()
+			earlier := filepath.Join(used, "harness.log")
+			if err := os.WriteFile(earlier, []byte("what was said"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			fresh := filepath.Join(t.TempDir(), "fresh")
+			for _, folder := range []string{used, fresh} {
+				command := NewRunCommand(map[string]Backend{"small": &small{t: t}})
+				command.SetArgs(append([]string{"--backend", "small", "--out", folder}, arguments...))
+				command.SetOut(io.Discard)
+				command.SilenceErrors, command.SilenceUsage = true, true
+				var refused untold
+				if err := command.ExecuteContext(t.Context()); !errors.As(err, &refused) {
+					t.Errorf("the error is %v", err)
+				}
+			}
+			if _, err := os.Stat(fresh); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("the folder is there: %v", err)
+			}
+			if content, err := os.ReadFile(earlier); err != nil || string(content) != "what was said" {
+				t.Errorf("the earlier log holds %q, %v", content, err)
 			}
 		})
 	}

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -42,77 +40,20 @@ type runner struct {
 	sample     int // how many points of each sweep are told; 0 means all
 }
 
-// run tells and judges all files. An error means that nothing was started.
-func (r *runner) run(ctx context.Context, files []string) (verdict.Verdict, error) {
-	read, from, err := r.read(files)
-	if err != nil {
-		return "", err
-	}
-	backend, err := r.fit(read, from)
-	if err != nil {
-		return "", err
-	}
-	stories, sweeps, err := r.expand(read, from)
-	if err != nil {
-		return "", err
-	}
+// run tells and judges what was accepted.
+func (r *runner) run(ctx context.Context, p *plan) verdict.Verdict {
 	worst, verdicts := verdict.Held, map[string]verdict.Verdict{}
-	groups := grouped(stories)
+	groups := grouped(p.stories)
 	for i, group := range groups {
-		worst = verdict.Worst(worst, r.tellGroup(ctx, backend, group, verdicts, len(stories), i == len(groups)-1))
+		worst = verdict.Worst(worst, r.tellGroup(ctx, p.backend, group, verdicts, len(p.stories), i == len(groups)-1))
 	}
-	for _, s := range sweeps {
+	for _, s := range p.sweeps {
 		r.printf("\n%s\n", s.count(verdicts))
 	}
-	if len(stories) > 1 {
-		r.printf("\n%d scenarios: %s\n", len(stories), worst)
+	if len(p.stories) > 1 {
+		r.printf("\n%d scenarios: %s\n", len(p.stories), worst)
 	}
-	return worst, nil
-}
-
-// read all files, and report the mistakes of all; from tells each story's file.
-func (r *runner) read(files []string) (stories []*scenario.Scenario, from map[string]string, err error) {
-	if r.stretch <= 0 {
-		return nil, nil, fmt.Errorf("--timeout-multiplier %g: must be above 0; 2 gives every step twice its time", r.stretch)
-	}
-	var errs []error
-	from = map[string]string{}
-	for _, file := range files {
-		s, err := scenario.ParseFile(file)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		if other, taken := from[s.Metadata.Name]; taken {
-			errs = append(errs, scenario.MistakeIn(file, "metadata.name", fmt.Sprintf("%q is also the name of the scenario in %s; each needs its own", s.Metadata.Name, other)))
-		}
-		from[s.Metadata.Name] = file
-		stories = append(stories, s)
-	}
-	return stories, from, errors.Join(errs...)
-}
-
-// fit finds the backend, and refuses what it cannot do before anything is started.
-func (r *runner) fit(stories []*scenario.Scenario, from map[string]string) (Backend, error) {
-	backend, known := r.backends[r.backend]
-	if !known {
-		return nil, fmt.Errorf("find the backend %q: there are %s", r.backend, strings.Join(slices.Sorted(maps.Keys(r.backends)), ", "))
-	}
-	var errs []error
-	for _, s := range stories {
-		for i := range s.Spec.Steps {
-			inject := s.Spec.Steps[i].Fault
-			if inject == nil {
-				continue
-			}
-			kind, f := inject.Fault()
-			if err := backend.Can(f.Needs()); err != nil {
-				path := fmt.Sprintf("spec.steps[%d].fault.%s", i, kind)
-				errs = append(errs, scenario.MistakeIn(from[s.Metadata.Name], path, fmt.Sprintf("%s: %v; must be a fault that backend %q can do", f.Name(), err, r.backend)))
-			}
-		}
-	}
-	return backend, errors.Join(errs...)
+	return worst
 }
 
 // grouped puts together what can share a landscape, in the order of the files: stories with the same settings, and with

@@ -1,0 +1,80 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/transplant-sim/transplant/sim/scenario"
+)
+
+// plan is what is to be told, and where.
+type plan struct {
+	backend Backend
+	stories []*scenario.Scenario
+	sweeps  []sweep
+}
+
+// accept files, or refuse them before anything is started or written.
+func (r *runner) accept(files []string) (*plan, error) {
+	read, from, err := r.read(files)
+	if err != nil {
+		return nil, err
+	}
+	backend, err := r.fit(read, from)
+	if err != nil {
+		return nil, err
+	}
+	stories, sweeps, err := r.expand(read, from)
+	if err != nil {
+		return nil, err
+	}
+	return &plan{backend, stories, sweeps}, nil
+}
+
+// read all files, and report the mistakes of all; from tells each story's file.
+func (r *runner) read(files []string) (stories []*scenario.Scenario, from map[string]string, err error) {
+	if r.stretch <= 0 {
+		return nil, nil, fmt.Errorf("--timeout-multiplier %g: must be above 0; 2 gives every step twice its time", r.stretch)
+	}
+	var errs []error
+	from = map[string]string{}
+	for _, file := range files {
+		s, err := scenario.ParseFile(file)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if other, taken := from[s.Metadata.Name]; taken {
+			errs = append(errs, scenario.MistakeIn(file, "metadata.name", fmt.Sprintf("%q is also the name of the scenario in %s; each needs its own", s.Metadata.Name, other)))
+		}
+		from[s.Metadata.Name] = file
+		stories = append(stories, s)
+	}
+	return stories, from, errors.Join(errs...)
+}
+
+// fit finds the backend, and refuses what it cannot do before anything is started.
+func (r *runner) fit(stories []*scenario.Scenario, from map[string]string) (Backend, error) {
+	backend, known := r.backends[r.backend]
+	if !known {
+		return nil, fmt.Errorf("find the backend %q: there are %s", r.backend, strings.Join(slices.Sorted(maps.Keys(r.backends)), ", "))
+	}
+	var errs []error
+	for _, s := range stories {
+		for i := range s.Spec.Steps {
+			inject := s.Spec.Steps[i].Fault
+			if inject == nil {
+				continue
+			}
+			kind, f := inject.Fault()
+			if err := backend.Can(f.Needs()); err != nil {
+				path := fmt.Sprintf("spec.steps[%d].fault.%s", i, kind)
+				errs = append(errs, scenario.MistakeIn(from[s.Metadata.Name], path, fmt.Sprintf("%s: %v; must be a fault that backend %q can do", f.Name(), err, r.backend)))
+			}
+		}
+	}
+	return backend, errors.Join(errs...)
+}
