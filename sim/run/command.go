@@ -23,11 +23,15 @@ func NewRunCommand(backends map[string]Backend) *cobra.Command {
 		Short: "Tell scenarios on a landscape and judge them",
 		Long: `Tell scenarios on a landscape and judge them.
 
-Files with the same seeds and settings share one landscape, one after the other, each with fresh shoots. The evidence is kept in
-a folder: scenario.yaml, timeline.jsonl, verdict.json and junit.xml; with several files in one folder each, beside harness.log.
+Files with the same seeds and settings share one landscape, one after the other, each with fresh shoots. If any file has mistakes,
+nothing is started or written.
 
-A scenario with a sweep is told once per crash point; each point is a story of its own, which the scenario.yaml in its folder tells
-again.
+The evidence of a story is kept in a folder: timeline.jsonl, verdict.json and junit.xml, and scenario.yaml, the story by itself:
+told with the same --seed and --timeout-multiplier, which the verdict shows, it is the same again. Of one story the folder is --out,
+of several each has its own in it. There is also harness.log, what the client libraries had to say; without --out it is in out.
+
+A scenario with a sweep is told once per crash point, each a story of its own. With --sample N it is N points of each sweep, the
+same ones for the same --seed.
 
 Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest.`,
 		Args: cobra.MinimumNArgs(1),
@@ -49,10 +53,10 @@ Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&r.folder, "out", "", "folder for the evidence (default out/SCENARIO, or out with several files)")
+	flags.StringVar(&r.folder, "out", "", "folder for the evidence; with several stories one in it for each (default out/STORY)")
 	flags.StringVar(&r.backend, "backend", "embedded", "where the story is told: "+strings.Join(slices.Sorted(maps.Keys(backends)), ", "))
 	flags.Uint64Var(&r.randomSeed, "seed", 0, "random seed of the story (default: one is rolled and printed)")
-	flags.Float64Var(&r.stretch, "timeout-multiplier", 1, "multiplies the deadlines of steps and the goals for times, for slow machines")
+	flags.Float64Var(&r.stretch, "timeout-multiplier", 1, "multiplies the deadlines of steps, settleWithin and the goals for times, for slow machines")
 	flags.StringVar(&r.landscape, "landscape", "", "name of the landscape (default: the backend's)")
 	flags.IntVar(&r.sample, "sample", 0, "tell so many points of each sweep, chosen by the random seed (default: all)")
 	flags.BoolVar(&r.keep, "keep", false, "keep the last landscape after the verdict, until interrupted")

@@ -409,6 +409,26 @@ func TestARefusedRunWritesNothing(t *testing.T) {
 	}
 }
 
+// What the command leaves is named in its help.
+func TestHelpNamesWhatIsKept(t *testing.T) {
+	t.Parallel()
+	command, folder := NewRunCommand(map[string]Backend{"small": &small{t: t}}), t.TempDir()
+	command.SetArgs([]string{scene(t, t.TempDir(), "fine", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]"), "--backend", "small", "--out", folder})
+	command.SetOut(io.Discard)
+	if err := command.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := os.ReadDir(folder)
+	if err != nil || len(kept) != 5 {
+		t.Fatalf("kept is %v, %v", kept, err)
+	}
+	for _, file := range kept {
+		if !strings.Contains(command.Long, file.Name()) {
+			t.Errorf("%s is not explained", file.Name())
+		}
+	}
+}
+
 func TestALandscapeThatDoesNotStart(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
