@@ -409,9 +409,8 @@ func TestARefusedRunWritesNothing(t *testing.T) {
 	}
 }
 
-// What the command leaves is named in its help.
+// What the command leaves is named in its help. It is alone, since the command sets the logger of the whole process.
 func TestHelpNamesWhatIsKept(t *testing.T) {
-	t.Parallel()
 	command, folder := NewRunCommand(map[string]Backend{"small": &small{t: t}}), t.TempDir()
 	command.SetArgs([]string{scene(t, t.TempDir(), "fine", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]"), "--backend", "small", "--out", folder})
 	command.SetOut(io.Discard)
@@ -519,8 +518,8 @@ func TestComeAndGo(t *testing.T) {
 	}
 }
 
+// It is alone, since the command sets the logger of the whole process.
 func TestExitCodes(t *testing.T) {
-	t.Parallel()
 	folder := t.TempDir()
 	held := scene(t, folder, "held", empty, `  steps: [{expect: {that: "seed('a').shoots == 0"}}]`)
 	violated := scene(t, folder, "violated", empty, `  steps: [{expect: {that: "seed('a').shoots == 1", within: 1ms}}]`)
@@ -532,7 +531,6 @@ func TestExitCodes(t *testing.T) {
 		"held": {[]string{held}, 0}, "violated": {[]string{violated}, 1}, "wrong": {[]string{wrong}, 2}, "both": {[]string{held, violated}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			command := NewRunCommand(map[string]Backend{"small": &small{t: t}})
 			command.SetArgs(append(c.files, "--backend", "small", "--out", t.TempDir(), "--seed", "5"))
 			command.SetOut(io.Discard)
