@@ -8,16 +8,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/flow"
 )
 
 // NothingToRestore tells that a shoot in deletion has no backups of its etcd, or they are being deleted: the DeleteGraph
 // removes them when no machine and no control plane is left, and the ReconcileGraph makes room for them before there is
-// one. entry is the shoot's BackupEntry, nil for none. What may be left in the cloud is its infrastructure and its DNS
+// one. What somebody else has begun to delete, a cascade or a person, says nothing: the DeleteGraph confirms the deletion
+// before. entry is the shoot's BackupEntry, nil for none. What may be left in the cloud is its infrastructure and its DNS
 // record; a restore is neither possible nor needed (SPEC 9.3).
 func NothingToRestore(shoot *gardencorev1beta1.Shoot, entry *gardencorev1beta1.BackupEntry) bool {
-	return shoot.DeletionTimestamp != nil && (entry == nil || entry.DeletionTimestamp != nil)
+	return shoot.DeletionTimestamp != nil && (entry == nil ||
+		entry.DeletionTimestamp != nil && entry.Annotations[constants.ConfirmationDeletion] == constants.LabelTrue)
 }
 
 // ReclaimGraph stands for the restore of a shoot that has nothing to restore: what it may still have in the cloud gets

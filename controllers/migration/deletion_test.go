@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,7 +40,7 @@ func forget(t *testing.T, garden client.Client, shoot *gardencorev1beta1.Shoot, 
 		if err := garden.Get(t.Context(), client.ObjectKeyFromObject(entry), entry); err != nil {
 			t.Fatal(err)
 		}
-		entry.Finalizers = []string{"gardener"}
+		entry.Finalizers, entry.Annotations = []string{"gardener"}, map[string]string{"confirmation.gardener.cloud/deletion": "true"}
 		if err := garden.Update(t.Context(), entry); err != nil {
 			t.Fatal(err)
 		}
@@ -57,6 +58,13 @@ func TestAShootWhoseDeletionHasComeFarIsDeletedElsewhere(t *testing.T) {
 			forget(t, garden, shoot, held, state)
 		}
 	}
+	cascade := func(t *testing.T, garden client.Client, shoot *gardencorev1beta1.Shoot) {
+		entry := backupEntryOf(shoot)
+		if err := garden.Patch(t.Context(), entry, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["gardener"]}}`))); err != nil {
+			t.Fatal(err)
+		}
+		remove(t, garden, entry)
+	}
 	noState := incomplete["no ShootState"].spoil
 	for name, c := range map[string]struct {
 		shoot *gardencorev1beta1.Shoot
@@ -65,6 +73,8 @@ func TestAShootWhoseDeletionHasComeFarIsDeletedElsewhere(t *testing.T) {
 	}{
 		"early, all is there":              {dying(stranded("s", "a", "a", "Delete", "Processing")), nil, "b a Delete/Processing true"},
 		"backup entry being deleted":       {dying(stranded("s", "a", "a", "Delete", "Processing")), late(true, true), "b a Delete/Processing true"},
+		"backup entry deleted by others":   {dying(stranded("s", "a", "a", "Delete", "Processing")), cascade, "a a Delete/Processing false"},
+		"the same, the shoot stays":        {stranded("s", "a", "a", "Reconcile", "Succeeded"), cascade, "a a Reconcile/Succeeded false"},
 		"backup entry gone":                {dying(stranded("s", "a", "a", "Delete", "Error")), late(false, true), "b a Delete/Error true"},
 		"all gone":                         {dying(stranded("s", "a", "a", "Delete", "Processing")), late(false, false), "b a Delete/Processing true"},
 		"state lost, machines may be left": {dying(stranded("s", "a", "a", "Delete", "Processing")), noState, "a a Delete/Processing false"},

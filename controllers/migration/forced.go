@@ -59,6 +59,8 @@ func checkGarden(ctx context.Context, o *controlplane.Operation) (nothing bool, 
 		return true, nil
 	case entry == nil:
 		missing = append(missing, fmt.Sprintf("the backup entry %q", o.BackupEntryName()))
+	case entry.DeletionTimestamp != nil: // who adopts it ends its deletion, and the backups with it
+		missing = append(missing, fmt.Sprintf("a backup entry that stays: %q is being deleted, not by the shoot's deletion", entry.Name))
 	}
 	if len(missing) > 0 {
 		slices.Sort(missing)
