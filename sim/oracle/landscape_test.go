@@ -151,6 +151,7 @@ func TestMigrationEnds(t *testing.T) {
 	deleting.Deleting = true
 	check(t, oracle.MigrationEnds{}, map[string]row{
 		"there and well":      {events: history(steady(0), seen(shoot("a", "a", "Create", "Succeeded")), seen(shoot("b", "a", "Migrate", "Processing")), seen(shoot("b", "b", "Restore", "Succeeded")))},
+		"broken off":          {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")), by("operator", "", timeline.RunEnded{Broken: "the story was interrupted"}))},
 		"still migrating":     {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing"))), want: `the migration that began at 2s has not ended: bound to "b", running on "a", Migrate Processing 50% (Copying backups)`},
 		"restore failed":      {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Succeeded")), seen(shoot("b", "b", "Restore", "Error"))), want: "Restore Error"},
 		"stopped between":     {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Succeeded")), seen(shoot("b", "b", "Migrate", "Succeeded"))), want: "Migrate Succeeded"},

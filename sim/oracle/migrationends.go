@@ -53,6 +53,10 @@ func (o MigrationEnds) Judge(events []timeline.Event) []Violation {
 		changed("the cluster identity", was.clusterIdentity, is.clusterIdentity)
 		first[e.Subject] = is
 	}
+	judgeAuthority(&f, events)
+	if brokenOff(events) {
+		return f.sorted()
+	}
 	for shoot, since := range began {
 		p := end[shoot].Payload.(timeline.ShootSeen)
 		if ended := p.StatusSeed == p.SpecSeed && p.Operation.State == "Succeeded" && p.Operation.Type != "Migrate"; !ended && !p.Deleting {
@@ -60,7 +64,6 @@ func (o MigrationEnds) Judge(events []timeline.Event) []Violation {
 				since.Round(time.Millisecond), p.SpecSeed, p.StatusSeed, p.Operation.Type, p.Operation.State, p.Operation.Progress, p.Operation.Description)
 		}
 	}
-	judgeAuthority(&f, events)
 	return f.sorted()
 }
 
@@ -86,4 +89,11 @@ func judgeAuthority(f *findings, events []timeline.Event) {
 			known[by] = p.Authority
 		}
 	}
+}
+
+// brokenOff is whether the story was not told to its end: an interrupt, or a failure of the harness. What had begun by
+// then has had no time to end.
+func brokenOff(events []timeline.Event) bool {
+	_, ended, found := timeline.First[timeline.RunEnded](events)
+	return found && ended.Broken != ""
 }

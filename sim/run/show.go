@@ -28,6 +28,9 @@ func show(out io.Writer, r *verdict.Report, folder string) {
 	for _, reason := range r.Reasons {
 		fmt.Fprintf(out, "  %s\n", reason)
 	}
+	if len(r.Promises) > 0 {
+		fmt.Fprintf(out, "  judged by %s\n", strings.Join(r.Promises, ", "))
+	}
 	if measures := measureLines(r); len(measures) > 0 {
 		fmt.Fprintf(out, "  %s\n", strings.Join(measures, "\n  "))
 	}

@@ -75,8 +75,10 @@ type Report struct {
 	WallSeconds float64          `json:"wallSeconds"`
 	// AtDefaults is what the recovery would take at the product's default settings; absent when there was none.
 	AtDefaults *measure.AtDefaults `json:"atDefaults,omitempty"`
-	// Reasons why the story is Broken or Inconclusive; absent otherwise.
+	// Reasons why the story is Broken or Inconclusive, or was broken off after a violation; absent otherwise.
 	Reasons []string `json:"reasons,omitempty"`
+	// Promises that the run was judged by: the names of the oracles.
+	Promises []string `json:"promises,omitempty"`
 	// TimeoutMultiplier of the run, where it was not 1.
 	TimeoutMultiplier float64 `json:"timeoutMultiplier,omitempty"`
 }
@@ -121,7 +123,7 @@ func Judge(events []timeline.Event) (*Report, error) {
 	slices.SortStableFunc(r.Violations, func(a, b Violation) int { return cmp.Compare(a.At, b.At) })
 	switch {
 	case len(r.Violations) > 0:
-		r.Verdict = Violated
+		r.Verdict, r.Reasons = Violated, broken
 	case len(broken) > 0:
 		r.Verdict, r.Reasons = Broken, broken
 	case len(lacks)+len(unfelt) > 0:
@@ -178,6 +180,7 @@ func (r *Report) judgePromises(events []timeline.Event, story *scenario.Scenario
 			lacks = append(lacks, fmt.Sprintf("%s: there is no oracle of this name", name))
 			continue
 		}
+		r.Promises = append(r.Promises, string(name))
 		for _, v := range o.Judge(events) {
 			r.violate(v.Oracle, v.At, v.Message)
 		}

@@ -62,7 +62,7 @@ func TestJudge(t *testing.T) {
 		"a fault that was not healed": {events: run("", "", timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{Touched: 1, Error: "heal: stuck"}, ended), want: verdict.Broken, reason: "heal: stuck"},
 		"the record is torn":          {events: run("", "", step(timeline.StepDone, "")), want: verdict.Broken, reason: "the record ends before the story does"},
 		"the story broke":             {events: run("", "", timeline.RunEnded{Broken: "no landscape"}), want: verdict.Broken, reason: "no landscape"},
-		"violated wins over broken":   {events: run("", "", step(timeline.StepUnmet, "late"), timeline.RunEnded{Broken: "no landscape"}), want: verdict.Violated, violations: []string{"expect"}},
+		"violated wins over broken":   {events: run("", "", step(timeline.StepUnmet, "late"), timeline.RunEnded{Broken: "no landscape"}), want: verdict.Violated, violations: []string{"expect"}, reason: "no landscape"},
 		"broken wins over unfelt":     {events: run("", "", timeline.FaultInjected{}, timeline.RunEnded{Broken: "no landscape"}), want: verdict.Broken, reason: "no landscape"},
 		"a goal is missed": {
 			events: run("", `"apiDowntime":{"max":"1s"}`, reached(1, timeline.Acknowledged), steady, reached(2, timeline.Failed), reached(9, timeline.Acknowledged), ended),
@@ -164,7 +164,7 @@ func TestTheFilesOfAVerdict(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]any{
-		"scenario": "tale", "backend": "small", "randomSeed": 3.0, "verdict": "Violated", "wallSeconds": 12.5, "measures": map[string]any{"phases": map[string]any{"asked": 0.0}},
+		"scenario": "tale", "backend": "small", "randomSeed": 3.0, "verdict": "Violated", "wallSeconds": 12.5, "promises": []any{"MigrationEnds"}, "measures": map[string]any{"phases": map[string]any{"asked": 0.0}},
 		"faults": []any{map[string]any{"name": "alpha", "touched": 4.0}},
 		"violations": []any{
 			map[string]any{"oracle": "expect", "at": 1.0, "message": "step 2: late"},
