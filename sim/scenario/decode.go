@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/transplant-sim/transplant/sim/fault"
+	"github.com/transplant-sim/transplant/sim/spelling"
 )
 
 // decoder fills Go values from YAML, strictly: it knows the place of every field and accepts no field, type or value
@@ -87,7 +88,7 @@ func (d *decoder) structure(node *yaml.Node, into reflect.Value, path string) {
 		switch {
 		case !known || key.Kind != yaml.ScalarNode:
 			names := fieldNames(into.Type())
-			meant[likeliest(key.Value, names)] = true
+			meant[spelling.Likeliest(key.Value, names)] = true
 			d.fail(key, child, "unknown field; %s", suggest(key.Value, names))
 		case seen[key.Value]:
 			d.fail(key, child, "is given twice; leave one out")

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/transplant-sim/transplant/sim/spelling"
 )
 
 // Mistake in a scenario file.
@@ -48,44 +50,8 @@ func (m Mistakes) sorted() Mistakes {
 // suggest says which names would be right, the likeliest first.
 func suggest(wrong string, known []string) string {
 	all := "known are " + strings.Join(known, ", ")
-	if best := likeliest(wrong, known); best != "" {
+	if best := spelling.Likeliest(wrong, known); best != "" {
 		return fmt.Sprintf("did you mean %q? %s", best, all)
 	}
 	return all
-}
-
-// likeliest of the names that is meant by a wrong one; empty if none is near.
-func likeliest(wrong string, known []string) string {
-	best, distance := "", len(wrong)/2+1
-	for _, name := range known {
-		if d := editDistance(strings.ToLower(wrong), strings.ToLower(name)); d < distance {
-			best, distance = name, d
-		}
-	}
-	if len(wrong) > 100 {
-		return ""
-	}
-	return best
-}
-
-func editDistance(a, b string) int {
-	if len(a) > 100 || len(b) > 100 {
-		return 100
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }

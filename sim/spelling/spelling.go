@@ -1,0 +1,50 @@
+// Package spelling finds the name that was meant by a misspelt one.
+//
+// It knows no names of its own and corrects nothing: it is for messages to people.
+package spelling
+
+import "strings"
+
+// longest is how many bytes a name may have to be compared.
+const longest = 100
+
+// Likeliest of the names that is meant by a wrong one; empty if none is near. Up to half of the letters may be wrong:
+// it is for short lists, where something is meant for certain.
+func Likeliest(wrong string, known []string) string { return Nearest(wrong, known, len(wrong)/2) }
+
+// Nearest of the names that differ from a wrong one in that many letters at most, whatever their case; empty if there
+// is none.
+func Nearest(wrong string, known []string, most int) string {
+	best, distance := "", most+1
+	if len(wrong) > longest {
+		return ""
+	}
+	for _, name := range known {
+		if d := editDistance(strings.ToLower(wrong), strings.ToLower(name)); d < distance {
+			best, distance = name, d
+		}
+	}
+	return best
+}
+
+func editDistance(a, b string) int {
+	if len(b) > longest {
+		return longest
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}

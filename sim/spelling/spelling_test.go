@@ -1,0 +1,35 @@
+package spelling_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/transplant-sim/transplant/sim/spelling"
+)
+
+func TestNearest(t *testing.T) {
+	t.Parallel()
+	known := []string{"volume", "machine", "maximum", strings.Repeat("x", 101)}
+	for _, c := range []struct {
+		wrong, want string
+		most        int
+	}{
+		{"volumee", "volume", 1},
+		{"Volume", "volume", 0},
+		{"vloume", "", 1},
+		{"vloume", "volume", 2},
+		{"machin", "machine", 1},
+		{"", "", 0},
+		{strings.Repeat("x", 101), "", 101},
+	} {
+		if got := spelling.Nearest(c.wrong, known, c.most); got != c.want {
+			t.Errorf("Nearest(%.10q, most %d) = %q, want %q", c.wrong, c.most, got, c.want)
+		}
+	}
+	if got := spelling.Likeliest("volumes", known); got != "volume" {
+		t.Errorf("Likeliest is %q", got)
+	}
+	if got := spelling.Likeliest("ponies", known); got != "" {
+		t.Errorf("Likeliest of what nobody knows is %q", got)
+	}
+}
