@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -113,19 +114,20 @@ func (f *cleanupFlags) read(command *cobra.Command, now time.Time) (cleanup.Clus
 		}
 		cluster.Start = start
 	}
-	err := readObjects(command, "objects", f.objects, func(kind string, document json.RawMessage) error {
+	err := readObjects(command, "objects", f.objects, func(kind string, document []byte) ([]unknown, error) {
 		var object metav1.PartialObjectMetadata
-		if err := json.Unmarshal(document, &object); err != nil {
-			return err
+		if err := decode(document, &object); err != nil {
+			return nil, err
 		}
 		if object.Name == "" {
-			return fmt.Errorf("field metadata.name of a %s is not set: give objects as the API server has them", kind)
+			return nil, fmt.Errorf("field metadata.name of a %s is not set: give objects as the API server has them", kind)
 		}
 		if kind == "Namespace" {
 			cluster.Namespaces = append(cluster.Namespaces, object.Name)
 		}
 		cluster.Objects = append(cluster.Objects, object)
-		return nil
+		// All fields beside metadata are unknown, and none of them matters.
+		return slices.DeleteFunc(unknowns(document, object), func(u unknown) bool { return len(u.path) == 1 }), nil
 	})
 	return cluster, err
 }
@@ -216,8 +218,13 @@ func laterThan(name string, step cleanup.Step) bool {
 	return false
 }
 
-// readObjects reads all objects of files: YAML documents, JSON, and lists of objects, "-" for standard input.
-func readObjects(command *cobra.Command, flag string, paths []string, each func(kind string, document json.RawMessage) error) error {
+// readOne reads a JSON object of a kind, and finds its unknown fields.
+type readOne func(kind string, document []byte) ([]unknown, error)
+
+// readObjects reads all objects of files: YAML documents, JSON, and lists of objects, "-" for standard input. Fields
+// that are not known here are told of on standard error.
+func readObjects(command *cobra.Command, flag string, paths []string, each readOne) error {
+	warnings := newWarnings(command.ErrOrStderr())
 	for _, path := range paths {
 		content, err := readFile(command, path)
 		if err != nil {
@@ -230,7 +237,11 @@ func readObjects(command *cobra.Command, flag string, paths []string, each func(
 				break
 			}
 			if err == nil {
-				err = readDocument(document, each)
+				err = readDocument(document, func(kind string, document []byte) ([]unknown, error) {
+					found, err := each(kind, document)
+					warnings.tell(found, func(unknown) string { return fmt.Sprintf("document %d of %s, %s", number, path, kind) })
+					return nil, err
+				})
 			}
 			if err != nil {
 				return fmt.Errorf("read document %d of %s: %w", number, path, err)
@@ -240,7 +251,7 @@ func readObjects(command *cobra.Command, flag string, paths []string, each func(
 	return nil
 }
 
-func readDocument(text []byte, each func(kind string, document json.RawMessage) error) error {
+func readDocument(text []byte, each readOne) error {
 	document, err := yaml.YAMLToJSON(text)
 	if err != nil {
 		return fmt.Errorf("it is neither YAML nor JSON: %w", err)
@@ -252,14 +263,15 @@ func readDocument(text []byte, each func(kind string, document json.RawMessage) 
 		Kind  string            `json:"kind"`
 		Items []json.RawMessage `json:"items"`
 	}
-	if err := json.Unmarshal(document, &list); err != nil {
+	if err := decode(document, &list); err != nil {
 		return fmt.Errorf("expected an object: %w", err)
 	}
 	if list.Kind == "" {
 		return errors.New("field kind is not set: give objects as the API server has them")
 	}
 	if !strings.HasSuffix(list.Kind, "List") || list.Items == nil {
-		return each(list.Kind, document)
+		_, err := each(list.Kind, document)
+		return err
 	}
 	for i, item := range list.Items {
 		if err := readDocument(item, each); err != nil {

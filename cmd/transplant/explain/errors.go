@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/errorcodes"
+	"github.com/transplant-sim/transplant/sim/spelling"
 )
 
 // errorsQuestion asks whether an operation that failed is tried again.
@@ -70,7 +72,10 @@ func newErrors() *cobra.Command {
 	command.Flags().DurationVar(&flags.retryDuration, "retry-duration", errorcodes.DefaultRetryDuration, "how long operations are retried (with --shoot)")
 	flags.now.register(command)
 	flags.output.register(command)
-	return withJSONL(command, judgeErrors)
+	return withJSONL(command, lines{
+		sample: `{"id":1,"codes":["ERR_INFRA_QUOTA_EXCEEDED"],"messages":["AccessDenied"]}`,
+		needs:  []string{"codes|messages"},
+	}, judgeErrors)
 }
 
 func (f *errorsFlags) run(command *cobra.Command) error {
@@ -82,6 +87,9 @@ func (f *errorsFlags) run(command *cobra.Command) error {
 	}
 	question := errorsQuestion{Messages: f.messages}
 	for _, code := range f.codes {
+		if err := checkCode(code); err != nil {
+			return err
+		}
 		question.Codes = append(question.Codes, gardencorev1beta1.ErrorCode(code))
 	}
 	shoot, err := f.readShoot(command, &question)
@@ -98,6 +106,22 @@ func (f *errorsFlags) run(command *cobra.Command) error {
 		}
 	}
 	return f.output.print(command.OutOrStdout(), answer, func(out io.Writer) error { return tellErrors(out, question, answer) })
+}
+
+// checkCode refuses what somebody has mistyped; codes that come from elsewhere may be unknown.
+func checkCode(code string) error {
+	if _, found := errorcodes.Lookup(gardencorev1beta1.ErrorCode(code)); found {
+		return nil
+	}
+	var known []string
+	for _, k := range errorcodes.All() {
+		known = append(known, string(k.Code))
+	}
+	hint := ""
+	if near := spelling.Nearest(code, known, len(code)/3); near != "" {
+		hint = fmt.Sprintf("did you mean %s? ", near)
+	}
+	return fmt.Errorf("read --code: %q is no error code: %sknown are %s", code, hint, strings.Join(known, ", "))
 }
 
 // readShoot adds the codes of a shoot's errors to the question; nil if no shoot is asked about.

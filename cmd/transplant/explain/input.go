@@ -13,7 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// readObject reads an object of the wire API from a file, YAML or JSON, "-" for standard input.
+// readObject reads an object of the wire API from a file, YAML or JSON, "-" for standard input. Fields that are not
+// known here are told of on standard error.
 func readObject(command *cobra.Command, flag, path, kind string, into any) error {
 	content, err := readFile(command, path)
 	if err != nil {
@@ -26,15 +27,21 @@ func readObject(command *cobra.Command, flag, path, kind string, into any) error
 	var meta struct {
 		Kind string `json:"kind"`
 	}
-	if err := json.Unmarshal(document, &meta); err != nil {
+	if err := decode(document, &meta); err != nil {
 		return fmt.Errorf("read the %s in %s: expected one object with a kind", kind, path)
 	}
 	if meta.Kind != kind {
 		return fmt.Errorf("read the %s in %s: field kind is %q: give the file of a %s with --%s", kind, path, meta.Kind, kind, flag)
 	}
-	if err := json.Unmarshal(document, into); err != nil {
+	if err := decode(document, into); err != nil {
 		return fmt.Errorf("read the %s in %s: %w", kind, path, err)
 	}
+	newWarnings(command.ErrOrStderr()).tell(unknowns(document, into), func(u unknown) string {
+		if line := lineOf(content, u.path); line > 0 {
+			return fmt.Sprintf("%s:%d", path, line)
+		}
+		return path
+	})
 	return nil
 }
 
@@ -61,6 +68,15 @@ func (f *nowFlag) time(present clock.PassiveClock) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("read --now: %q is no time of the form 2026-11-21T12:00:00Z", f.text)
 	}
 	return now, nil
+}
+
+// orPresent is the moment that a question is about: the present if it names none.
+func orPresent(now *time.Time) *time.Time {
+	if now == nil {
+		present := clock.RealClock{}.Now().UTC()
+		return &present
+	}
+	return now
 }
 
 // outputFlag is the form of an answer for people: text, or JSON for their programs.

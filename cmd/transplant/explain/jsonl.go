@@ -7,21 +7,33 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
 
+// lines is what people have to know of a topic's questions.
+type lines struct {
+	sample string   // a question
+	needs  []string // the fields that a question must have; "a|b" is either
+}
+
+// remarks are fields that askers write for themselves.
+var remarks = []string{"id", "note", "changes", "apiserverDefaulted"}
+
 // withJSONL adds --jsonl to a topic: questions are read from standard input, one JSON object a line, and each is
 // answered by one line at once, so that the command can be talked to through a pipe. Without the flag the command's own
 // RunE runs; a command that has none has no form for people.
-func withJSONL[Q, A any](command *cobra.Command, answer func(Q) (A, error)) *cobra.Command {
+func withJSONL[Q, A any](command *cobra.Command, form lines, answer func(Q) (A, error)) *cobra.Command {
+	command.Example += fmt.Sprintf("\n  echo '%s' | transplant explain %s --jsonl", form.sample, command.Name())
 	lines := command.Flags().Bool("jsonl", false, "read questions from standard input, one JSON object a line, and answer each with a line")
 	people := command.RunE
 	command.Args = cobra.NoArgs
 	command.RunE = func(command *cobra.Command, args []string) error {
 		switch {
 		case *lines:
-			return answerLines(command.InOrStdin(), command.OutOrStdout(), answer)
+			return answerLines(command.InOrStdin(), command.OutOrStdout(), newWarnings(command.ErrOrStderr()), form.needs, answer)
 		case people == nil:
 			return fmt.Errorf("explain %s: set --jsonl and give the questions on standard input", command.Name())
 		default:
@@ -33,14 +45,22 @@ func withJSONL[Q, A any](command *cobra.Command, answer func(Q) (A, error)) *cob
 
 // answerLines answers every line of in with one line on out, in order. A question that cannot be judged is answered by
 // its error; so is a line that is no question, and it makes the whole run fail in the end. Empty lines are no lines.
-func answerLines[Q, A any](in io.Reader, out io.Writer, answer func(Q) (A, error)) error {
+// Fields that are not known here are told of and ignored, as those who ask are promised.
+func answerLines[Q, A any](in io.Reader, out io.Writer, warnings *warnings, needs []string, answer func(Q) (A, error)) error {
 	// Lines may have any length: a scanner's limit would be somebody's surprise.
 	reader := bufio.NewReaderSize(in, 1<<16)
 	var unreadable []error
 	for number := 1; ; number++ {
 		line, readErr := reader.ReadBytes('\n')
 		if line = bytes.TrimSpace(line); len(line) > 0 {
-			reply, err := answerLine(line, answer)
+			ignored := ignoredIn[Q](line)
+			warnings.tell(ignored, func(unknown) string { return fmt.Sprintf("line %d of standard input", number) })
+			reply, err := answerLine(line, func(question Q) (answered A, err error) {
+				if err := missingIn(line, needs, ignored); err != nil {
+					return answered, err
+				}
+				return answer(question)
+			})
 			if err != nil {
 				unreadable = append(unreadable, fmt.Errorf("read line %d of standard input: %w", number, err))
 			}
@@ -64,7 +84,7 @@ func answerLine[Q, A any](line []byte, answer func(Q) (A, error)) ([]byte, error
 		return failure(nil, err), err
 	}
 	var question Q
-	if err := json.Unmarshal(line, &question); err != nil {
+	if err := decode(line, &question); err != nil {
 		return failure(id, fmt.Errorf("decode the question: %w", err)), nil
 	}
 	result, err := answer(question)
@@ -76,6 +96,35 @@ func answerLine[Q, A any](line []byte, answer func(Q) (A, error)) ([]byte, error
 		return failure(id, err), nil
 	}
 	return reply, nil
+}
+
+// ignoredIn are the fields of a question that are not known here.
+func ignoredIn[Q any](line []byte) []unknown {
+	return slices.DeleteFunc(unknowns(line, new(Q)), func(u unknown) bool {
+		return len(u.path) == 1 && slices.Contains(remarks, u.String())
+	})
+}
+
+// missingIn says which of the needed fields a question lacks. A null is a value: so programs write empty lists.
+func missingIn(line []byte, needs []string, ignored []unknown) error {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(line, &fields); err != nil {
+		return fmt.Errorf("decode the question: %w", err)
+	}
+	for _, need := range needs {
+		names := strings.Split(need, "|")
+		if slices.ContainsFunc(names, func(name string) bool { _, given := fields[name]; return given }) {
+			continue
+		}
+		hint := ""
+		for _, u := range ignored {
+			if len(u.path) == 1 && slices.Contains(names, u.near) {
+				hint = fmt.Sprintf(": %q is not known here%s", u, u.meant())
+			}
+		}
+		return fmt.Errorf("field %s is not set%s", strings.Join(names, " or "), hint)
+	}
+	return nil
 }
 
 // identity is a question's id as it was written; null if it has none.

@@ -59,7 +59,7 @@ func TestEveryLineIsAnsweredInOrder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			err := answerLines(strings.NewReader(c.in), &out, add)
+			err := answerLines(strings.NewReader(c.in), &out, newWarnings(io.Discard), nil, add)
 			if diff := cmp.Diff(c.want, out.String()); diff != "" {
 				t.Error(diff)
 			}
@@ -83,7 +83,7 @@ func TestAnswersComeAtOnce(t *testing.T) {
 	questions, ask := io.Pipe()
 	hear, answers := io.Pipe()
 	done := make(chan error, 1)
-	go func() { done <- answerLines(questions, answers, add) }()
+	go func() { done <- answerLines(questions, answers, newWarnings(io.Discard), nil, add) }()
 	for n := range 3 {
 		fmt.Fprintf(ask, "{\"id\":%d,\"of\":[%d]}\n", n, n+1)
 		want := fmt.Sprintf("{\"id\":%d,\"total\":%d}\n", n, n+1)
@@ -101,7 +101,7 @@ func TestAnswersComeAtOnce(t *testing.T) {
 func TestInputThatCannotBeReadFails(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
-	err := answerLines(io.MultiReader(strings.NewReader("{\"of\":[1]}\n"), failing{broken}), io.Discard, add)
+	err := answerLines(io.MultiReader(strings.NewReader("{\"of\":[1]}\n"), failing{broken}), io.Discard, newWarnings(io.Discard), nil, add)
 	if !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
 	}
@@ -123,7 +123,7 @@ func TestAnUnknownTopicIsRefused(t *testing.T) {
 
 func TestATopicWithoutAFormForPeopleAsksForLines(t *testing.T) {
 	t.Parallel()
-	command := withJSONL(&cobra.Command{Use: "sum", SilenceErrors: true, SilenceUsage: true}, add)
+	command := withJSONL(&cobra.Command{Use: "sum", SilenceErrors: true, SilenceUsage: true}, lines{}, add)
 	command.SetArgs(nil)
 	if err := command.Execute(); err == nil || err.Error() != "explain sum: set --jsonl and give the questions on standard input" {
 		t.Errorf("error %v", err)

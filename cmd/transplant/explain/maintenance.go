@@ -18,7 +18,7 @@ import (
 
 // maintenanceQuestion asks what the maintenance of a shoot does.
 type maintenanceQuestion struct {
-	Now          *time.Time                      `json:"now"`
+	Now          *time.Time                      `json:"now"` // nil is the present
 	CloudProfile *gardencorev1beta1.CloudProfile `json:"cloudProfile"`
 	Shoot        *gardencorev1beta1.Shoot        `json:"shoot"`
 }
@@ -85,7 +85,10 @@ func newMaintenance() *cobra.Command {
 	command.Flags().StringVar(&profile, "cloudprofile", "", "file of its CloudProfile")
 	now.register(command)
 	output.register(command)
-	return withJSONL(command, judgeMaintenance)
+	return withJSONL(command, lines{
+		sample: `{"id":1,"shoot":{"spec":{"kubernetes":{"version":"1.34.3"}}},"cloudProfile":{"spec":{"kubernetes":{"versions":[{"version":"1.34.3"}]}}}}`,
+		needs:  []string{"shoot", "cloudProfile"},
+	}, judgeMaintenance)
 }
 
 func readMaintenance(command *cobra.Command, shoot, profile string, now time.Time) (maintenanceQuestion, error) {
@@ -120,19 +123,18 @@ func profileName(shoot *gardencorev1beta1.Shoot) string {
 // judgeMaintenance is about now: a shoot that is not maintained now stays as it is.
 func judgeMaintenance(question maintenanceQuestion) (maintenanceAnswer, error) {
 	switch {
-	case question.Now == nil:
-		return maintenanceAnswer{}, errors.New("field now is not set: give the moment to judge at")
 	case question.Shoot == nil:
 		return maintenanceAnswer{}, errors.New("field shoot is not set: give the Shoot")
 	case question.CloudProfile == nil:
 		return maintenanceAnswer{}, errors.New("field cloudProfile is not set: give the CloudProfile of the Shoot")
 	}
-	plan := maintenance.Decide(question.Shoot, question.CloudProfile, *question.Now, maintenance.Config{})
-	due := maintenance.Due(question.Shoot, *question.Now)
+	now := *orPresent(question.Now)
+	plan := maintenance.Decide(question.Shoot, question.CloudProfile, now, maintenance.Config{})
+	due := maintenance.Due(question.Shoot, now)
 	if !due {
 		plan = idle(plan, question.Shoot)
 	}
-	return answerOf(plan, due, *question.Now), nil
+	return answerOf(plan, due, now), nil
 }
 
 // judgeNext is about the next maintenance, whenever it is.

@@ -34,7 +34,7 @@ func tellMaintenance(out io.Writer, question maintenanceQuestion, answer mainten
 			tellUpdate(p, "machine image "+image.Name, pool.MachineImage, answer.When)
 		}
 	}
-	tellRest(p, answer)
+	tellRest(p, shoot, answer)
 	return p.err
 }
 
@@ -95,7 +95,7 @@ func tellUpdate(p *printer, noun string, update *version.Update, when time.Time)
 }
 
 // tellRest says what changes besides versions, and what follows.
-func tellRest(p *printer, answer maintenanceAnswer) {
+func tellRest(p *printer, shoot *gardencorev1beta1.Shoot, answer maintenanceAnswer) {
 	list(p, "Also changed", answer.SideChanges)
 	var rotations []string
 	for _, rotation := range answer.plan.Rotations {
@@ -105,17 +105,24 @@ func tellRest(p *printer, answer maintenanceAnswer) {
 	p.line("")
 	tellVerdicts(p, answer.Rollout)
 	p.line("")
-	if answer.Operation == "" {
-		p.line("No operation is asked for: the last one of the shoot has failed, or there was none yet.")
-	} else {
-		p.line("Then the annotation gardener.cloud/operation asks for: %s.", answer.Operation)
-	}
+	tellOperation(p, shoot, answer.Operation)
 	last := answer.LastMaintenance
 	switch {
 	case last.FailureReason != "":
 		p.line("status.lastMaintenance will be %s. %s", last.State, sentence(last.FailureReason))
 	case last.State != "":
 		p.line("status.lastMaintenance will be %s.", last.State)
+	}
+}
+
+func tellOperation(p *printer, shoot *gardencorev1beta1.Shoot, operation string) {
+	switch {
+	case operation != "":
+		p.line("Then the annotation gardener.cloud/operation asks for: %s.", operation)
+	case shoot.Status.LastOperation == nil:
+		p.line("No operation is asked for: the shoot has had none yet (field status.lastOperation is not set).")
+	default:
+		p.line("No operation is asked for: the shoot's last one has failed (field status.lastOperation.state), and no annotation says to retry it.")
 	}
 }
 

@@ -100,6 +100,7 @@ var allFiles = map[string]string{
 	"webhooks.yaml": webhookFile, "shoot.yaml": shootFile, "seed.yaml": seedFile, "project.yaml": projectFile, "config.yaml": configFile, "objects.json": objectsFile,
 	"broken.yaml": "a: [", "list.yaml": "[1]", "nothing.yaml": "# nothing\n", "nokind.yaml": "metadata: {name: x}\n", "noname.yaml": "apiVersion: v1\nkind: Pod\n",
 	"annotated.yaml": "kind: Shoot\nmetadata: {annotations: {shoot.gardener.cloud/cleanup-webhooks-finalize-grace-period-seconds: 5m}}\n",
+	"newcode.yaml":   "kind: Shoot\nstatus: {lastErrors: [{description: odd, codes: [ERR_NEW]}]}\n",
 	"fine.yaml":      "kind: Shoot\nmetadata: {name: s}\n",
 }
 
@@ -125,9 +126,11 @@ Constraints HibernationPossible and MaintenancePreconditionsSatisfied: False (Pr
 		{name: "status", args: []string{"status", "--shoot", "shoot.yaml"}, want: `Label shoot.gardener.cloud/status=unhealthy
   because the last operation is Error
 `},
-		{name: "errors: codes", args: []string{"errors", "--code", "ERR_INFRA_QUOTA_EXCEEDED,ERR_NEW"}, want: `ERR_INFRA_QUOTA_EXCEEDED: a quota of the cloud account is used up; the operation is not retried
+		{name: "errors: codes", args: []string{"errors", "--code", "ERR_INFRA_QUOTA_EXCEEDED"}, want: `ERR_INFRA_QUOTA_EXCEEDED: a quota of the cloud account is used up; the operation is not retried
   remedy: raise the quota, or use less
-ERR_NEW is unknown: the operation is retried
+`},
+		{name: "errors: a shoot's code that nobody knows", args: []string{"errors", "--shoot", "newcode.yaml", "--now", "2026-11-21T12:00:00Z"}, want: `ERR_NEW is unknown: the operation is retried
+The operation is Error, because no code forbids it to be retried
 `},
 		{name: "errors: messages", args: []string{"errors", "--message", "connection refused, twice", "--message", "out of stock"}, want: `"connection refused, twice" deserves no code: the operation is retried
 ERR_INFRA_RESOURCES_DEPLETED: the cloud has no capacity left; the operation is retried
@@ -233,6 +236,8 @@ func TestWhatCannotBeAnswered(t *testing.T) {
 		{[]string{"status"}, "set --shoot, or --jsonl to answer questions from standard input"},
 		{[]string{"status", "--shoot", "seed.yaml"}, `read the Shoot in seed.yaml: field kind is "Seed": give the file of a Shoot with --shoot`},
 		{[]string{"errors"}, "set --code, --message or --shoot, or --jsonl to answer questions from standard input"},
+		{[]string{"errors", "--code", "ERR_INFRA_QOUTA_EXCEEDED"}, `read --code: "ERR_INFRA_QOUTA_EXCEEDED" is no error code: did you mean ERR_INFRA_QUOTA_EXCEEDED? known are ERR_INFRA_UNAUTHENTICATED, `},
+		{[]string{"errors", "--code", "ERR_BLA"}, `read --code: "ERR_BLA" is no error code: known are ERR_INFRA_UNAUTHENTICATED, `},
 		{[]string{"errors", "--shoot", "fine.yaml"}, "read the Shoot in fine.yaml: field status.lastErrors is empty: there is nothing to explain"},
 		{[]string{"errors", "--shoot", "shoot.yaml", "--now", "soon"}, `read --now: "soon" is no time of the form 2026-11-21T12:00:00Z`},
 		{[]string{"errors", "--shoot", "shoot.yaml", "--retry-duration", "0"}, "read --retry-duration: give a duration above zero, for example 12h"},
@@ -258,15 +263,15 @@ func TestCareQuestionsThatCannotBeJudged(t *testing.T) {
 	t.Parallel()
 	for topic, c := range map[string]struct{ in, want string }{
 		"webhooks":    {`{"id":1,"validating":[{"webhooks":[]}]}`, `{"id":1,"error":"field metadata.name of configuration 1 is not set: give each a name"}`},
-		"status":      {`{"id":1}`, `{"id":1,"error":"field shootStatus is not set: give the status of a Shoot"}`},
-		"tolerations": {`{"id":1,"kind":"x"}`, `{"id":1,"error":"field kind is \"x\": give seedTaints or admission"}`},
+		"status":      {`{"id":1}`, `{"id":1,"error":"field shootStatus is not set"}`},
+		"tolerations": {`{"id":1,"kind":"x","shootTolerations":null}`, `{"id":1,"error":"field kind is \"x\": give seedTaints or admission"}`},
 		"errors":      {`{"id":1,"codes":"x"}`, `{"id":1,"error":"decode the question: json: cannot unmarshal string into Go struct field errorsQuestion.codes of type []v1beta1.ErrorCode"}`},
 	} {
 		if diff := cmp.Diff(c.want+"\n", run(t, c.in, []string{topic, "--jsonl"})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", topic, diff)
 		}
 	}
-	if got := run(t, `{"id":1,"kind":"admission","operation":"DELETE"}`, []string{"tolerations", "--jsonl"}); got != `{"id":1,"error":"field operation is \"DELETE\": give CREATE or UPDATE"}`+"\n" {
+	if got := run(t, `{"id":1,"kind":"admission","shootTolerations":[],"operation":"DELETE"}`, []string{"tolerations", "--jsonl"}); got != `{"id":1,"error":"field operation is \"DELETE\": give CREATE or UPDATE"}`+"\n" {
 		t.Error(got)
 	}
 }

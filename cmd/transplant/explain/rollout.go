@@ -58,7 +58,11 @@ func newRollout() *cobra.Command {
 	command.Flags().StringVar(&before, "old", "", "file of the Shoot before the change")
 	command.Flags().StringVar(&after, "new", "", "file of the Shoot after the change")
 	output.register(command)
-	return withJSONL(command, judgeRollout)
+	const shoot = `{"spec":{"kubernetes":{"version":"%s"},"provider":{"workers":[{"name":"a"}]}}}`
+	return withJSONL(command, lines{
+		sample: fmt.Sprintf(`{"id":1,"oldShoot":`+shoot+`,"newShoot":`+shoot+`}`, "1.34.3", "1.35.1"),
+		needs:  []string{"oldShoot", "newShoot"},
+	}, judgeRollout)
 }
 
 func judgeRollout(question rolloutQuestion) (rolloutAnswer, error) {

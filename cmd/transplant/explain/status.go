@@ -54,7 +54,10 @@ func newStatus() *cobra.Command {
 	}
 	command.Flags().StringVar(&shoot, "shoot", "", "file of the Shoot, with its status")
 	output.register(command)
-	return withJSONL(command, judgeStatus)
+	return withJSONL(command, lines{
+		sample: `{"id":1,"shootStatus":{"conditions":[{"type":"EveryNodeReady","status":"False"}]}}`,
+		needs:  []string{"shootStatus"},
+	}, judgeStatus)
 }
 
 func judgeStatus(question statusQuestion) (statusAnswer, error) {

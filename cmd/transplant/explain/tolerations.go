@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
@@ -25,10 +26,17 @@ type tolerationsQuestion struct {
 	Kind                string                         `json:"kind"`
 	SeedTaints          []gardencorev1beta1.SeedTaint  `json:"seedTaints"`
 	Operation           string                         `json:"operation"`
-	AdmissionConfig     admission.Tolerations          `json:"admissionConfig"`
+	AdmissionConfig     tolerationsConfig              `json:"admissionConfig"`
 	Project             *gardencorev1beta1.Project     `json:"project"`
 	ShootTolerations    []gardencorev1beta1.Toleration `json:"shootTolerations"`
 	OldShootTolerations []gardencorev1beta1.Toleration `json:"oldShootTolerations"`
+}
+
+// tolerationsConfig is the admission's configuration as it is written.
+type tolerationsConfig struct {
+	metav1.TypeMeta `json:",inline"`
+	Defaults        []gardencorev1beta1.Toleration `json:"defaults"`
+	Whitelist       []gardencorev1beta1.Toleration `json:"whitelist"`
 }
 
 // tolerationsAnswer has Tolerated for the one kind of question, and the others for the other.
@@ -63,7 +71,10 @@ func newTolerations() *cobra.Command {
 	command.Flags().StringVar(&flags.config, "admission-config", "", "file of the admission's configuration, with defaults and whitelist for all projects")
 	command.Flags().StringVar(&flags.oldShoot, "old-shoot", "", "file of the Shoot as it was: the question is about an update, else about a creation")
 	flags.output.register(command)
-	return withJSONL(command, judgeTolerations)
+	return withJSONL(command, lines{
+		sample: `{"id":1,"kind":"seedTaints","seedTaints":[{"key":"gpu"}],"shootTolerations":[]}`,
+		needs:  []string{"kind", "shootTolerations"},
+	}, judgeTolerations)
 }
 
 func (f *tolerationsFlags) run(command *cobra.Command) error {
@@ -162,7 +173,7 @@ func keyAndValue(key string, value *string) string {
 }
 
 func judgeAdmission(question tolerationsQuestion) (tolerationsAnswer, error) {
-	lists := question.AdmissionConfig.With(question.Project)
+	lists := admission.Tolerations{Defaults: question.AdmissionConfig.Defaults, Whitelist: question.AdmissionConfig.Whitelist}.With(question.Project)
 	after := append([]gardencorev1beta1.Toleration{}, question.ShootTolerations...)
 	switch strings.ToUpper(question.Operation) {
 	case operationCreate:

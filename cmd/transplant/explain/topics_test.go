@@ -2,6 +2,7 @@ package explain
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -193,20 +194,22 @@ func TestMistakesAreExplained(t *testing.T) {
 func TestQuestionsThatCannotBeJudged(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ topic, question, want string }{
-		{"maintenance", `{"id":1}`, `{"id":1,"error":"field now is not set: give the moment to judge at"}`},
-		{"maintenance", `{"id":1,"now":"2026-11-21T12:00:00Z"}`, `{"id":1,"error":"field shoot is not set: give the Shoot"}`},
-		{"maintenance", `{"id":1,"now":"2026-11-21T12:00:00Z","shoot":{}}`, `{"id":1,"error":"field cloudProfile is not set: give the CloudProfile of the Shoot"}`},
-		{"rollout", `{"id":1}`, `{"id":1,"error":"fields oldShoot and newShoot: give both"}`},
+		{"maintenance", `{"id":1,"now":"2026-11-21T12:00:00Z"}`, `{"id":1,"error":"field shoot is not set"}`},
+		{"maintenance", `{"id":1,"shoot":{},"CloudProfile":{}}`, `{"id":1,"error":"field cloudProfile is not set: \"CloudProfile\" is not known here; did you mean \"cloudProfile\"?"}`},
+		{"maintenance", `{"id":1,"shoot":{},"cloudProfile":null}`, `{"id":1,"error":"field cloudProfile is not set: give the CloudProfile of the Shoot"}`},
+		{"rollout", `{"id":1}`, `{"id":1,"error":"field oldShoot is not set"}`},
+		{"rollout", `{"id":1,"oldShoot":{},"newShoot":null}`, `{"id":1,"error":"fields oldShoot and newShoot: give both"}`},
 		{"rollout", `{"id":1,"oldShoot":{"spec":{"kubernetes":{"version":"x"},"provider":{"workers":[{"name":"a"}]}}},"newShoot":{"spec":{"provider":{"workers":[{"name":"a"}]}}}}`,
 			`{"id":1,"error":"read the Kubernetes version \"x\" (spec.kubernetes.version): invalid semantic version"}`},
-		{"window", `{"id":1}`, `{"id":1,"error":"field now is not set: give the moment to judge at"}`},
-		{"window", `{"id":1,"now":"2026-11-21T12:00:00Z","randomFraction":1}`, `{"id":1,"error":"field randomFraction is 1: give a number from 0 up to, but not 1"}`},
+		{"window", `{"id":1,"begin":"220000+0100"}`, `{"id":1,"error":"field end is not set"}`},
+		{"window", `{"id":1,"begin":"","end":"","now":"2026-11-21T12:00:00Z","randomFraction":1}`, `{"id":1,"error":"field randomFraction is 1: give a number from 0 up to, but not 1"}`},
 	} {
 		var out bytes.Buffer
 		command := NewCommand()
 		command.SetArgs([]string{c.topic, "--jsonl"})
 		command.SetIn(strings.NewReader(c.question))
 		command.SetOut(&out)
+		command.SetErr(io.Discard)
 		if err := command.ExecuteContext(t.Context()); err != nil || strings.TrimSpace(out.String()) != c.want {
 			t.Errorf("%s %s: %v, %s", c.topic, c.question, err, out.String())
 		}

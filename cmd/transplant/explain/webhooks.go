@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -71,21 +70,26 @@ func newWebhooks() *cobra.Command {
 	}
 	command.Flags().StringSliceVar(&files, "file", nil, "file with ValidatingWebhookConfigurations and MutatingWebhookConfigurations, - for standard input; may be repeated")
 	output.register(command)
-	return withJSONL(command, judgeWebhooks)
+	return withJSONL(command, lines{
+		sample: `{"id":1,"validating":[{"metadata":{"name":"policy"},"webhooks":[{"name":"pods.example.com","failurePolicy":"Fail"}]}]}`,
+		needs:  []string{"validating|mutating"},
+	}, judgeWebhooks)
 }
 
 func readWebhooks(command *cobra.Command, files []string) (webhooksQuestion, error) {
 	var question webhooksQuestion
-	err := readObjects(command, "file", files, func(kind string, document json.RawMessage) error {
+	err := readObjects(command, "file", files, func(kind string, document []byte) ([]unknown, error) {
 		switch kind {
 		case webhooks.KindValidating:
 			question.Validating = append(question.Validating, admissionregistrationv1.ValidatingWebhookConfiguration{})
-			return json.Unmarshal(document, &question.Validating[len(question.Validating)-1])
+			into := &question.Validating[len(question.Validating)-1]
+			return unknowns(document, into), decode(document, into)
 		case webhooks.KindMutating:
 			question.Mutating = append(question.Mutating, admissionregistrationv1.MutatingWebhookConfiguration{})
-			return json.Unmarshal(document, &question.Mutating[len(question.Mutating)-1])
+			into := &question.Mutating[len(question.Mutating)-1]
+			return unknowns(document, into), decode(document, into)
 		}
-		return fmt.Errorf("field kind is %q: give %ss and %ss only", kind, webhooks.KindValidating, webhooks.KindMutating)
+		return nil, fmt.Errorf("field kind is %q: give %ss and %ss only", kind, webhooks.KindValidating, webhooks.KindMutating)
 	})
 	return question, err
 }

@@ -15,9 +15,10 @@ import (
 
 // windowQuestion asks about a maintenance time window.
 type windowQuestion struct {
-	Begin string     `json:"begin"`
-	End   string     `json:"end"`
-	Now   *time.Time `json:"now"`
+	Begin string `json:"begin"`
+	End   string `json:"end"`
+	// Now is the present if it is not given.
+	Now *time.Time `json:"now"`
 	// RandomFraction is where in the window a random moment falls, in [0, 1).
 	RandomFraction     float64    `json:"randomFraction"`
 	LastReconciliation *time.Time `json:"lastReconciliation"`
@@ -83,7 +84,13 @@ func newWindow() *cobra.Command {
 	command.Flags().StringVar(&shoot, "shoot", "", "file of a Shoot that has the window")
 	now.register(command)
 	output.register(command)
-	return withJSONL(command, judgeWindow)
+	return withJSONL(command, lines{
+		sample: `{"id":1,"begin":"220000+0100","end":"230000+0100","now":"2026-11-21T12:00:00Z"}`,
+		needs:  []string{"begin", "end"},
+	}, func(question windowQuestion) (windowAnswer, error) {
+		question.Now = orPresent(question.Now)
+		return judgeWindow(question)
+	})
 }
 
 // windowOf completes a question with the window of the shoot in a file.
@@ -109,9 +116,6 @@ func windowOf(command *cobra.Command, question windowQuestion, path string) (win
 }
 
 func judgeWindow(question windowQuestion) (windowAnswer, error) {
-	if question.Now == nil {
-		return windowAnswer{}, errors.New("field now is not set: give the moment to judge at")
-	}
 	if question.RandomFraction < 0 || question.RandomFraction >= 1 {
 		return windowAnswer{}, fmt.Errorf("field randomFraction is %v: give a number from 0 up to, but not 1", question.RandomFraction)
 	}
