@@ -14,6 +14,8 @@ RUN      := bin/transplant run --backend $(BACKEND) --timeout-multiplier $(TIMEO
 .PHONY: help
 help: ## Explain the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@printf '\nVariables: SCENARIO=%s BACKEND=%s OUT=%s SAMPLE=%s\n' $(SCENARIO) $(BACKEND) $(OUT) $(SAMPLE)
+	@printf 'TIMEOUT_MULTIPLIER=%s (2 or 3 on a slow or busy machine), MUTANTS="a b" (some instead of all)\n' $(TIMEOUT_MULTIPLIER)
 
 ##@ The two commands of the README
 
