@@ -196,7 +196,7 @@ func (l *Landscape) Stop(ctx context.Context) error {
 	l.stopOnce.Do(func() {
 		ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 		defer cancel()
-		l.stopErr = errors.Join(l.stopProcesses(ctx), l.links.close(), l.release())
+		l.stopErr = errors.Join(l.stopProcesses(ctx), l.links.close(), l.dir.MarkEnded(), l.release())
 	})
 	return l.stopErr
 }

@@ -65,6 +65,24 @@ func (o *Options) complete() error {
 	if o.Seeds == nil {
 		o.Seeds = []string{"a", "b"}
 	}
+	if err := o.Check(); err != nil {
+		return err
+	}
+	if o.Executable == "" {
+		executable, err := os.Executable()
+		if err != nil {
+			return fmt.Errorf("find the transplant executable: %w", err)
+		}
+		o.Executable = executable
+	}
+	if o.Progress == nil {
+		o.Progress = func(Progress) {}
+	}
+	return nil
+}
+
+// Check says what is wrong with the seeds and the slot, before anything is made of them. Start checks it, too.
+func (o *Options) Check() error {
 	if len(o.Seeds) >= address.MaxClusters {
 		return fmt.Errorf("plan the landscape: %d seeds, at most %d fit", len(o.Seeds), address.MaxClusters-1)
 	}
@@ -76,15 +94,8 @@ func (o *Options) complete() error {
 			return fmt.Errorf("name the seed %q: the name is used twice", seed)
 		}
 	}
-	if o.Executable == "" {
-		executable, err := os.Executable()
-		if err != nil {
-			return fmt.Errorf("find the transplant executable: %w", err)
-		}
-		o.Executable = executable
-	}
-	if o.Progress == nil {
-		o.Progress = func(Progress) {}
+	if o.Slot != nil {
+		return o.Slot.Check()
 	}
 	return nil
 }

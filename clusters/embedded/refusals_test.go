@@ -191,3 +191,16 @@ func TestNothingStaysHalfStarted(t *testing.T) {
 		}
 	})
 }
+
+// Whoever asks later can tell a landscape that was stopped from one that died.
+func TestAStopIsMarked(t *testing.T) {
+	dir := rundir.At("stopped", filepath.Join(t.TempDir(), "landscape"))
+	l, err := embedded.Start(t.Context(), embedded.Options{Dir: dir.Path, Seeds: []string{}, WithoutNodes: true, Binary: "/bin/false"})
+	if err == nil {
+		_ = l.Stop(context.WithoutCancel(t.Context()))
+		t.Fatal("the landscape started")
+	}
+	if !dir.Ended() {
+		t.Error("what has started in part and was stopped again is not marked as ended")
+	}
+}

@@ -37,10 +37,18 @@ func Take() (*Claim, error) {
 	return nil, fmt.Errorf("find a free slot: %w: end one of the %d landscapes with \"transplant down\"", ErrNoSlot, Slots)
 }
 
+// Check says whether there is such a slot.
+func (s Slot) Check() error {
+	if s < 0 || s >= Slots {
+		return fmt.Errorf("claim slot %d: there are slots 0 to %d", s, Slots-1)
+	}
+	return nil
+}
+
 // TakeSlot claims one slot.
 func TakeSlot(slot Slot) (*Claim, error) {
-	if slot < 0 || slot >= Slots {
-		return nil, fmt.Errorf("claim slot %d: there are slots 0 to %d", slot, Slots-1)
+	if err := slot.Check(); err != nil {
+		return nil, err
 	}
 	address := netip.AddrPortFrom(slot.Supervisor(), claimPort)
 	listener, err := net.Listen("tcp", address.String())

@@ -5,7 +5,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -54,7 +56,25 @@ func readState(dir rundir.Dir) (rundir.State, error) {
 		return rundir.State{}, err
 	}
 	if !owned {
-		return rundir.State{}, fmt.Errorf("look at the landscape %q: %w: start it with \"transplant up\"", dir.Name, rundir.ErrNotUp)
+		return rundir.State{}, fmt.Errorf("look at the landscape %q: %w: start it with \"%s up%s\"", dir.Name, rundir.ErrNotUp, program(), suffix(dir.Name))
 	}
-	return dir.ReadState()
+	state, err := dir.ReadState()
+	if errors.Is(err, rundir.ErrNotUp) {
+		err = fmt.Errorf("look at the landscape %q: %w", dir.Name, errStarting)
+	}
+	return state, err
+}
+
+// errStarting is returned for a landscape that somebody holds but that is not ready.
+var errStarting = errors.New("it is starting, or being stopped again: wait for it")
+
+// program is the name by which this program was called, for commands to copy.
+func program() string { return os.Args[0] }
+
+// suffix is what commands about a landscape need.
+func suffix(name string) string {
+	if name == rundir.DefaultName {
+		return ""
+	}
+	return " --landscape " + name
 }

@@ -65,7 +65,8 @@ func kubeconfigPath(dir rundir.Dir, target, actor string) (string, error) {
 		}
 		names = append(names, c.Name)
 	}
-	return "", fmt.Errorf("find the cluster %q: there are %s", target, strings.Join(names, ", "))
+	return "", fmt.Errorf("find the cluster %q: there are %s; the kubeconfig of a shoot is its user's: %s kubeconfig %s --actor user%s",
+		target, strings.Join(names, ", "), program(), target, suffix(dir.Name))
 }
 
 // actorKubeconfigs lists what can be asked for, as <actor>.<target>.

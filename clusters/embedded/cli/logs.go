@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 )
 
@@ -37,7 +38,7 @@ func newLogs() *cobra.Command {
 			return nil
 		}
 		if !slices.Contains(logs, args[0]) {
-			return fmt.Errorf("find the log of %q: there are %s", args[0], strings.Join(logs, ", "))
+			return fmt.Errorf("find the log of %q: there are %s%s", args[0], strings.Join(logs, ", "), podHint(dir, logs, args[0]))
 		}
 		return printLog(ctx, command.OutOrStdout(), logPath(dir, args[0]), follow)
 	})
@@ -66,6 +67,20 @@ func findLogs(dir rundir.Dir) []string {
 		found = append(found, cluster+"/"+strings.TrimSuffix(filepath.Base(file), ".log"))
 	}
 	return found
+}
+
+// podHint says where the logs of pods are, to who asks for one of a cluster's.
+func podHint(dir rundir.Dir, logs []string, name string) string {
+	cluster, _, ofCluster := strings.Cut(name, "/")
+	if !ofCluster || !slices.ContainsFunc(logs, func(log string) bool { return strings.HasPrefix(log, cluster+"/") }) {
+		return ""
+	}
+	actor := "gardenlet"
+	if cluster == embedded.GardenName {
+		actor = "garden-controller-manager"
+	}
+	return fmt.Sprintf("; what runs in pods has its logs there, for example: kubectl --kubeconfig $(%s kubeconfig %s --path%s) -n garden logs deploy/%s",
+		program(), cluster, suffix(dir.Name), actor)
 }
 
 func logPath(dir rundir.Dir, name string) string {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -19,12 +20,15 @@ func newStatus() *cobra.Command {
 	var flags landscapeFlag
 	var output string
 	command := newCommand("status", "Show what runs and what does not", func(ctx context.Context, command *cobra.Command, _ []string) error {
+		if !slices.Contains([]string{"text", "json"}, output) {
+			return fmt.Errorf("read --output: %q is no form: choose text or json", output)
+		}
 		dir, err := flags.dir()
 		if err != nil {
 			return err
 		}
 		state, err := readState(dir)
-		if errors.Is(err, rundir.ErrNotUp) {
+		if errors.Is(err, rundir.ErrNotUp) || errors.Is(err, errStarting) {
 			err = explainNotUp(ctx, dir, err)
 		}
 		if err != nil {
@@ -45,12 +49,16 @@ func newStatus() *cobra.Command {
 // explainNotUp tells a landscape that is on its way from one that is dead and one that never was.
 func explainNotUp(ctx context.Context, dir rundir.Dir, notUp error) error {
 	if status, err := supervisor.AskStatus(ctx, dir); err == nil {
-		return fmt.Errorf("look at the landscape %q: it is in phase %s", dir.Name, status.Phase)
+		return fmt.Errorf("look at the landscape %q: it is in phase %s: wait for it", dir.Name, status.Phase)
 	}
-	if _, err := dir.ReadState(); err == nil {
+	switch _, err := dir.ReadState(); {
+	case errors.Is(notUp, errStarting), err != nil:
+		return notUp
+	case dir.Ended():
+		return fmt.Errorf("%w (it has ended; its logs are in %s)", notUp, dir.Path)
+	default:
 		return fmt.Errorf("%w (its supervisor died; the next \"up\" or \"down\" clears %s)", notUp, dir.Path)
 	}
-	return notUp
 }
 
 func printStatus(out io.Writer, state rundir.State) error {
@@ -69,19 +77,27 @@ func printStatus(out io.Writer, state rundir.State) error {
 		dead = append(dead, ended...)
 		fmt.Fprintf(table, "-\t%s\t-\t%s\n", p.Name, text)
 	}
-	if len(state.Links) > 0 {
-		fmt.Fprintln(table, "\t\t\t\nACTOR\tTARGET\tLINK\t")
-	}
-	for _, l := range state.Links {
-		fmt.Fprintf(table, "%s\t%s\t%s\t\n", l.Actor, l.Target, l.URL)
-	}
-	if err := table.Flush(); err != nil {
+	if err := errors.Join(table.Flush(), printLinks(out, state.Links)); err != nil {
 		return err
 	}
 	if len(dead) > 0 {
 		return fmt.Errorf("%w: %s ended", errUnhealthy, strings.Join(dead, ", "))
 	}
 	return nil
+}
+
+// printLinks is a table of its own: its columns have other widths.
+func printLinks(out io.Writer, links []rundir.LinkState) error {
+	if len(links) == 0 {
+		return nil
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out)
+	fmt.Fprintln(table, "ACTOR\tTARGET\tLINK")
+	for _, l := range links {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", l.Actor, l.Target, l.URL)
+	}
+	return table.Flush()
 }
 
 func countRunning(all []rundir.ProcessState) (text string, dead []string) {

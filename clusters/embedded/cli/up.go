@@ -13,7 +13,6 @@ import (
 
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/address"
-	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/clusters/embedded/supervisor"
 )
 
@@ -65,6 +64,10 @@ func up(ctx context.Context, out io.Writer, flags planFlags) error {
 	if err != nil {
 		return err
 	}
+	options := flags.options()
+	if err := options.Check(); err != nil {
+		return err // the supervisor would say the same, but has made a folder by then
+	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	screen := newScreen(out)
@@ -77,17 +80,9 @@ func up(ctx context.Context, out io.Writer, flags planFlags) error {
 	for _, c := range state.Clusters {
 		fmt.Fprintf(out, "  %-8s %s\n", c.Name, c.URL)
 	}
-	fmt.Fprintf(out, "\n  export KUBECONFIG=%s\n  transplant status%s\n  transplant down%[2]s\n",
-		state.Clusters[0].Kubeconfig, suffix(flags.name))
+	fmt.Fprintf(out, "\n  export KUBECONFIG=%s\n  %s status%s\n  %[2]s down%[3]s\n",
+		state.Clusters[0].Kubeconfig, program(), suffix(flags.name))
 	return nil
-}
-
-// suffix is what commands about this landscape need.
-func suffix(name string) string {
-	if name == rundir.DefaultName {
-		return ""
-	}
-	return " --landscape " + name
 }
 
 func newSupervise(configure Configure) *cobra.Command {

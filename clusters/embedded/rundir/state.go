@@ -75,6 +75,22 @@ func (d Dir) WriteState(state State) error {
 	return nil
 }
 
+func (d Dir) endedPath() string { return d.Join("ended") }
+
+// MarkEnded writes down that the landscape was stopped in order. A folder that is gone already needs no mark.
+func (d Dir) MarkEnded() error {
+	if err := os.WriteFile(d.endedPath(), nil, 0o600); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("mark the end of landscape %q: %w", d.Name, err)
+	}
+	return nil
+}
+
+// Ended says whether the landscape was stopped in order, and not just died. A fresh folder has no such mark.
+func (d Dir) Ended() bool {
+	_, err := os.Stat(d.endedPath())
+	return err == nil
+}
+
 // ReadState reads landscape.json. It is ErrNotUp when there is none.
 func (d Dir) ReadState() (State, error) {
 	content, err := os.ReadFile(d.statePath())

@@ -1,0 +1,172 @@
+package cli_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"github.com/transplant-sim/transplant/clusters/embedded/cli"
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+)
+
+// say runs a command in this process, and gives what it prints, or its error with PROGRAM for this program's name.
+func say(t *testing.T, args ...string) string {
+	t.Helper()
+	root := &cobra.Command{Use: "transplant", SilenceErrors: true, SilenceUsage: true}
+	root.AddCommand(cli.NewCommands(nil)...)
+	var out bytes.Buffer
+	root.SetArgs(args)
+	root.SetOut(&out)
+	root.SetErr(&out)
+	if err := root.ExecuteContext(t.Context()); err != nil {
+		return "error: " + strings.ReplaceAll(err.Error(), os.Args[0], "PROGRAM")
+	}
+	return out.String()
+}
+
+// written is a landscape that is held by this process and has the files of one that is up, but nothing that runs.
+func written(t *testing.T, name string) (rundir.Dir, *rundir.Lock) {
+	t.Helper()
+	home := t.TempDir()
+	t.Setenv(rundir.HomeVariable, home)
+	dir, err := rundir.Of(home, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, _, err := dir.Acquire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = lock.Unlock() }) // may be unlocked already
+	return dir, lock
+}
+
+func writeState(t *testing.T, dir rundir.Dir) rundir.State {
+	t.Helper()
+	running := []rundir.ProcessState{{Name: "etcd", ID: process.Self()}}
+	state := rundir.State{
+		Name: dir.Name, Slot: 3, Supervisor: process.Self(), Ready: time.Date(2026, 11, 21, 12, 0, 0, 0, time.Local),
+		Clusters: []rundir.ClusterState{{Name: "garden", Role: "Garden", URL: "https://127.0.3.1:6443", Processes: running}, {Name: "a", Role: "Seed", URL: "https://127.0.3.2:6443", Processes: running}},
+		Links:    []rundir.LinkState{{Actor: "gardenlet-a", Target: "garden", URL: "https://127.0.3.9:7000"}},
+	}
+	if err := dir.WriteState(state); err != nil {
+		t.Fatal(err)
+	}
+	return state
+}
+
+func TestTablesOfStatus(t *testing.T) {
+	dir, _ := written(t, "default")
+	state := writeState(t, dir)
+	_, tables, _ := strings.Cut(say(t, "status"), "\n\n")
+	want := `CLUSTER  ROLE    URL                     PROCESSES
+garden   Garden  https://127.0.3.1:6443  1 of 1 run
+a        Seed    https://127.0.3.2:6443  1 of 1 run
+
+ACTOR        TARGET  LINK
+gardenlet-a  garden  https://127.0.3.9:7000
+`
+	if diff := cmp.Diff(want, tables); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	state.Links = nil
+	if err := dir.WriteState(state); err != nil {
+		t.Fatal(err)
+	}
+	if text := say(t, "status"); strings.Contains(text, "ACTOR") || !strings.HasSuffix(text, "1 of 1 run\n") {
+		t.Errorf("without links: %q", text)
+	}
+	if got, want := say(t, "status", "-o", "yaml"), `error: read --output: "yaml" is no form: choose text or json`; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestStatusKnowsTheLivesOfLandscapes: from before it is up until after it has ended, or died.
+func TestStatusKnowsTheLivesOfLandscapes(t *testing.T) {
+	dir, lock := written(t, "mine")
+	status := func(want string) {
+		t.Helper()
+		if got := say(t, "status", "--landscape=mine"); got != "error: look at the landscape \"mine\": "+want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	status("it is starting, or being stopped again: wait for it")
+	writeState(t, dir)
+	if err := lock.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	const notUp = `the landscape is not up: start it with "PROGRAM up --landscape mine"`
+	status(notUp + ` (its supervisor died; the next "up" or "down" clears ` + dir.Path + ")")
+	if err := dir.MarkEnded(); err != nil {
+		t.Fatal(err)
+	}
+	status(notUp + " (it has ended; its logs are in " + dir.Path + ")")
+	if lock, _, err := dir.Acquire(); err != nil || dir.Ended() || lock.Unlock() != nil {
+		t.Errorf("a fresh folder is marked as ended: %v", err)
+	}
+	status(notUp)
+	if err := os.RemoveAll(dir.Path); err != nil {
+		t.Fatal(err)
+	}
+	if err := dir.MarkEnded(); err != nil {
+		t.Errorf("mark what is gone: %v", err)
+	}
+}
+
+// TestHints: who asks for what is elsewhere is told where.
+func TestHints(t *testing.T) {
+	dir, _ := written(t, "mine")
+	writeState(t, dir)
+	for _, log := range []string{"clusters/a/logs/etcd.log", "clusters/garden/logs/etcd.log"} {
+		if err := os.MkdirAll(filepath.Dir(dir.Join(log)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(dir.Join(log), []byte("lines\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"kubeconfig", "demo"}, `error: find the cluster "demo": there are garden, a; the kubeconfig of a shoot is its user's: PROGRAM kubeconfig demo --actor user --landscape mine`},
+		{[]string{"logs", "a/gardenlet"}, `error: find the log of "a/gardenlet": there are a/etcd, garden/etcd; what runs in pods has its logs there, for example: ` +
+			"kubectl --kubeconfig $(PROGRAM kubeconfig a --path --landscape mine) -n garden logs deploy/gardenlet"},
+		{[]string{"logs", "garden/gcm"}, `error: find the log of "garden/gcm": there are a/etcd, garden/etcd; what runs in pods has its logs there, for example: ` +
+			"kubectl --kubeconfig $(PROGRAM kubeconfig garden --path --landscape mine) -n garden logs deploy/garden-controller-manager"},
+		{[]string{"logs", "c/gardenlet"}, `error: find the log of "c/gardenlet": there are a/etcd, garden/etcd`},
+		{[]string{"logs", "a/etcd"}, "lines\n"},
+	} {
+		if got := say(t, append(c.args, "--landscape=mine")...); got != c.want {
+			t.Errorf("%v:\n%s, want\n%s", c.args, got, c.want)
+		}
+	}
+}
+
+// TestUpWritesNothingForAMistake: nor does it start anything.
+func TestUpWritesNothingForAMistake(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv(rundir.HomeVariable, home)
+	for _, c := range []struct{ flag, want string }{
+		{"--seeds=a,a", `error: name the seed "a": the name is used twice`},
+		{"--seeds=garden", `error: name the seed "garden": the name is used twice`},
+		{"--seeds=Foo_1", `error: name the seed "Foo_1": a lowercase RFC 1123 label must consist of`},
+		{"--seeds=a,b,c,d,e,f,g,h,i,j", "error: plan the landscape: 10 seeds, at most "},
+		{"--landscape=Foo_1", `error: name the landscape "Foo_1": a lowercase RFC 1123 label must consist of`},
+		{"--slot=28", "error: claim slot 28: there are slots 0 to 27"},
+	} {
+		if got := say(t, "up", c.flag); !strings.HasPrefix(got, c.want) {
+			t.Errorf("up %s: %q, want %q", c.flag, got, c.want)
+		}
+	}
+	if entries, err := os.ReadDir(home); err != nil || len(entries) > 0 {
+		t.Errorf("there are %v, %v", entries, err)
+	}
+}
