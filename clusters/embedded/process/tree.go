@@ -52,7 +52,7 @@ func childrenByParent() (map[int][]ID, error) {
 const freezeRounds = 10
 
 // Freeze holds a process and everything below it. Parents are held before their children, and it looks again until
-// no child is new, so that nobody is missed. It returns whom it has held, for Thaw.
+// no child is new, so that nobody is missed. It returns whom it holds, for Thaw; who was at its end already is not among them.
 func (p *Process) Freeze() ([]ID, error) {
 	if err := p.Signal(syscall.SIGSTOP); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (p *Process) Freeze() ([]ID, error) {
 		}
 		fresh := slices.DeleteFunc(below, func(id ID) bool { return slices.Contains(held, id) })
 		if len(fresh) == 0 {
-			return held, nil
+			return slices.DeleteFunc(held, func(id ID) bool { return !id.Alive() }), nil
 		}
 		for _, id := range fresh {
 			if err := id.Signal(syscall.SIGSTOP); err != nil {
