@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,18 +16,12 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
-// Shoots says how the API servers of shoots are reached, by their public names.
-type Shoots interface {
-	// Config is for a client that trusts caPEM and authenticates with token at server.
-	Config(server string, caPEM []byte, token string) *rest.Config
-}
-
 // Reconciler looks at the shoots of one seed, once a period, and writes what it has found into their status (SPEC 5.1).
 type Reconciler struct {
 	Factory *controlplane.Factory
 	// Seed may read from caches: what is looked at is looked at again.
 	Seed   client.Reader
-	Shoots Shoots
+	Shoots controlplane.ShootConfigs
 	Config Config
 	// SyncPeriod is the time between two looks at a shoot.
 	SyncPeriod time.Duration
@@ -110,15 +102,12 @@ func begun(conditions []gardencorev1beta1.Condition, now time.Time) []gardencore
 	return all
 }
 
-// conflictBackoff is for patches of a status that others write too: about a second.
-var conflictBackoff = wait.Backoff{Steps: 8, Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.2}
-
 // write changes the status of a shoot as it is in the garden now, if the shoot is still this seed's and something
-// differs; ours tells whether it is. The lock makes sure of both: the lists are replaced as a whole, and a gardenlet that stood still in between
-// must not write over what another has found.
+// differs; ours tells whether it is. The lock makes sure of both: the lists are replaced as a whole, and a gardenlet
+// that stood still in between must not write over what another has found.
 func (r *Reconciler) write(ctx context.Context, o *controlplane.Operation, change func(*gardencorev1beta1.Shoot)) (ours bool, err error) {
 	key := client.ObjectKeyFromObject(o.Shoot)
-	err = retry.RetryOnConflict(conflictBackoff, func() error {
+	err = retry.RetryOnConflict(controlplane.ConflictBackoff, func() error {
 		ours = false
 		shoot := &gardencorev1beta1.Shoot{}
 		if err := o.Garden.Get(ctx, key, shoot); err != nil {

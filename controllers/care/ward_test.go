@@ -48,7 +48,7 @@ type ward struct {
 	onConfig func()       // what happens before the shoot is looked at
 }
 
-var _ Shoots = &ward{}
+var _ controlplane.ShootConfigs = &ward{}
 
 // Config reaches the API server whatever its name, and remembers the name.
 func (w *ward) Config(server string, _ []byte, token string) *rest.Config {

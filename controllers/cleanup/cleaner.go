@@ -19,15 +19,9 @@ import (
 	"github.com/transplant-sim/transplant/controllers/flow"
 )
 
-// Shoots says how the API servers of shoots are reached, by their public names.
-type Shoots interface {
-	// Config is for a client that trusts caPEM and authenticates with token at server.
-	Config(server string, caPEM []byte, token string) *rest.Config
-}
-
 // Cleaner empties shoots in the course of their deletion, on their own API servers.
 type Cleaner struct {
-	Shoots Shoots
+	Shoots controlplane.ShootConfigs
 }
 
 // Tasks are those of the deletion flow that empty the shoot (SPEC 6.1), to be done one after the other while its control

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -48,6 +49,12 @@ type Settings struct {
 type ShootClients interface {
 	// For returns a client that trusts caPEM and authenticates with token at server.
 	For(server string, caPEM []byte, token string) (client.Client, error)
+}
+
+// ShootConfigs say how the API servers of shoots are reached, by their public names.
+type ShootConfigs interface {
+	// Config is for a client that trusts caPEM and authenticates with token at server.
+	Config(server string, caPEM []byte, token string) *rest.Config
 }
 
 // Authorities are the two places that record a shoot's owner (SPEC 9.1).

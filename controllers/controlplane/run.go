@@ -148,7 +148,7 @@ func (o *Operation) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 // consume takes annotations off the shoot, if it is still in the hands of this run.
 func (o *Operation) consume(ctx context.Context, annotations []string) error {
 	key := client.ObjectKeyFromObject(o.Shoot)
-	err := retry.RetryOnConflict(conflictBackoff, func() error {
+	err := retry.RetryOnConflict(ConflictBackoff, func() error {
 		shoot := &gardencorev1beta1.Shoot{}
 		if err := o.Garden.Get(ctx, key, shoot); err != nil {
 			return err

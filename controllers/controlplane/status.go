@@ -97,8 +97,8 @@ func (o *Operation) patchStatus(ctx context.Context, lock bool, mutate func(*gar
 // has begun.
 var ErrTakenOver = errors.New("the shoot has been taken over")
 
-// conflictBackoff is for patches of a status that others write too: about two seconds.
-var conflictBackoff = wait.Backoff{Steps: 9, Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.2}
+// ConflictBackoff is for patches of a status that others write too: about two seconds.
+var ConflictBackoff = wait.Backoff{Steps: 9, Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.2}
 
 // mine tells whether the shoot, as read just now, is still in the hands of this run: it began the operation that the
 // status shows, and nobody has begun another since. A gardenlet that stood still for a while finds out by it.
@@ -119,7 +119,7 @@ func (o *Operation) mine(shoot *gardencorev1beta1.Shoot) error {
 func (o *Operation) patchOwnStatus(ctx context.Context, mutate func(*gardencorev1beta1.ShootStatus)) (*gardencorev1beta1.Shoot, error) {
 	key := client.ObjectKeyFromObject(o.Shoot)
 	var patched *gardencorev1beta1.Shoot
-	err := retry.RetryOnConflict(conflictBackoff, func() error {
+	err := retry.RetryOnConflict(ConflictBackoff, func() error {
 		shoot := &gardencorev1beta1.Shoot{}
 		if err := o.Garden.Get(ctx, key, shoot); err != nil {
 			return err

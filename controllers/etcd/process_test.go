@@ -28,7 +28,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
-	"github.com/transplant-sim/transplant/clusters/embedded/binary"
+	"github.com/transplant-sim/transplant/clusters/apiservertest"
 	"github.com/transplant-sim/transplant/controllers/etcd"
 	"github.com/transplant-sim/transplant/controllers/etcd/datadir"
 	"github.com/transplant-sim/transplant/controllers/etcd/etcdtest"
@@ -48,15 +48,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	// Package etcdtest is to know where etcd is.
-	path, err := binary.Find(context.Background())
-	if err == nil {
-		err = os.Setenv(binary.Variable, path)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	apiservertest.Locate() // for package etcdtest
 	os.Exit(m.Run())
 }
 

@@ -79,7 +79,7 @@ func (r *Reconciler) settleInterrupted(ctx context.Context, shoot *gardencorev1b
 		return nil
 	}
 	last.State = gardencorev1beta1.LastOperationStateSucceeded
-	if in, yes := current(window.EffectiveOf(shoot), last.TriggeredTime.Time); yes && shoot.Annotations[constants.MaintainedWindow] < in.key() {
+	if in, yes := window.EffectiveOf(shoot).Current(last.TriggeredTime.Time); yes && shoot.Annotations[constants.MaintainedWindow] < in.Key() {
 		reason := fmt.Sprintf("The maintenance was interrupted, and its time window had passed at %s", now.UTC().Format(time.RFC3339))
 		last.Description, last.State, last.FailureReason = "Maintenance failed", gardencorev1beta1.LastOperationStateFailed, &reason
 	}

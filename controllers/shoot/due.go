@@ -33,7 +33,7 @@ func (r *Reconciler) due(o *controlplane.Operation, operation gardencorev1beta1.
 	case operation == gardencorev1beta1.LastOperationTypeCreate && last == nil, controlplane.Requested(shoot):
 		return 0, false
 	case changed && operation == gardencorev1beta1.LastOperationTypeReconcile && confines(shoot) && !window.EffectiveOf(shoot).Contains(now):
-		return nextMoment(shoot, now).Sub(now), true
+		return window.EffectiveOf(shoot).Following(now).Moment(shoot).Sub(now), true // not all shoots at its begin
 	case changed:
 		return 0, false
 	case last.State == gardencorev1beta1.LastOperationStateFailed:
@@ -58,24 +58,14 @@ func (c Cadence) period(shoot *gardencorev1beta1.Shoot, usual time.Duration) tim
 	return usual
 }
 
-// nextMoment is when, in the window that follows, the shoot is taken: not all shoots at its begin.
-func nextMoment(shoot *gardencorev1beta1.Shoot, now time.Time) time.Time {
-	w := window.EffectiveOf(shoot)
-	return w.Moment(now, window.Chance(shoot, w.Next(now).Format(time.RFC3339)))
-}
-
 // inMaintenance is when a shoot that nobody changed is reconciled: at a moment of the present window, unless it has been
 // reconciled in it.
 func inMaintenance(shoot *gardencorev1beta1.Shoot, last, now time.Time) time.Time {
 	w := window.EffectiveOf(shoot)
-	if !w.Contains(now) || w.ReconciledIn(last, now) {
-		return nextMoment(shoot, now)
+	if in, yes := w.Current(now); yes && !w.ReconciledIn(last, now) {
+		return in.Moment(shoot)
 	}
-	begin := w.BeginOn(now)
-	if begin.After(now) {
-		begin = begin.AddDate(0, 0, -1)
-	}
-	return begin.Add(time.Duration(window.Chance(shoot, begin.Format(time.RFC3339)) * float64(w.Duration())))
+	return w.Following(now).Moment(shoot)
 }
 
 // tellConfined shows that a changed specification waits for the time window (SPEC 4.6).

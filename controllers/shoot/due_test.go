@@ -94,6 +94,13 @@ func TestDue(t *testing.T) {
 			}},
 			want: [2]time.Duration{23 * time.Hour, 24*time.Hour + time.Second},
 		},
+		{
+			name: "in maintenance only, done at the very begin", cadence: Cadence{InMaintenanceOnly: true}, now: noon.Add(10 * time.Hour),
+			shoot: changes{func(s *gardencorev1beta1.Shoot) {
+				s.Status.LastOperation.LastUpdateTime = metav1.NewTime(noon.Add(10 * time.Hour))
+			}},
+			want: [2]time.Duration{24 * time.Hour, 25 * time.Hour},
+		},
 		{name: "in maintenance only, changed", shoot: changes{changed}, cadence: Cadence{InMaintenanceOnly: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

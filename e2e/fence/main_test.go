@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/transplant-sim/transplant/clusters/embedded/binary"
+	"github.com/transplant-sim/transplant/clusters/apiservertest"
 	"github.com/transplant-sim/transplant/controllers/etcd"
 	"github.com/transplant-sim/transplant/controllers/gateway"
 )
@@ -31,14 +31,6 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	// Package etcdtest is to know where etcd is.
-	path, err := binary.Find(context.Background())
-	if err == nil {
-		err = os.Setenv(binary.Variable, path)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	apiservertest.Locate() // for package etcdtest
 	os.Exit(m.Run())
 }

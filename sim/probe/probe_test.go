@@ -271,21 +271,7 @@ func TestKeysAreLeftAloneAfterTheUnknown(t *testing.T) {
 func ready(t *testing.T, workers int) (*worldtest.World, *world.Clients, probe.Connector) {
 	t.Helper()
 	w := worldtest.New(t, "a", "b")
-	clients, err := world.NewClients(w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	garden, err := clients.Cluster(landscape.Garden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	shoot, err := w.ShootManifest(landscape.Shoot{Name: "alpha", Seed: "a", Workers: workers})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := garden.Create(t.Context(), shoot); err != nil {
-		t.Fatal(err)
-	}
+	clients, _, _ := worldtest.Raise(t, w, workers)
 	connect := func(ctx context.Context) (*rest.Config, error) { return w.ConnectShoot(ctx, "alpha", world.Observer) }
 	until(t, func() bool { _, err := connect(t.Context()); return err == nil })
 	return w, clients, connect

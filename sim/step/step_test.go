@@ -19,7 +19,6 @@ import (
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/step"
 	"github.com/transplant-sim/transplant/sim/timeline"
-	"github.com/transplant-sim/transplant/sim/world"
 	"github.com/transplant-sim/transplant/sim/world/worldtest"
 )
 
@@ -42,21 +41,7 @@ func (c *cast) Dismiss(shoot string) { c.calls = append(c.calls, "dismiss "+shoo
 func staged(t *testing.T) (*step.Stage, *cast, client.Client) {
 	t.Helper()
 	w := worldtest.New(t, "a", "b")
-	clients, err := world.NewClients(w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	garden, err := clients.Cluster(landscape.Garden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	shoot, err := w.ShootManifest(landscape.Shoot{Name: "alpha", Seed: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := garden.Create(t.Context(), shoot); err != nil {
-		t.Fatal(err)
-	}
+	clients, garden, _ := worldtest.Raise(t, w, 0)
 	record := timeline.NewJournal(clock.RealClock{}, nil)
 	c := &cast{}
 	stage := &step.Stage{World: w, Clients: clients, Record: record, Clock: clock.RealClock{}, Ward: fault.NewWard(w, record), Cast: c}

@@ -125,21 +125,7 @@ func evaluate(t *testing.T, text string, snapshot expression.Snapshot) (bool, st
 func TestObserve(t *testing.T) {
 	t.Parallel()
 	w := worldtest.New(t, "a", "b")
-	clients, err := world.NewClients(w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	garden, err := clients.Cluster(landscape.Garden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	shoot, err := w.ShootManifest(landscape.Shoot{Name: "alpha", Seed: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := garden.Create(t.Context(), shoot); err != nil {
-		t.Fatal(err)
-	}
+	clients, garden, shoot := worldtest.Raise(t, w, 0)
 	want := expression.Shoot{
 		Exists: true, Seed: "a", SpecSeed: "a", Healthy: true, TechnicalID: "shoot--p--alpha", Conditions: map[string]string{}, Constraints: map[string]string{},
 		LastOperation: expression.Operation{Type: "Create", State: "Succeeded", Progress: 100, Description: "Create Succeeded"},
@@ -176,21 +162,7 @@ func TestObserve(t *testing.T) {
 func TestObserveStates(t *testing.T) {
 	t.Parallel()
 	w := worldtest.New(t, "a")
-	clients, err := world.NewClients(w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	garden, err := clients.Cluster(landscape.Garden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	shoot, err := w.ShootManifest(landscape.Shoot{Name: "alpha", Seed: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := garden.Create(t.Context(), shoot); err != nil {
-		t.Fatal(err)
-	}
+	clients, garden, shoot := worldtest.Raise(t, w, 0)
 	query := world.Query{Shoots: []string{"alpha"}, States: true}
 	if got := world.Observe(t.Context(), w, clients, query).Shoots["alpha"].State; got.Exists {
 		t.Errorf("before there is one: %+v", got)

@@ -35,7 +35,7 @@ func (f *careFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.extensionNamespace, "extension-namespace", "extensions", "namespace of the seed in which the extension shows its heartbeat")
 }
 
-func (f *careFlags) addToManager(mgr manager.Manager, seed cluster.Cluster, factory *controlplane.Factory, shoots care.Shoots, workers int) error {
+func (f *careFlags) addToManager(mgr manager.Manager, seed cluster.Cluster, factory *controlplane.Factory, shoots controlplane.ShootConfigs, workers int) error {
 	thresholds := map[gardencorev1beta1.ConditionType]time.Duration{}
 	for kind, text := range f.thresholds {
 		threshold, err := time.ParseDuration(text)
