@@ -44,23 +44,24 @@ func (CloudUntouched) judgeShoot(f *findings, events []timeline.Event, id, shoot
 	// By the cloud's own time: the ledger is read after the fact.
 	upset := disturbancesOf(events, shoot)
 	var owner int64
+	var began int // the event that showed the owner
 	for _, e := range events {
 		if seen, is := e.Payload.(timeline.ShootSeen); is && e.Subject == shoot && seen.Absent {
-			owner = 0 // who is created again under the name is another shoot
+			owner, began = 0, 0 // who is created again under the name is another shoot
 		}
 		call, is := e.Payload.(timeline.CloudCalled)
 		if !is || e.Subject != id {
 			continue
 		}
 		if call.Epoch != 0 && call.Epoch < owner {
-			f.add(e.At, "%s: %s calls the cloud (%s %s %s) as owner of epoch %d, though epoch %d has begun; the answer was %s",
+			f.add(e.At, proof(began, e.Seq), "%s: %s calls the cloud (%s %s %s) as owner of epoch %d, though epoch %d has begun; the answer was %s",
 				shoot, e.Actor, call.Verb, call.What, call.ID, call.Epoch, owner, call.Outcome)
 		}
-		if call.Took {
-			owner = max(owner, call.Epoch)
+		if call.Took && call.Epoch > owner {
+			owner, began = call.Epoch, e.Seq
 		}
 		if !upset.at(call.Made) && call.Took && !fluid[call.What] && (call.Verb == "delete" || call.Verb == "create" || call.Verb == "reboot") {
-			f.add(e.At, "%s: %s has made the cloud %s %s %s (ledger entry %d)", shoot, e.Actor, call.Verb, call.What, nameOf(call), call.Number)
+			f.add(e.At, proof(e.Seq), "%s: %s has made the cloud %s %s %s (ledger entry %d)", shoot, e.Actor, call.Verb, call.What, nameOf(call), call.Number)
 		}
 	}
 }

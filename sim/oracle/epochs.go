@@ -18,6 +18,8 @@ type Epoch struct {
 	// Valid is when a question was first answered with: I am valid; Answered is false before.
 	Valid    time.Duration
 	Answered bool
+	// Event that told it, by its Seq.
+	Event int
 
 	// low and high are the lowest and highest revision seen of its store; 0 when none was seen.
 	low, high int64
@@ -42,7 +44,7 @@ func EpochsOf(events []timeline.Event, shoot string) Epochs {
 			}
 		}
 		if p.Remaining > 0 && (!s.Answered || time.Duration(p.Answered) < s.Valid) {
-			s.Valid, s.Answered = time.Duration(p.Answered), true
+			s.Valid, s.Answered, s.Event = time.Duration(p.Answered), true, e.Seq
 		}
 	}
 	return slices.SortedFunc(maps.Values(byNumber), func(a, b *Epoch) int { return int(a.Number - b.Number) })

@@ -146,14 +146,20 @@ func LastLife(events []timeline.Event, shoot string) []timeline.Event {
 	return lives[len(lives)-1]
 }
 
+// write is a write, and the event that tells it.
+type write struct {
+	timeline.Write
+	seq int
+}
+
 // writesOf are the writes to a shoot in its last life, in the order in which they were sent.
-func writesOf(events []timeline.Event, shoot string) []timeline.Write {
-	var writes []timeline.Write
+func writesOf(events []timeline.Event, shoot string) []write {
+	var writes []write
 	for e, p := range timeline.Of[timeline.Write](LastLife(events, shoot)) {
 		if e.Subject == shoot {
-			writes = append(writes, p)
+			writes = append(writes, write{p, e.Seq})
 		}
 	}
-	slices.SortStableFunc(writes, func(a, b timeline.Write) int { return int(a.Sent - b.Sent) })
+	slices.SortStableFunc(writes, func(a, b write) int { return int(a.Sent - b.Sent) })
 	return writes
 }

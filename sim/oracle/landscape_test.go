@@ -114,7 +114,7 @@ func TestNoOrphans(t *testing.T) {
 	onTheWay := seen(shoot("b", "a", "Migrate", "Succeeded"))
 	check(t, oracle.NoOrphans{}, map[string]row{
 		"backups in one bucket":      {events: append(slices.Clone(atRest), inCloud("before"), steady(0), onB, inCloud("after", "one"))},
-		"backups in two buckets":     {events: append(slices.Clone(atRest), inCloud("before"), steady(0), onB, inCloud("after", "two", "one")), want: "backups of shoot--p--alpha are left in a bucket it has left: they are in one and in two"},
+		"backups in two buckets":     {events: history(append(slices.Clone(atRest), inCloud("before"), steady(0), onB, inCloud("after", "two", "one"))...), want: "backups of shoot--p--alpha are left in a bucket it has left: they are in one and in two"},
 		"in two while it is moved":   {events: append(slices.Clone(atRest), inCloud("before"), steady(0), onTheWay, inCloud("after", "two", "one"))},
 		"left there by another life": {events: append(slices.Clone(atRest), inCloud("before", "two"), steady(0), onB, inCloud("after", "two", "one"))},
 		"clean":                      {events: history(ready, inventory("before", kubeSystem, gateway), steady(0), onB, inventory("after", kubeSystem, gateway, replica, gatewayPod))},

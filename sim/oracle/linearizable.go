@@ -51,7 +51,7 @@ func (o Linearizable) Judge(events []timeline.Event) []Violation {
 		for _, key := range operationsByKey(LastLife(events, shoot), shoot) {
 			result := porcupine.CheckOperationsTimeout(register, key.operations, budget)
 			if result == porcupine.Illegal {
-				f.add(key.at, "%s: no order of the %d reads and writes of %s explains their answers", shoot, len(key.operations), key.name)
+				f.add(key.at, proof(key.events...), "%s: no order of the %d reads and writes of %s explains their answers", shoot, len(key.operations), key.name)
 			}
 		}
 	}
@@ -61,6 +61,7 @@ func (o Linearizable) Judge(events []timeline.Event) []Violation {
 type keyHistory struct {
 	name       string
 	at         time.Duration
+	events     []int
 	operations []porcupine.Operation
 }
 
@@ -73,6 +74,7 @@ func operationsByKey(events []timeline.Event, shoot string) []*keyHistory {
 			order = append(order, keys[name])
 		}
 		keys[name].at = e.At
+		keys[name].events = append(keys[name].events, e.Seq)
 		keys[name].operations = append(keys[name].operations, o)
 	}
 	for _, e := range events {

@@ -30,8 +30,11 @@ func (MigrationEnds) Lacks(events []timeline.Event) []string {
 // Judge each shoot by its last state, and by what must never change.
 func (o MigrationEnds) Judge(events []timeline.Event) []Violation {
 	f := findings{oracle: o.Name()}
-	type identity struct{ uid, technicalID, clusterIdentity string }
-	first, began, end := map[string]identity{}, map[string]time.Duration{}, map[string]timeline.Event{}
+	type identity struct {
+		uid, technicalID, clusterIdentity string
+		seq                               int
+	}
+	first, began, end := map[string]identity{}, map[string]timeline.Event{}, map[string]timeline.Event{}
 	for e, p := range timeline.Of[timeline.ShootSeen](events) {
 		end[e.Subject] = e
 		if p.Absent {
@@ -40,12 +43,12 @@ func (o MigrationEnds) Judge(events []timeline.Event) []Violation {
 			continue
 		}
 		if _, is := began[e.Subject]; !is && p.StatusSeed != "" && p.SpecSeed != p.StatusSeed {
-			began[e.Subject] = e.At
+			began[e.Subject] = e
 		}
-		was, is := first[e.Subject], identity{p.UID, p.TechnicalID, p.ClusterIdentity}
+		was, is := first[e.Subject], identity{p.UID, p.TechnicalID, p.ClusterIdentity, e.Seq}
 		changed := func(what, from, to string) {
 			if from != "" && from != to {
-				f.add(e.At, "%s: %s changes from %q to %q", e.Subject, what, from, to)
+				f.add(e.At, proof(was.seq, e.Seq), "%s: %s changes from %q to %q", e.Subject, what, from, to)
 			}
 		}
 		changed("the UID", was.uid, is.uid)
@@ -60,8 +63,8 @@ func (o MigrationEnds) Judge(events []timeline.Event) []Violation {
 	for shoot, since := range began {
 		p := end[shoot].Payload.(timeline.ShootSeen)
 		if ended := p.StatusSeed == p.SpecSeed && p.Operation.State == "Succeeded" && p.Operation.Type != "Migrate"; !ended && !p.Deleting {
-			f.add(end[shoot].At, "%s: the migration that began at %s has not ended: bound to %q, running on %q, %s %s %d%% (%s)", shoot,
-				since.Round(time.Millisecond), p.SpecSeed, p.StatusSeed, p.Operation.Type, p.Operation.State, p.Operation.Progress, p.Operation.Description)
+			f.add(end[shoot].At, proof(since.Seq, end[shoot].Seq), "%s: the migration that began at %s has not ended: bound to %q, running on %q, %s %s %d%% (%s)", shoot,
+				since.At.Round(time.Millisecond), p.SpecSeed, p.StatusSeed, p.Operation.Type, p.Operation.State, p.Operation.Progress, p.Operation.Description)
 		}
 	}
 	return f.sorted()
@@ -71,7 +74,11 @@ func (o MigrationEnds) Judge(events []timeline.Event) []Violation {
 // access of the deleted one may still be read after it: each is held against what its own Shoot has published.
 func judgeAuthority(f *findings, events []timeline.Event) {
 	type publisher struct{ shoot, uid string }
-	known := map[publisher]string{}
+	type sight struct {
+		authority string
+		seq       int
+	}
+	known := map[publisher]sight{}
 	for _, e := range events {
 		switch p := e.Payload.(type) {
 		case timeline.ShootSeen:
@@ -83,10 +90,10 @@ func judgeAuthority(f *findings, events []timeline.Event) {
 				continue
 			}
 			by := publisher{e.Subject, p.ShootUID}
-			if was := known[by]; was != "" && was != p.Authority {
-				f.add(e.At, "%s: the certificate authority changes from %s to %s", e.Subject, was, p.Authority)
+			if was := known[by]; was.authority != "" && was.authority != p.Authority {
+				f.add(e.At, proof(was.seq, e.Seq), "%s: the certificate authority changes from %s to %s", e.Subject, was.authority, p.Authority)
 			}
-			known[by] = p.Authority
+			known[by] = sight{p.Authority, e.Seq}
 		}
 	}
 }

@@ -52,9 +52,9 @@ func (o NodesPreserved) Judge(events []timeline.Event) []Violation {
 	f := findings{oracle: o.Name()}
 	for _, shoot := range shootsOf(events) {
 		peace := calm{shoot: shoot}
-		nodes := map[string]timeline.NodeSeen{}
+		nodes := map[string]nodeSeen{}
 		machines := map[string]string{} // of nodes, also of those that are gone
-		pods := map[string]timeline.PodSeen{}
+		pods := map[string]podSeen{}
 		expected := steadyNodes(events, shoot)
 		ended := machinesEnded(events, shoot)
 		quiet := false
@@ -77,7 +77,7 @@ func (o NodesPreserved) Judge(events []timeline.Event) []Violation {
 				if quiet && !(p.Gone && ended[machines[p.Name]]) {
 					judgeNode(&f, e, p, before, known, len(nodes) >= expected)
 				}
-				if nodes[p.Name] = p; p.Gone {
+				if nodes[p.Name] = (nodeSeen{p, e.Seq}); p.Gone {
 					delete(nodes, p.Name)
 				}
 			case timeline.PodSeen:
@@ -85,7 +85,7 @@ func (o NodesPreserved) Judge(events []timeline.Event) []Violation {
 				if quiet && known && !(p.Gone && ended[machines[before.Node]]) {
 					judgePod(&f, e, p, before)
 				}
-				if pods[p.Name] = p; p.Gone {
+				if pods[p.Name] = (podSeen{p, e.Seq}); p.Gone {
 					delete(pods, p.Name)
 				}
 			}
@@ -93,6 +93,18 @@ func (o NodesPreserved) Judge(events []timeline.Event) []Violation {
 	}
 	return f.sorted()
 }
+
+// nodeSeen and podSeen are what was seen last, and the event that tells it.
+type (
+	nodeSeen struct {
+		timeline.NodeSeen
+		seq int
+	}
+	podSeen struct {
+		timeline.PodSeen
+		seq int
+	}
+)
 
 // machinesEnded are the ids of machines that were deleted while their shoot was not calm. Their nodes may be seen
 // to be gone much later: nobody sees nodes while the shoot sleeps.
@@ -108,33 +120,33 @@ func machinesEnded(events []timeline.Event, shoot string) map[string]bool {
 	return ended
 }
 
-func judgeNode(f *findings, e timeline.Event, now, before timeline.NodeSeen, known, complete bool) {
+func judgeNode(f *findings, e timeline.Event, now timeline.NodeSeen, before nodeSeen, known, complete bool) {
 	switch {
 	case !known && complete && !now.Gone:
-		f.add(e.At, "%s: node %s is new", e.Subject, now.Name)
+		f.add(e.At, proof(before.seq, e.Seq), "%s: node %s is new", e.Subject, now.Name)
 	case !known:
 	case now.Gone:
-		f.add(e.At, "%s: node %s is gone", e.Subject, now.Name)
+		f.add(e.At, proof(before.seq, e.Seq), "%s: node %s is gone", e.Subject, now.Name)
 	case now.UID != before.UID:
-		f.add(e.At, "%s: node %s is another object (uid %s, before %s)", e.Subject, now.Name, now.UID, before.UID)
+		f.add(e.At, proof(before.seq, e.Seq), "%s: node %s is another object (uid %s, before %s)", e.Subject, now.Name, now.UID, before.UID)
 	case now.BootID != before.BootID && before.BootID != "":
-		f.add(e.At, "%s: node %s has booted again", e.Subject, now.Name)
+		f.add(e.At, proof(before.seq, e.Seq), "%s: node %s has booted again", e.Subject, now.Name)
 	case now.ProviderID != before.ProviderID && before.ProviderID != "":
-		f.add(e.At, "%s: node %s is another machine (%s, before %s)", e.Subject, now.Name, now.ProviderID, before.ProviderID)
+		f.add(e.At, proof(before.seq, e.Seq), "%s: node %s is another machine (%s, before %s)", e.Subject, now.Name, now.ProviderID, before.ProviderID)
 	}
 }
 
-func judgePod(f *findings, e timeline.Event, now, before timeline.PodSeen) {
+func judgePod(f *findings, e timeline.Event, now timeline.PodSeen, before podSeen) {
 	switch {
 	case now.Gone:
-		f.add(e.At, "%s: pod %s is gone", e.Subject, now.Name)
+		f.add(e.At, proof(before.seq, e.Seq), "%s: pod %s is gone", e.Subject, now.Name)
 	case now.UID != before.UID:
-		f.add(e.At, "%s: pod %s was replaced", e.Subject, now.Name)
+		f.add(e.At, proof(before.seq, e.Seq), "%s: pod %s was replaced", e.Subject, now.Name)
 	case now.Restarts > before.Restarts:
-		f.add(e.At, "%s: pod %s was restarted", e.Subject, now.Name)
+		f.add(e.At, proof(before.seq, e.Seq), "%s: pod %s was restarted", e.Subject, now.Name)
 	case now.Deleting && !before.Deleting:
-		f.add(e.At, "%s: pod %s is evicted or deleted", e.Subject, now.Name)
+		f.add(e.At, proof(before.seq, e.Seq), "%s: pod %s is evicted or deleted", e.Subject, now.Name)
 	case before.Phase == "Running" && now.Phase != "Running":
-		f.add(e.At, "%s: pod %s is %s, it was running", e.Subject, now.Name, now.Phase)
+		f.add(e.At, proof(before.seq, e.Seq), "%s: pod %s is %s, it was running", e.Subject, now.Name, now.Phase)
 	}
 }

@@ -19,7 +19,7 @@ func (NoLostWrite) Name() string { return "NoLostWrite" }
 func (o NoLostWrite) Judge(events []timeline.Event) []Violation {
 	f := findings{oracle: o.Name()}
 	for at, loss := range LostWrites(events) {
-		f.add(loss.At, "%s: acknowledged write %d to %s is lost: %s", loss.Shoot, loss.Write.Number, loss.Write.Key, loss.Found)
+		f.add(loss.At, proof(loss.Events...), "%s: acknowledged write %d to %s is lost: %s", loss.Shoot, loss.Write.Number, loss.Write.Key, loss.Found)
 		if at == mostLosses {
 			break
 		}
@@ -37,11 +37,11 @@ func (NoLostWrite) judgeInvented(f *findings, e timeline.Event, data timeline.Da
 	for _, key := range data.Keys {
 		switch h := keys[key.Key]; {
 		case h == nil:
-			f.add(e.At, "%s: %s is there, but nobody wrote it", e.Subject, key.Key)
+			f.add(e.At, proof(e.Seq), "%s: %s is there, but nobody wrote it", e.Subject, key.Key)
 		case !h.attempted[key.Number]:
-			f.add(e.At, "%s: %s holds %d, which nobody wrote to it", e.Subject, key.Key, key.Number)
+			f.add(e.At, proof(h.seq, e.Seq), "%s: %s holds %d, which nobody wrote to it", e.Subject, key.Key, key.Number)
 		case h.uid != "" && key.UID != h.uid:
-			f.add(e.At, "%s: %s is another object (uid %s) than the one that was created (uid %s)", e.Subject, key.Key, key.UID, h.uid)
+			f.add(e.At, proof(h.seq, e.Seq), "%s: %s is another object (uid %s) than the one that was created (uid %s)", e.Subject, key.Key, key.UID, h.uid)
 		}
 	}
 }
@@ -77,6 +77,8 @@ type Loss struct {
 	Write timeline.Write
 	Found string // what is there instead
 	At    time.Duration
+	// Events are the write and the look at the data, by their Seq.
+	Events []int
 }
 
 // LostWrites are the acknowledged writes that are not in the data at the end, by shoot and in the order in which they
@@ -95,9 +97,9 @@ func LostWrites(events []timeline.Event) []Loss {
 			key, found := there[w.Key]
 			switch {
 			case !found:
-				losses = append(losses, Loss{e.Subject, w, "the key is absent", e.At})
+				losses = append(losses, Loss{e.Subject, w.Write, "the key is absent", e.At, []int{w.seq, e.Seq}})
 			case key.Number < w.Number:
-				losses = append(losses, Loss{e.Subject, w, "the key holds an older write", e.At})
+				losses = append(losses, Loss{e.Subject, w.Write, "the key holds an older write", e.At, []int{w.seq, e.Seq}})
 			}
 		}
 	}
@@ -109,9 +111,10 @@ func LostWrites(events []timeline.Event) []Loss {
 type history struct {
 	attempted map[int]bool
 	uid       string
+	seq       int // of the event that told of its creation
 }
 
-func keysOf(writes []timeline.Write) map[string]*history {
+func keysOf(writes []write) map[string]*history {
 	keys := map[string]*history{}
 	for _, w := range writes {
 		h := keys[w.Key]
@@ -121,7 +124,7 @@ func keysOf(writes []timeline.Write) map[string]*history {
 		}
 		h.attempted[w.Number] = true
 		if w.Verb == "create" && w.Outcome == timeline.Acknowledged {
-			h.uid = w.UID
+			h.uid, h.seq = w.UID, w.seq
 		}
 	}
 	return keys

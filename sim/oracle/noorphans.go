@@ -53,14 +53,15 @@ func (o NoOrphans) Judge(events []timeline.Event) []Violation {
 	f := findings{oracle: o.Name()}
 	_, ready, _ := timeline.First[timeline.LandscapeReady](events)
 	ids, last := technicalIDs(events), lastSeen(events)
-	before := map[string]map[string]timeline.Item{}
+	before, earlierLook := map[string]map[string]timeline.Item{}, map[string]int{}
 	for e, p := range timeline.Of[timeline.InventorySeen](events) {
 		if p.When == timeline.Before {
-			before[e.Subject] = byName(p.Items)
+			before[e.Subject], earlierLook[e.Subject] = byName(p.Items), e.Seq
 			continue
 		}
 		if earlier, looked := before[e.Subject]; looked {
 			place := place{name: e.Subject, isSeed: slices.Contains(ready.Seeds, e.Subject), ids: ids, last: last}
+			place.seen = earlierLook[e.Subject]
 			o.judgePlace(&f, e, place, earlier, p.Items)
 			o.judgeBuckets(&f, e, place, earlier, p.Items)
 		}
@@ -82,6 +83,7 @@ type place struct {
 	isSeed bool
 	ids    map[string]string
 	last   map[string]timeline.ShootSeen
+	seen   int // the look before the story, by its Seq
 }
 
 // holds says whether the shoot with this technical id belongs here.
@@ -117,10 +119,10 @@ func (o NoOrphans) judgePlace(f *findings, e timeline.Event, here place, before 
 	slices.Sort(orphans)
 	for i, orphan := range orphans {
 		if i == mostLosses {
-			f.add(e.At, "and %d more are left on %s", len(orphans)-i, e.Subject)
+			f.add(e.At, proof(here.seen, e.Seq), "and %d more are left on %s", len(orphans)-i, e.Subject)
 			return
 		}
-		f.add(e.At, "%s is left on %s", orphan, e.Subject)
+		f.add(e.At, proof(here.seen, e.Seq), "%s is left on %s", orphan, e.Subject)
 	}
 }
 
@@ -141,7 +143,7 @@ func (NoOrphans) judgeBuckets(f *findings, e timeline.Event, here place, before 
 		shoot := here.last[here.ids[id]]
 		if moving := shoot.SpecSeed != shoot.StatusSeed || shoot.Operation.State != "Succeeded"; len(buckets[id]) > 1 && here.holds(id) && !moving {
 			slices.Sort(buckets[id])
-			f.add(e.At, "backups of %s are left in a bucket it has left: they are in %s", id, strings.Join(buckets[id], " and in "))
+			f.add(e.At, proof(here.seen, e.Seq), "backups of %s are left in a bucket it has left: they are in %s", id, strings.Join(buckets[id], " and in "))
 		}
 	}
 }

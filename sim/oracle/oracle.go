@@ -30,6 +30,8 @@ type Violation struct {
 	Oracle  string
 	At      time.Duration // of the event that shows it
 	Message string
+	// Events that prove it, by their Seq, in order.
+	Events []int
 }
 
 // All oracles, by name.
@@ -64,8 +66,15 @@ type findings struct {
 	found  []Violation
 }
 
-func (f *findings) add(at time.Duration, format string, arguments ...any) {
-	f.found = append(f.found, Violation{f.oracle, at, fmt.Sprintf(format, arguments...)})
+func (f *findings) add(at time.Duration, proof []int, format string, arguments ...any) {
+	f.found = append(f.found, Violation{f.oracle, at, fmt.Sprintf(format, arguments...), proof})
+}
+
+// proof by events, given by their Seq; 0 stands for none.
+func proof(events ...int) []int {
+	events = slices.DeleteFunc(events, func(seq int) bool { return seq == 0 })
+	slices.Sort(events)
+	return slices.Compact(events)
 }
 
 func (f *findings) sorted() []Violation {

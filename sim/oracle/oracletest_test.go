@@ -1,9 +1,12 @@
 package oracle_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/transplant-sim/transplant/sim/oracle"
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -63,6 +66,9 @@ func check(t *testing.T, o oracle.Oracle, rows map[string]row) {
 			case c.want != "" && (len(found) != 1 || !strings.Contains(found[0].Message, c.want) || found[0].Oracle != o.Name()):
 				t.Errorf("found %v, want one violation with %q", found, c.want)
 			}
+			for _, v := range found {
+				checkProof(t, c.events, v)
+			}
 			if lacks := strings.Join(o.Lacks(c.events), "; "); c.lacks != "" && !strings.Contains(lacks, c.lacks) || c.lacks == "" && lacks != "" && c.want == "" {
 				t.Errorf("lacks %q, want %q", lacks, c.lacks)
 			}
@@ -70,6 +76,34 @@ func check(t *testing.T, o oracle.Oracle, rows map[string]row) {
 	}
 	if rejected == 0 {
 		t.Error("the oracle rejects nothing")
+	}
+}
+
+// checkProof wants every violation proved by events of the history, in order, about what it says.
+func checkProof(t *testing.T, events []timeline.Event, v oracle.Violation) {
+	t.Helper()
+	if len(v.Events) == 0 || !slices.IsSorted(v.Events) || len(slices.Compact(slices.Clone(v.Events))) != len(v.Events) {
+		t.Errorf("%q is proved by the events %v", v.Message, v.Events)
+	}
+	for _, seq := range v.Events {
+		if seq < 1 || seq > len(events) {
+			t.Errorf("%q is proved by event %d of %d", v.Message, seq, len(events))
+		}
+	}
+}
+
+func TestViolationsNameTheEventsThatProveThem(t *testing.T) {
+	t.Parallel()
+	kept := timeline.Write{Number: 1, Key: "k", Verb: "create", Outcome: timeline.Acknowledged, Sent: seconds(1), Answered: seconds(2), ResourceVersion: 5, UID: "u"}
+	lost := timeline.Write{Number: 2, Key: "k", Verb: "patch", Outcome: timeline.Acknowledged, Sent: seconds(3), Answered: seconds(4), ResourceVersion: 6, UID: "u"}
+	events := history(steady(0), of("alpha", kept), of("alpha", lost), of("alpha", timeline.Note{Text: "quiet"}),
+		of("alpha", timeline.DataSeen{Keys: []timeline.DataKey{{Key: "k", Number: 1, UID: "u"}}}))
+	found := oracle.NoLostWrite{}.Judge(events)
+	if len(found) != 1 {
+		t.Fatalf("found %v, want the lost write", found)
+	}
+	if diff := cmp.Diff([]int{3, 5}, found[0].Events); diff != "" {
+		t.Errorf("the write and the look at the data prove it (-want +got):\n%s", diff)
 	}
 }
 

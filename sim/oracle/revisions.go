@@ -1,8 +1,6 @@
 package oracle
 
 import (
-	"time"
-
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -44,6 +42,7 @@ func (o Revisions) Judge(events []timeline.Event) []Violation {
 func (Revisions) judgeClients(f *findings, events []timeline.Event, shoot string) {
 	type client struct{ actor, resource string }
 	last := map[client]int64{}
+	seen := map[client]int{} // the event that told it
 	for e, p := range timeline.Of[timeline.VersionsSeen](events) {
 		if e.Subject != shoot {
 			continue
@@ -54,10 +53,12 @@ func (Revisions) judgeClients(f *findings, events []timeline.Event, shoot string
 		}
 		for _, version := range p.Versions {
 			if version < last[who] {
-				f.add(e.At, "%s: the client %q saw %s at resource version %d, by %s, after it had seen %d, and was not told to start over",
+				f.add(e.At, proof(seen[who], e.Seq), "%s: the client %q saw %s at resource version %d, by %s, after it had seen %d, and was not told to start over",
 					e.Subject, e.Actor, p.Resource, version, p.Source, last[who])
 			}
-			last[who] = max(last[who], version)
+			if version >= last[who] {
+				last[who], seen[who] = version, e.Seq
+			}
 		}
 	}
 }
@@ -67,16 +68,17 @@ func (Revisions) judgeKeys(f *findings, events []timeline.Event, shoot string) {
 	type sight struct {
 		answered timeline.Moment
 		version  int64
+		seq      int
 	}
 	highest := map[string][]sight{} // of each key, in the order of the timeline, which is that of the answers
-	look := func(at time.Duration, k string, sent, answered timeline.Moment, version int64) {
+	look := func(e timeline.Event, k string, sent, answered timeline.Moment, version int64) {
 		for _, earlier := range highest[k] {
 			if earlier.answered < sent && version < earlier.version {
-				f.add(at, "%s: %s was at resource version %d, though a client had seen %d before it asked", shoot, k, version, earlier.version)
+				f.add(e.At, proof(earlier.seq, e.Seq), "%s: %s was at resource version %d, though a client had seen %d before it asked", shoot, k, version, earlier.version)
 				break
 			}
 		}
-		highest[k] = append(highest[k], sight{answered, version})
+		highest[k] = append(highest[k], sight{answered, version, e.Seq})
 	}
 	for _, e := range events {
 		if e.Subject != shoot {
@@ -85,11 +87,11 @@ func (Revisions) judgeKeys(f *findings, events []timeline.Event, shoot string) {
 		switch p := e.Payload.(type) {
 		case timeline.Read:
 			if p.Outcome == timeline.Acknowledged && p.ResourceVersion > 0 {
-				look(e.At, p.Key, p.Sent, p.Answered, p.ResourceVersion)
+				look(e, p.Key, p.Sent, p.Answered, p.ResourceVersion)
 			}
 		case timeline.Write:
 			if p.Outcome == timeline.Acknowledged && p.ResourceVersion > 0 {
-				look(e.At, p.Key, p.Sent, p.Answered, p.ResourceVersion)
+				look(e, p.Key, p.Sent, p.Answered, p.ResourceVersion)
 			}
 		}
 	}

@@ -47,20 +47,20 @@ func (o SingleWriter) Judge(events []timeline.Event) []Violation {
 // judgeValidity: an epoch is one seed's, and once it has said that it is valid, no older one says so when asked afterwards.
 func (SingleWriter) judgeValidity(f *findings, events []timeline.Event, shoot string, epochs Epochs) {
 	reported := map[int64]bool{}
-	owners := map[int64]string{}
+	owners := map[int64]timeline.Event{}
 	for e, p := range timeline.Of[timeline.EpochSeen](events) {
 		if e.Subject != shoot || p.Epoch == 0 || p.Remaining <= 0 || reported[p.Epoch] {
 			continue
 		}
-		if owner := owners[p.Epoch]; owner != "" && owner != p.Seed {
+		if owner, known := owners[p.Epoch].Payload.(timeline.EpochSeen); known && owner.Seed != p.Seed {
 			reported[p.Epoch] = true
-			f.add(e.At, "%s: epoch %d is valid on seed %s, though it was seed %s's", shoot, p.Epoch, p.Seed, owner)
+			f.add(e.At, proof(owners[p.Epoch].Seq, e.Seq), "%s: epoch %d is valid on seed %s, though it was seed %s's", shoot, p.Epoch, p.Seed, owner.Seed)
 			continue
 		}
-		owners[p.Epoch] = p.Seed
+		owners[p.Epoch] = e
 		if later := epochs.newer(p.Epoch, p.Sent); later != nil {
 			reported[p.Epoch] = true
-			f.add(e.At, "%s: epoch %d on seed %s says that it is valid, though epoch %d has been valid since %s",
+			f.add(e.At, proof(later.Event, e.Seq), "%s: epoch %d on seed %s says that it is valid, though epoch %d has been valid since %s",
 				shoot, p.Epoch, p.Seed, later.Number, later.Valid.Round(time.Millisecond))
 		}
 	}
@@ -72,6 +72,8 @@ type late struct {
 	commits bool
 	at      time.Duration
 	message string
+	read    int // the event that first told of it, by its Seq
+	shown   []int
 }
 
 // judgeStores: once an epoch is valid, the store of an older one answers nobody, not even a reader, since a read through
@@ -90,7 +92,7 @@ func (SingleWriter) judgeStores(f *findings, events []timeline.Event, shoot stri
 		one := told[p.Epoch]
 		switch {
 		case one == nil:
-			one = &late{first: p.Revision}
+			one = &late{first: p.Revision, read: e.Seq}
 			told[p.Epoch] = one
 			does = fmt.Sprintf("is read (revision %d)", p.Revision)
 		case p.Revision > one.first && !one.commits:
@@ -99,11 +101,12 @@ func (SingleWriter) judgeStores(f *findings, events []timeline.Event, shoot stri
 		default:
 			continue
 		}
+		one.shown = proof(later.Event, one.read, e.Seq)
 		one.at, one.message = e.At, fmt.Sprintf("%s: epoch %d on seed %s %s, though epoch %d has been valid since %s",
 			shoot, p.Epoch, p.Seed, does, later.Number, later.Valid.Round(time.Millisecond))
 	}
 	for _, number := range slices.Sorted(maps.Keys(told)) {
-		f.add(told[number].at, "%s", told[number].message)
+		f.add(told[number].at, told[number].shown, "%s", told[number].message)
 	}
 }
 
@@ -111,8 +114,8 @@ func (SingleWriter) judgeStores(f *findings, events []timeline.Event, shoot stri
 func (SingleWriter) judgeAnswers(f *findings, events []timeline.Event, shoot string, epochs Epochs) {
 	writes := acknowledgedBySent(events, shoot)
 	byAnswer := slices.Clone(writes)
-	slices.SortStableFunc(byAnswer, func(a, b timeline.Write) int { return int(a.Answered - b.Answered) })
-	var highest timeline.Write
+	slices.SortStableFunc(byAnswer, func(a, b write) int { return int(a.Answered - b.Answered) })
+	var highest, newest write // by revision; the first answer of the newest epoch
 	var epoch int64
 	next := 0
 	for _, w := range writes {
@@ -120,20 +123,22 @@ func (SingleWriter) judgeAnswers(f *findings, events []timeline.Event, shoot str
 			if b := byAnswer[next]; b.ResourceVersion > highest.ResourceVersion {
 				highest = b
 			}
-			epoch = max(epoch, epochs.Of(byAnswer[next].ResourceVersion))
+			if its := epochs.Of(byAnswer[next].ResourceVersion); its > epoch {
+				epoch, newest = its, byAnswer[next]
+			}
 		}
 		if mine := epochs.Of(w.ResourceVersion); mine != 0 && mine < epoch {
-			f.add(time.Duration(w.Answered), "%s: write %d was sent at %s, after the first answer of epoch %d, and answered by epoch %d (revision %d)",
+			f.add(time.Duration(w.Answered), proof(newest.seq, w.seq), "%s: write %d was sent at %s, after the first answer of epoch %d, and answered by epoch %d (revision %d)",
 				shoot, w.Number, w.Sent, epoch, mine, w.ResourceVersion)
 		} else if w.ResourceVersion <= highest.ResourceVersion {
-			f.add(time.Duration(w.Answered), "%s: write %d was committed at revision %d, though write %d had been answered with revision %d before it was sent: two histories",
+			f.add(time.Duration(w.Answered), proof(highest.seq, w.seq), "%s: write %d was committed at revision %d, though write %d had been answered with revision %d before it was sent: two histories",
 				shoot, w.Number, w.ResourceVersion, highest.Number, highest.ResourceVersion)
 		}
 	}
 }
 
-func acknowledgedBySent(events []timeline.Event, shoot string) []timeline.Write {
-	return slices.DeleteFunc(writesOf(events, shoot), func(w timeline.Write) bool {
+func acknowledgedBySent(events []timeline.Event, shoot string) []write {
+	return slices.DeleteFunc(writesOf(events, shoot), func(w write) bool {
 		return w.Outcome != timeline.Acknowledged || w.ResourceVersion == 0
 	})
 }

@@ -88,6 +88,8 @@ type Violation struct {
 	Oracle  string  `json:"oracle"` // or expect, measure, settle
 	At      float64 `json:"at"`     // seconds since the start of the run
 	Message string  `json:"message"`
+	// Events that prove it, by their numbers in the timeline.
+	Events []int `json:"events,omitempty"`
 }
 
 // Fault and how often it was felt.
@@ -134,8 +136,8 @@ func Judge(events []timeline.Event) (*Report, error) {
 	return r, nil
 }
 
-func (r *Report) violate(oracle string, at time.Duration, message string) {
-	r.Violations = append(r.Violations, Violation{oracle, measure.Seconds(at), message})
+func (r *Report) violate(oracle string, at time.Duration, message string, proof ...int) {
+	r.Violations = append(r.Violations, Violation{oracle, measure.Seconds(at), message, proof})
 }
 
 // judgeStory finds expectations that were not met, and why the story could not be told.
@@ -146,7 +148,7 @@ func (r *Report) judgeStory(events []timeline.Event) (broken []string) {
 		case timeline.StepEnded:
 			switch p.Outcome {
 			case timeline.StepUnmet:
-				r.violate(Expect, e.At, fmt.Sprintf("step %d: %s", p.Index+1, p.Message))
+				r.violate(Expect, e.At, fmt.Sprintf("step %d: %s", p.Index+1, p.Message), e.Seq)
 			case timeline.StepFailed:
 				broken = append(broken, fmt.Sprintf("step %d, %s: %s", p.Index+1, p.Text, p.Message))
 			}
@@ -157,7 +159,7 @@ func (r *Report) judgeStory(events []timeline.Event) (broken []string) {
 		case timeline.Settled:
 			if !p.Converged {
 				for _, what := range p.Waiting {
-					r.violate(Settle, e.At, what)
+					r.violate(Settle, e.At, what, e.Seq)
 				}
 			}
 		case timeline.RunEnded:
@@ -182,7 +184,7 @@ func (r *Report) judgePromises(events []timeline.Event, story *scenario.Scenario
 		}
 		r.Promises = append(r.Promises, string(name))
 		for _, v := range o.Judge(events) {
-			r.violate(v.Oracle, v.At, v.Message)
+			r.violate(v.Oracle, v.At, v.Message, v.Events...)
 		}
 		for _, what := range o.Lacks(events) {
 			lacks = append(lacks, fmt.Sprintf("%s has not seen %s", name, what))
@@ -226,7 +228,7 @@ func (r *Report) judgeGoals(events []timeline.Event, goals scenario.Measure) (la
 		case measured == nil:
 			missing(name)
 		case *measured > goal.Seconds():
-			r.violate(Goal, at, fmt.Sprintf("%s is %gs, the goal is at most %s", name, *measured, goal.Max.Duration))
+			r.violate(Goal, at, fmt.Sprintf("%s is %gs, the goal is at most %s", name, *measured, goal.Max.Duration), proofOf(name, events)...)
 		}
 	}
 	below("apiDowntime", r.Measures.APIDowntimeSeconds, goals.APIDowntime)
@@ -237,7 +239,7 @@ func (r *Report) judgeGoals(events []timeline.Event, goals scenario.Measure) (la
 	case lost == nil:
 		missing("lostWrites")
 	case *lost > goals.LostWrites.Max:
-		r.violate(Goal, at, fmt.Sprintf("%d acknowledged writes are lost, the goal is at most %d", *lost, goals.LostWrites.Max))
+		r.violate(Goal, at, fmt.Sprintf("%d acknowledged writes are lost, the goal is at most %d", *lost, goals.LostWrites.Max), proofOf("lostWrites", events)...)
 	}
 	switch most := r.Measures.RestoresAtOnce; {
 	case goals.RestoresAtOnce == nil:

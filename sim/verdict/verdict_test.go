@@ -97,6 +97,25 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+func TestAMissedGoalIsProvedByWhereTheOutageBeganAndEnded(t *testing.T) {
+	t.Parallel()
+	events := run("", `"apiDowntime":{"max":"1s"}`, reached(1, timeline.Acknowledged), steady, reached(2, timeline.Failed), reached(5, timeline.Failed), reached(9, timeline.Acknowledged), ended)
+	r, err := verdict.Judge(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Violations) != 1 {
+		t.Fatalf("violations %+v", r.Violations)
+	}
+	var at []timeline.Moment
+	for _, seq := range r.Violations[0].Events {
+		at = append(at, events[seq-1].Payload.(timeline.Reached).Answered)
+	}
+	if diff := cmp.Diff([]timeline.Moment{timeline.Moment(time.Second), timeline.Moment(9 * time.Second)}, at); diff != "" {
+		t.Errorf("the last good answer before, and the first after (-want +got):\n%s", diff)
+	}
+}
+
 func reached(second int, outcome timeline.Outcome) timeline.Payload {
 	at := timeline.Moment(time.Duration(second) * time.Second)
 	return timeline.Reached{Outcome: outcome, Sent: at, Answered: at}
@@ -167,8 +186,8 @@ func TestTheFilesOfAVerdict(t *testing.T) {
 		"scenario": "tale", "backend": "small", "randomSeed": 3.0, "verdict": "Violated", "wallSeconds": 12.5, "promises": []any{"MigrationEnds"}, "measures": map[string]any{"phases": map[string]any{"asked": 0.0}},
 		"faults": []any{map[string]any{"name": "alpha", "touched": 4.0}},
 		"violations": []any{
-			map[string]any{"oracle": "expect", "at": 1.0, "message": "step 2: late"},
-			map[string]any{"oracle": "MigrationEnds", "at": 2.5, "message": r.Violations[1].Message},
+			map[string]any{"oracle": "expect", "at": 1.0, "message": "step 2: late", "events": []any{3.0}},
+			map[string]any{"oracle": "MigrationEnds", "at": 2.5, "message": r.Violations[1].Message, "events": []any{7.0}},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -1,0 +1,68 @@
+package verdict
+
+import (
+	"slices"
+	"time"
+
+	"github.com/transplant-sim/transplant/sim/measure"
+	"github.com/transplant-sim/transplant/sim/oracle"
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// mostProofs bounds the events that are named for a goal that was missed.
+const mostProofs = 20
+
+// proofOf the value of a measure: the events at which it begins and ends, by their numbers, in order.
+func proofOf(measured string, events []timeline.Event) []int {
+	var proof []int
+	switch measured {
+	case "apiDowntime":
+		proof = outageProof(events)
+	case "rto":
+		proof = recoveryProof(events)
+	case "rpo", "lostWrites":
+		for _, loss := range oracle.LostWrites(events) {
+			proof = append(proof, loss.Events...)
+		}
+	}
+	slices.Sort(proof)
+	proof = slices.Compact(proof)
+	return proof[:min(len(proof), mostProofs)]
+}
+
+// outageProof are the attempts that bound every outage.
+func outageProof(events []timeline.Event) []int {
+	edges := map[string]map[time.Duration]bool{}
+	var proof []int
+	for e, p := range timeline.Of[timeline.Reached](events) {
+		known, looked := edges[e.Subject]
+		if !looked {
+			known = map[time.Duration]bool{}
+			outages, _ := measure.Outages(events, e.Subject)
+			for _, o := range outages {
+				known[o.From], known[o.To] = true, true
+			}
+			edges[e.Subject] = known
+		}
+		if known[time.Duration(p.Answered)] {
+			proof = append(proof, e.Seq)
+		}
+	}
+	return proof
+}
+
+// recoveryProof are the first fault, and the first write that was acknowledged when the RTO was over.
+func recoveryProof(events []timeline.Event) []int {
+	fault, _, any := timeline.First[timeline.FaultInjected](events)
+	rto := measure.Of(events).RTOSeconds
+	if !any || rto == nil {
+		return nil
+	}
+	for e, w := range timeline.Of[timeline.Write](events) {
+		since := measure.Seconds(time.Duration(w.Answered) - fault.At)
+		if w.Outcome == timeline.Acknowledged && since == *rto {
+			return []int{fault.Seq, e.Seq}
+		}
+	}
+	return []int{fault.Seq}
+}
