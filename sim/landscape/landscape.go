@@ -11,6 +11,9 @@ import (
 // Garden is the name of the garden cluster.
 const Garden = "garden"
 
+// CloudProfile is the name of the landscape's only cloud profile.
+const CloudProfile = "transplant"
+
 // Landscape is what a story needs.
 type Landscape struct {
 	// Seeds are the seed clusters, at least one.

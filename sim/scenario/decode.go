@@ -16,6 +16,7 @@ import (
 
 	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/spelling"
+	"github.com/transplant-sim/transplant/sim/step"
 )
 
 // decoder fills Go values from YAML, strictly: it knows the place of every field and accepts no field, type or value
@@ -35,8 +36,8 @@ func (d *decoder) fail(node *yaml.Node, path, format string, arguments ...any) {
 var (
 	durationType = reflect.TypeFor[metav1.Duration]()
 	quantityType = reflect.TypeFor[resource.Quantity]()
-	// experimentType is the one type of others that the format has in it; it reads itself, from JSON.
-	experimentType = reflect.TypeFor[fault.Experiment]()
+	// foreignTypes are objects of others that the format has in it; they read themselves, from JSON.
+	foreignTypes = []reflect.Type{reflect.TypeFor[fault.Experiment](), reflect.TypeFor[step.Merge]()}
 )
 
 func (d *decoder) decode(node *yaml.Node, into reflect.Value, path string) {
@@ -44,7 +45,7 @@ func (d *decoder) decode(node *yaml.Node, into reflect.Value, path string) {
 	switch {
 	case node.Kind == yaml.AliasNode || node.Anchor != "":
 		d.fail(node, path, "anchors and aliases are not supported; write the value out")
-	case into.CanAddr() && into.Type() == experimentType:
+	case into.CanAddr() && slices.Contains(foreignTypes, into.Type()):
 		d.foreign(node, into, path)
 	case into.Type() == durationType:
 		d.scalar(node, into, path, `a duration such as "30s"`, setDuration)
@@ -104,7 +105,8 @@ func (d *decoder) structure(node *yaml.Node, into reflect.Value, path string) {
 	}
 }
 
-// foreign lets a type read itself. It names the field of a mistake, but knows only where its object begins.
+// foreign lets a type read itself. A mistake that it finds itself is told where its object begins; for mistakes that
+// checks find later, the places of all its fields are kept.
 func (d *decoder) foreign(node *yaml.Node, into reflect.Value, path string) {
 	if node.Kind != yaml.MappingNode {
 		d.fail(node, path, "is %s; must be a mapping", describe(node))
@@ -124,6 +126,22 @@ func (d *decoder) foreign(node *yaml.Node, into reflect.Value, path string) {
 	}
 	if err != nil {
 		d.fail(node, path, "%v", err)
+	}
+	d.mark(node, path)
+}
+
+// mark keeps the places of a node and of everything in it.
+func (d *decoder) mark(node *yaml.Node, path string) {
+	d.places[path] = place{node.Line, node.Column}
+	switch node.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			d.mark(node.Content[i+1], join(path, node.Content[i].Value))
+		}
+	case yaml.SequenceNode:
+		for i, element := range node.Content {
+			d.mark(element, fmt.Sprintf("%s[%d]", path, i))
+		}
 	}
 }
 

@@ -143,6 +143,34 @@ func TestPrintedFaultsSayTheSame(t *testing.T) {
 	}
 }
 
+// So are changes of objects, with whatever is in them.
+func TestPrintedPatchesSayTheSame(t *testing.T) {
+	t.Parallel()
+	steps := "- heal: cut" + `
+  - patch: {shoot: alpha, merge: {metadata: {annotations: {a: "1", b: null}}, spec: {purpose: production}}, refused: "no: \"reason\""}
+  - patch: {cloudProfile: transplant, merge: {spec: {kubernetes: {versions: [{version: 1.36.3, expirationDate: 2030-01-02T03:04:05Z}]}}}}`
+	s, err := scenario.Parse("f", []byte(strings.Replace(right, "- heal: cut", steps, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := scenario.Print(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := scenario.Parse("printed", text)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if diff := cmp.Diff(s, again); diff != "" {
+		t.Errorf("(-file +printed):\n%s", diff)
+	}
+	for _, want := range []string{"b: null", "2030-01-02T03:04:05Z", "no: \"reason\""} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+}
+
 // withoutColumns of a text of mistakes: which column it is has a test of its own.
 var withoutColumns = regexp.MustCompile(`(?m)^(f:\d+):\d+`)
 
@@ -224,6 +252,11 @@ func TestMistakes(t *testing.T) {
 		"no YAML":                  {"metadata:", "metadata: [", `f:`},
 		"two documents":            {"kind: Scenario", "kind: Scenario\n---\nkind: Scenario", `is a second document; a file holds one scenario`},
 		"a wait without reason":    {"- heal: cut", "- heal: cut\n  - wait: {for: 1s}", `f:19: spec.steps[5].wait.because: Required value`},
+		"a patch of no field":      {"- heal: cut", "- heal: cut\n  - patch:\n      shoot: alpha\n      merge:\n        spec: {kubernetes: {versoin: x}}", `f:22: spec.steps[5].patch.merge.spec.kubernetes.versoin: Forbidden: there is no such field`},
+		"a patch of a wrong type":  {"- heal: cut", "- heal: cut\n  - patch:\n      shoot: alpha\n      merge:\n        spec:\n          kubernetes: {version: 1.36}", `f:23: spec.steps[5].patch.merge.spec.kubernetes.version: Invalid value: "number": must be a string`},
+		"a patch of the status":    {"- heal: cut", "- heal: cut\n  - patch: {shoot: alpha, merge: {status: {}}}", `f:19: spec.steps[5].patch.merge.status: Unsupported value: "status": supported values: "metadata", "spec"`},
+		"a patch that is a list":   {"- heal: cut", "- heal: cut\n  - patch: {shoot: alpha, merge: []}", `f:19: spec.steps[5].patch.merge: is a list; must be a mapping`},
+		"a patch that migrates":    {"- heal: cut", "- heal: cut\n  - patch: {shoot: alpha, merge: {spec: {seedName: b}}}", `f:19: spec.steps[5].patch.merge.spec.seedName: Invalid value: "b": is changed by the step migrate`},
 		"a goal without load":      {"- load: {shoot: alpha, writesPerSecond: 20}\n  ", "", `f:20: spec.measure.rpo: Invalid value: "rpo": cannot be measured without a load step`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -65,6 +65,9 @@ var restrictions = map[string]func(*jsonschema.Schema){
 	"Inject": func(s *jsonschema.Schema) { // a name, exactly one fault, and maybe when
 		s.MinProperties, s.MaxProperties = number(2), number(3)
 	},
+	"Patch": func(s *jsonschema.Schema) { // of exactly one object
+		s.OneOf = []*jsonschema.Schema{{Required: []string{"shoot"}}, {Required: []string{"cloudProfile"}}}
+	},
 	"When": func(s *jsonschema.Schema) { // exactly one trigger
 		s.MinProperties, s.MaxProperties = number(1), number(1)
 	},
@@ -104,6 +107,8 @@ func schemaOf(t reflect.Type) *jsonschema.Schema {
 		return enumeration([]string{string(world.AnyBackup), string(world.FullBackup), string(world.DeltaBackup)})
 	case reflect.TypeFor[fault.Experiment]():
 		return experiment()
+	case reflect.TypeFor[step.Merge]():
+		return merge()
 	case reflect.TypeFor[step.Heal]():
 		return &jsonschema.Schema{Type: "string", Description: "the name of the fault that ends"}
 	}
@@ -119,6 +124,22 @@ func experiment() *jsonschema.Schema {
 	s.Properties.Set("apiVersion", &jsonschema.Schema{Const: "chaos-mesh.org/v1alpha1"})
 	s.Properties.Set("kind", enumeration(fault.Experiments()))
 	s.Properties.Set("metadata", &jsonschema.Schema{Type: "object"})
+	s.Properties.Set("spec", &jsonschema.Schema{Type: "object"})
+	return s
+}
+
+// merge is a part of an object; the type of the object says the rest.
+func merge() *jsonschema.Schema {
+	text := &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, {Type: "null"}}}
+	texts := &jsonschema.Schema{Type: "object", AdditionalProperties: text}
+	metadata := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema}
+	metadata.Properties.Set("annotations", texts)
+	metadata.Properties.Set("labels", texts)
+	s := &jsonschema.Schema{
+		Type: "object", MinProperties: number(1), Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema,
+		Description: "a JSON merge patch: null removes a field, a list replaces the whole list",
+	}
+	s.Properties.Set("metadata", metadata)
 	s.Properties.Set("spec", &jsonschema.Schema{Type: "object"})
 	return s
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -67,19 +68,24 @@ func (s *Stage) Await(ctx context.Context, text string, within time.Duration) er
 
 // patchShoot merges a patch into the Shoot in the garden.
 func (s *Stage) patchShoot(ctx context.Context, shoot string, patch map[string]any) error {
+	key := s.World.ShootKey(shoot)
+	object := &gardencorev1beta1.Shoot{}
+	object.Namespace, object.Name = key.Namespace, key.Name
+	return s.patch(ctx, fmt.Sprintf("the shoot %q", shoot), object, patch)
+}
+
+// patch merges a patch into an object in the garden.
+func (s *Stage) patch(ctx context.Context, what string, object client.Object, patch map[string]any) error {
 	content, err := json.Marshal(patch)
 	if err != nil {
-		return fmt.Errorf("marshal the patch of the shoot %q: %w", shoot, err)
+		return fmt.Errorf("marshal the patch of %s: %w", what, err)
 	}
 	garden, err := s.Clients.Cluster(landscape.Garden)
 	if err != nil {
 		return err
 	}
-	key := s.World.ShootKey(shoot)
-	object := &gardencorev1beta1.Shoot{}
-	object.Namespace, object.Name = key.Namespace, key.Name
-	if err := garden.Patch(ctx, object, client.RawPatch("application/merge-patch+json", content)); err != nil {
-		return fmt.Errorf("patch the shoot %q with %s: %w", shoot, content, err)
+	if err := garden.Patch(ctx, object, client.RawPatch(types.MergePatchType, content)); err != nil {
+		return fmt.Errorf("patch %s with %s: %w", what, content, err)
 	}
 	return nil
 }

@@ -58,6 +58,7 @@ type Spec struct {
 	Delete    *Delete    `json:"delete,omitempty"`
 	Hibernate *Hibernate `json:"hibernate,omitempty"`
 	Wake      *Wake      `json:"wake,omitempty"`
+	Patch     *Patch     `json:"patch,omitempty"`
 	Fault     *Inject    `json:"fault,omitempty"`
 	Heal      *Heal      `json:"heal,omitempty"`
 }

@@ -95,7 +95,7 @@ func (w *World) ShootManifest(wanted landscape.Shoot) (*gardencorev1beta1.Shoot,
 			Annotations: map[string]string{constants.ConfirmationDeletion: constants.LabelTrue},
 		},
 		Spec: gardencorev1beta1.ShootSpec{
-			CloudProfile: &gardencorev1beta1.CloudProfileReference{Kind: "CloudProfile", Name: "transplant"},
+			CloudProfile: &gardencorev1beta1.CloudProfileReference{Kind: "CloudProfile", Name: landscape.CloudProfile},
 			Region:       "here",
 			Kubernetes:   gardencorev1beta1.Kubernetes{Version: KubernetesVersion},
 			Provider:     gardencorev1beta1.Provider{Type: "transplant"},

@@ -1,0 +1,109 @@
+package step
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
+)
+
+// Merge is a JSON merge patch as it stands in a file.
+type Merge struct{ fields map[string]any }
+
+// UnmarshalJSON reads the patch. Whether it fits an object is for the step to check.
+func (m *Merge) UnmarshalJSON(data []byte) error {
+	if err := json.Unmarshal(data, &m.fields); err != nil {
+		return fmt.Errorf("read the patch: %s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
+}
+
+// MarshalJSON writes the patch, its fields in order of their names.
+func (m Merge) MarshalJSON() ([]byte, error) { return json.Marshal(m.fields) }
+
+// Equal says whether both change the same.
+func (m Merge) Equal(other Merge) bool { return m.String() == other.String() }
+
+func (m Merge) String() string {
+	content, err := json.Marshal(m.fields)
+	if err != nil {
+		return err.Error() // what was read from JSON can be written as JSON
+	}
+	return string(content)
+}
+
+// changeable are the parts of an object that a story may change: who it is and how it is doing are not among them.
+var changeable = map[string][]string{"": {"metadata", "spec"}, "metadata": {"annotations", "labels"}}
+
+// check reads the patch strictly into an empty object of the type that it is for.
+func (m Merge) check(path *field.Path, object any) field.ErrorList {
+	errs := known(path, m.fields, changeable[""])
+	if metadata, is := m.fields["metadata"].(map[string]any); is {
+		errs = append(errs, known(path.Child("metadata"), metadata, changeable["metadata"])...)
+	}
+	if len(m.fields) == 0 {
+		errs = append(errs, field.Required(path, "a patch changes something"))
+	}
+	if len(errs) > 0 {
+		return errs
+	}
+	unknown, err := kjson.UnmarshalStrict([]byte(m.String()), object)
+	for _, one := range unknown {
+		errs = append(errs, strictly(path, one))
+	}
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		errs = append(errs, field.Invalid(below(path, wrong.Field), wrong.Value, "must be a "+wrong.Type.String()))
+	} else if err != nil {
+		errs = append(errs, field.Invalid(path, m.String(), err.Error()))
+	}
+	return errs
+}
+
+func known(path *field.Path, fields map[string]any, names []string) field.ErrorList {
+	var errs field.ErrorList
+	for name := range fields {
+		if !slices.Contains(names, name) {
+			errs = append(errs, field.NotSupported(path.Child(name), name, names))
+		}
+	}
+	return errs
+}
+
+func strictly(path *field.Path, err error) *field.Error {
+	named := kjson.FieldError(nil)
+	if !errors.As(err, &named) {
+		return field.Forbidden(path, err.Error())
+	}
+	return field.Forbidden(below(path, named.FieldPath()), "there is no such field")
+}
+
+// below is a path of encoding/json, with dots and indices, under another.
+func below(path *field.Path, rest string) *field.Path {
+	for name := range strings.SplitSeq(rest, ".") {
+		if name != "" {
+			path = path.Child(name)
+		}
+	}
+	return path
+}
+
+// verbless finds what another verb is for, so that oracles know about it.
+func (m Merge) verbless(path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	spec, _ := m.fields["spec"].(map[string]any)
+	for _, change := range slices.Sorted(maps.Keys(ownVerbs)) {
+		part, names := spec, strings.Split(change, ".")
+		for _, name := range names[:len(names)-1] {
+			part, _ = part[name].(map[string]any)
+		}
+		if value, given := part[names[len(names)-1]]; given {
+			errs = append(errs, field.Invalid(below(path.Child("spec"), change), value, "is changed by the step "+ownVerbs[change]))
+		}
+	}
+	return errs
+}
