@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -174,112 +171,4 @@ func codes(err error) []gardencorev1beta1.ErrorCode {
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return line
-}
-
-// Reporter writes the progress of a flow into the shoot's status, at most once a period. It is a flow.Observer.
-type Reporter struct {
-	o      *Operation
-	period time.Duration
-
-	mu      sync.Mutex
-	latest  *flow.Progress
-	begun   map[flow.TaskID]time.Time // tasks at work
-	written time.Time
-	wake    chan struct{}
-	done    chan struct{}
-}
-
-// Report starts a Reporter that writes in the background until Stop.
-func (o *Operation) Report(ctx context.Context, period time.Duration) *Reporter {
-	r := &Reporter{o: o, period: period, wake: make(chan struct{}, 1), done: make(chan struct{})}
-	go r.loop(ctx)
-	return r
-}
-
-// Observe takes note of the progress.
-func (r *Reporter) Observe(progress flow.Progress) {
-	r.mu.Lock()
-	r.latest = &progress
-	r.logTasks(progress.Running)
-	r.mu.Unlock()
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
-}
-
-// logTasks logs what has ended since the last observation, with its duration.
-func (r *Reporter) logTasks(running []flow.TaskID) {
-	now := r.o.Clock.Now()
-	begun := map[flow.TaskID]time.Time{}
-	for _, task := range running {
-		begun[task] = now
-		if since, before := r.begun[task]; before {
-			begun[task] = since
-		}
-	}
-	for _, task := range slices.Sorted(maps.Keys(r.begun)) {
-		if _, still := begun[task]; !still {
-			r.o.Log.Info("Task ended", "task", task, "took", now.Sub(r.begun[task]).Round(time.Millisecond).String())
-		}
-	}
-	r.begun = begun
-}
-
-// Stop ends the Reporter; afterwards it writes nothing more. It must be called exactly once, after the flow.
-func (r *Reporter) Stop() {
-	close(r.wake)
-	<-r.done
-}
-
-func (r *Reporter) loop(ctx context.Context) {
-	defer close(r.done)
-	for range r.wake {
-		r.mu.Lock()
-		progress := r.latest
-		r.latest = nil
-		r.mu.Unlock()
-		if progress == nil || len(progress.Running) == 0 {
-			continue
-		}
-		if wait := r.period - r.o.Clock.Since(r.written); wait > 0 && !r.pause(ctx, wait) {
-			continue
-		}
-		r.written = r.o.Clock.Now()
-		if err := r.write(ctx, *progress); err != nil {
-			r.o.Log.V(1).Info("Progress could not be reported", "reason", err.Error())
-		}
-	}
-}
-
-// pause waits for the rest of the period; false means that newer progress has come, or the end.
-func (r *Reporter) pause(ctx context.Context, wait time.Duration) bool {
-	timer := r.o.Clock.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-func (r *Reporter) write(ctx context.Context, progress flow.Progress) error {
-	names := make([]string, 0, len(progress.Running))
-	for _, task := range progress.Running {
-		names = append(names, string(task))
-	}
-	// A patch of its own, from the shoot as it is now: the flow reads o.Shoot at the same time, and a shoot that was
-	// taken over meanwhile has another's progress.
-	shoot := &gardencorev1beta1.Shoot{}
-	if err := r.o.Garden.Get(ctx, client.ObjectKeyFromObject(r.o.Shoot), shoot); err != nil {
-		return err
-	}
-	if err := r.o.mine(shoot); err != nil {
-		return err
-	}
-	before := shoot.DeepCopy()
-	last := shoot.Status.LastOperation
-	last.Progress, last.Description, last.LastUpdateTime = progress.Percent, strings.Join(names, ", "), metav1.NewTime(r.o.Clock.Now())
-	return r.o.Garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
