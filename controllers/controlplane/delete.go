@@ -44,7 +44,8 @@ func (o *Operation) DeleteGraph(cleanup ...flow.Task) *flow.Graph {
 	infrastructure := g.Add(flow.Task{Name: "Destroying shoot infrastructure", Run: o.deleteAll(extensionsv1alpha1.InfrastructureResource), After: after(api)})
 	dns := g.Add(flow.Task{Name: "Destroying DNS records", Run: o.deleteAll(extensionsv1alpha1.DNSRecordResource), After: after(api)})
 	etcd := g.Add(flow.Task{Name: "Destroying main etcd", Run: o.DeleteEtcd, After: after(infrastructure, dns)})
-	backup := g.Add(flow.Task{Name: "Deleting BackupEntry", Run: o.deleteBackupEntries, After: after(etcd)})
+	spent := g.Add(flow.Task{Name: "Noting that nothing is left to restore", Run: o.spendShootState, After: after(etcd)})
+	backup := g.Add(flow.Task{Name: "Deleting BackupEntry", Run: o.deleteBackupEntries, After: after(spent)})
 	state := g.Add(flow.Task{Name: "Deleting ShootState", Run: o.DeleteShootState, After: after(backup)})
 	gone := g.Add(flow.Task{Name: "Deleting shoot namespace in Seed", Run: o.DeleteNamespace, After: after(state)})
 	cluster := g.Add(flow.Task{Name: "Deleting Cluster resource", Run: o.DeleteCluster, After: after(gone)})
@@ -188,13 +189,21 @@ func (o *Operation) deleteBackupEntries(ctx context.Context) error {
 
 // DeleteShootState deletes the shoot's ShootState and its chunks, if the shoot is still in the hands of this run.
 func (o *Operation) DeleteShootState(ctx context.Context) error {
-	return o.States.Delete(ctx, client.ObjectKeyFromObject(o.Shoot), o.Epoch, func(ctx context.Context) error {
-		shoot := &gardencorev1beta1.Shoot{}
-		if err := o.Garden.Get(ctx, client.ObjectKeyFromObject(o.Shoot), shoot); err != nil {
-			return err
-		}
-		return o.mine(shoot)
-	})
+	return o.States.Delete(ctx, client.ObjectKeyFromObject(o.Shoot), o.Epoch, o.stillMine)
+}
+
+// spendShootState comes before the backups go: from here on their absence is no loss (see NothingToRestore).
+func (o *Operation) spendShootState(ctx context.Context) error {
+	return o.States.Spend(ctx, client.ObjectKeyFromObject(o.Shoot), o.Epoch, o.stillMine)
+}
+
+// stillMine tells why the shoot, read anew, is no longer in the hands of this run.
+func (o *Operation) stillMine(ctx context.Context) error {
+	shoot := &gardencorev1beta1.Shoot{}
+	if err := o.Garden.Get(ctx, client.ObjectKeyFromObject(o.Shoot), shoot); err != nil {
+		return err
+	}
+	return o.mine(shoot)
 }
 
 // DeleteCluster deletes the Cluster object.

@@ -39,6 +39,13 @@ func TestAShootIsEmptiedBeforeItsWorkersGo(t *testing.T) {
 	if before := graph.Before("Deleting BackupEntry"); !slices.Contains(before, "Destroying shoot infrastructure") || !slices.Contains(before, "Deleting worker pools") {
 		t.Errorf("the backups may go while there are machines: they go after %v", before)
 	}
+	// Their absence is no loss only where the state says so.
+	if before := graph.Before("Deleting BackupEntry"); !slices.Contains(before, "Noting that nothing is left to restore") {
+		t.Errorf("the backups go after %v, and nobody has noted that they may", before)
+	}
+	if before := graph.Before("Noting that nothing is left to restore"); !slices.Contains(before, "Destroying main etcd") {
+		t.Errorf("it is noted after %v only that nothing is left to restore", before)
+	}
 }
 
 func TestHasServed(t *testing.T) {

@@ -71,6 +71,8 @@ type States interface {
 	Load(ctx context.Context, shoot client.ObjectKey) (*shootstate.State, error)
 	// Save keeps the state of a shoot: in place of what is there, or, with merge, beside what is there already.
 	Save(ctx context.Context, shoot client.ObjectKey, state *shootstate.State, merge bool) error
+	// Spend notes that nothing is left of the shoot that its state could restore. Who may is as for Delete.
+	Spend(ctx context.Context, shoot client.ObjectKey, epoch int64, mine func(context.Context) error) error
 	// Delete removes the state of a shoot as who acts in the epoch; that it is gone already is fine. mine tells why it must
 	// not, and is asked once the state is known by its version.
 	Delete(ctx context.Context, shoot client.ObjectKey, epoch int64, mine func(context.Context) error) error

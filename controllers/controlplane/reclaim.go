@@ -10,17 +10,24 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/flow"
 )
 
-// NothingToRestore tells that a shoot in deletion has no backups of its etcd, or they are being deleted: the DeleteGraph
-// removes them when no machine and no control plane is left, and the ReconcileGraph makes room for them before there is
-// one. What somebody else has begun to delete, a cascade or a person, says nothing: the DeleteGraph confirms the deletion
-// before. entry is the shoot's BackupEntry, nil for none. What may be left in the cloud is its infrastructure and its DNS
-// record; a restore is neither possible nor needed (SPEC 9.3).
-func NothingToRestore(shoot *gardencorev1beta1.Shoot, entry *gardencorev1beta1.BackupEntry) bool {
-	return shoot.DeletionTimestamp != nil && (entry == nil ||
-		entry.DeletionTimestamp != nil && entry.Annotations[constants.ConfirmationDeletion] == constants.LabelTrue)
+// NothingToRestore tells that the deletion of a shoot has come so far that no machine and no control plane is left. The
+// DeleteGraph notes that in the state before it confirms and begins the deletion of the backups, and the state goes last;
+// the ReconcileGraph makes room for backups before there is a machine. What somebody else has deleted, a cascade or a
+// person, says nothing: backups that are gone while a state is there that nobody has noted it in are a loss, and machines
+// may run. entry is the shoot's BackupEntry, state its saved state, each nil for none. What may be left in the cloud is its
+// infrastructure and its DNS record; a restore is neither possible nor needed (SPEC 9.3).
+func NothingToRestore(shoot *gardencorev1beta1.Shoot, entry *gardencorev1beta1.BackupEntry, state *shootstate.State) bool {
+	switch {
+	case shoot.DeletionTimestamp == nil:
+		return false
+	case entry == nil:
+		return state == nil || state.Spent
+	}
+	return entry.DeletionTimestamp != nil && entry.Annotations[constants.ConfirmationDeletion] == constants.LabelTrue
 }
 
 // ReclaimGraph stands for the restore of a shoot that has nothing to restore: what it may still have in the cloud gets

@@ -309,22 +309,34 @@ func TestAPlannedRestoreNeedsBackups(t *testing.T) {
 
 func TestWithoutWorkersNoMachinesAreMissing(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*gardencorev1beta1.Shoot){
-		"workerless": func(s *gardencorev1beta1.Shoot) { s.Spec.Provider.Workers = nil },
-		"hibernated": func(s *gardencorev1beta1.Shoot) {
-			s.Spec.Hibernation = &gardencorev1beta1.Hibernation{Enabled: ptr.To(true)}
-		},
+	hibernate := func(spec, status bool) func(*gardencorev1beta1.Shoot) {
+		return func(s *gardencorev1beta1.Shoot) {
+			s.Spec.Hibernation = &gardencorev1beta1.Hibernation{Enabled: ptr.To(spec)}
+			s.Status.IsHibernated = status
+		}
+	}
+	for name, c := range map[string]struct {
+		change  func(*gardencorev1beta1.Shoot)
+		missing bool
+	}{
+		"workerless":              {func(s *gardencorev1beta1.Shoot) { s.Spec.Provider.Workers = nil }, false},
+		"asleep":                  {hibernate(true, true), false},
+		"told to sleep and awake": {hibernate(true, false), true},
+		"told to wake":            {hibernate(false, true), true},
+		"awake":                   {hibernate(false, false), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			shoot := forced(withWorkers(stranded("s", "b", "b", "Restore", "Processing")))
-			change(shoot)
+			c.change(shoot)
 			garden := newGarden(t, "Unknown", shoot)
 			without := wholeState()
 			without.Machines = nil
 			save(t, garden, shoot, without)
-			if _, err := checkComplete(t.Context(), arriving(t, garden, shelves{"uid-a": nil}, shoot)); err != nil {
-				t.Error(err)
+			_, err := checkComplete(t.Context(), arriving(t, garden, shelves{"uid-a": nil}, shoot))
+			_, missing := errors.AsType[*IncompleteError](err)
+			if missing != c.missing || !missing && err != nil {
+				t.Errorf("got %v", err)
 			}
 		})
 	}

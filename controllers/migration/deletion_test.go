@@ -31,10 +31,14 @@ func dying(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
 	return shoot
 }
 
-// forget removes what the garden keeps for a restore, as the end of a deletion does: the BackupEntry is gone or, if held,
-// waits for its seed; the ShootState goes after it.
+// forget removes what the garden keeps for a restore, as the end of a deletion does: it notes in the ShootState that it is
+// spent, the BackupEntry is gone or, if held, waits for its seed, and the ShootState goes after it.
 func forget(t *testing.T, garden client.Client, shoot *gardencorev1beta1.Shoot, held, state bool) {
 	t.Helper()
+	store := &shootstate.Store{Garden: garden, Clock: clock.RealClock{}}
+	if err := store.Spend(t.Context(), client.ObjectKeyFromObject(shoot), 99, func(context.Context) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
 	entry := backupEntryOf(shoot)
 	if held {
 		if err := garden.Get(t.Context(), client.ObjectKeyFromObject(entry), entry); err != nil {
@@ -66,6 +70,10 @@ func TestAShootWhoseDeletionHasComeFarIsDeletedElsewhere(t *testing.T) {
 		remove(t, garden, entry)
 	}
 	noState := incomplete["no ShootState"].spoil
+	damaged := func(t *testing.T, garden client.Client, shoot *gardencorev1beta1.Shoot) {
+		incomplete["a chunk is missing"].spoil(t, garden, shoot)
+		remove(t, garden, backupEntryOf(shoot))
+	}
 	for name, c := range map[string]struct {
 		shoot *gardencorev1beta1.Shoot
 		spoil func(*testing.T, client.Client, *gardencorev1beta1.Shoot)
@@ -76,6 +84,8 @@ func TestAShootWhoseDeletionHasComeFarIsDeletedElsewhere(t *testing.T) {
 		"backup entry deleted by others":   {dying(stranded("s", "a", "a", "Delete", "Processing")), cascade, "a a Delete/Processing false"},
 		"the same, the shoot stays":        {stranded("s", "a", "a", "Reconcile", "Succeeded"), cascade, "a a Reconcile/Succeeded false"},
 		"backup entry gone":                {dying(stranded("s", "a", "a", "Delete", "Error")), late(false, true), "b a Delete/Error true"},
+		"backup entry removed by others":   {dying(stranded("s", "a", "a", "Delete", "Error")), incomplete["no backup entry"].spoil, "a a Delete/Error false"},
+		"the same, state damaged":          {dying(stranded("s", "a", "a", "Delete", "Error")), damaged, "a a Delete/Error false"},
 		"all gone":                         {dying(stranded("s", "a", "a", "Delete", "Processing")), late(false, false), "b a Delete/Processing true"},
 		"state lost, machines may be left": {dying(stranded("s", "a", "a", "Delete", "Processing")), noState, "a a Delete/Processing false"},
 		"not in deletion":                  {stranded("s", "a", "a", "Reconcile", "Succeeded"), late(false, false), "a a Reconcile/Succeeded false"},

@@ -47,7 +47,7 @@ func checkBackups(ctx context.Context, o *controlplane.Operation) error {
 // checkGarden makes sure of what of it is kept in the garden, and loads the state. The Operation needs no more than its
 // Garden, States and Shoot: the garden asks before it sends the shoot anywhere, the destination before it takes it.
 func checkGarden(ctx context.Context, o *controlplane.Operation) (nothing bool, err error) {
-	missing, err := missingState(ctx, o)
+	saved, missing, err := missingState(ctx, o)
 	if err != nil {
 		return false, err
 	}
@@ -55,7 +55,7 @@ func checkGarden(ctx context.Context, o *controlplane.Operation) (nothing bool, 
 	switch {
 	case err != nil:
 		return false, err
-	case controlplane.NothingToRestore(o.Shoot, entry):
+	case controlplane.NothingToRestore(o.Shoot, entry, saved):
 		return true, nil
 	case entry == nil:
 		missing = append(missing, fmt.Sprintf("the backup entry %q", o.BackupEntryName()))
@@ -69,25 +69,27 @@ func checkGarden(ctx context.Context, o *controlplane.Operation) (nothing bool, 
 	return false, nil
 }
 
-// missingState loads the state, as far as it can be had, and names what is missing in it.
-func missingState(ctx context.Context, o *controlplane.Operation) ([]string, error) {
+// missingState loads the state, as far as it can be had, and names what is missing in it. saved is nil if there is none
+// at all.
+func missingState(ctx context.Context, o *controlplane.Operation) (saved *shootstate.State, missing []string, err error) {
 	o.State = &shootstate.State{}
 	state, err := o.States.Load(ctx, client.ObjectKeyFromObject(o.Shoot))
 	if damaged, is := errors.AsType[*shootstate.DamagedError](err); is {
-		return []string{"a part of the ShootState: " + damaged.Part}, nil
+		return o.State, []string{"a part of the ShootState: " + damaged.Part}, nil
 	}
 	if apierrors.IsNotFound(err) {
-		return []string{"the ShootState"}, nil
+		return nil, []string{"the ShootState"}, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	o.State = state
-	missing := o.MissingSecrets()
-	if !o.Workerless() && !o.Hibernated() && state.Machines == nil {
+	missing = o.MissingSecrets()
+	// A shoot that is told to sleep has its machines until it does.
+	if !o.Workerless() && o.Awake() && state.Machines == nil {
 		missing = append(missing, "the machine state in the ShootState")
 	}
-	return missing, nil
+	return state, missing, nil
 }
 
 // adoptBackups does what the source does at the end of a planned migration: the BackupEntry is given to this seed, and

@@ -22,6 +22,8 @@ type State struct {
 	Extensions []ExtensionState
 	// Machines is the machine state as the Worker extension wants it in its status (SPEC 3.7), nil if there is none.
 	Machines *runtime.RawExtension
+	// Spent tells that nothing is left of the shoot that the state could restore: its deletion has come that far.
+	Spent bool
 }
 
 // ExtensionState is the state of one extension object.

@@ -49,6 +49,7 @@ func (s *Store) Load(ctx context.Context, shoot client.ObjectKey) (*State, error
 	if err != nil {
 		return nil, fmt.Errorf("read ShootState %q: %w", shoot, &DamagedError{Part: err.Error()})
 	}
+	state.Spent = object.Annotations[constants.ConfirmationDeletion] == constants.LabelTrue
 	state.Epoch, err = parseEpoch(object)
 	return state, err
 }
@@ -152,31 +153,50 @@ func (s *Store) stamp(object *gardencorev1beta1.ShootState, epoch int64) {
 	metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.GardenerTimestamp, s.Clock.Now().UTC().Format(time.RFC3339))
 }
 
+// Spend notes that nothing is left of the shoot that its state could restore, which Load tells from then on (State.Spent).
+// Without a state there is nothing to note. Who may is as for Delete.
+func (s *Store) Spend(ctx context.Context, shoot client.ObjectKey, epoch int64, mine func(context.Context) error) error {
+	_, err := s.confirm(ctx, shoot, epoch, mine, func(*gardencorev1beta1.ShootState) {})
+	return err
+}
+
+// confirm confirms the deletion of a state, and returns it as it was written; nil if there is none.
+func (s *Store) confirm(ctx context.Context, shoot client.ObjectKey, epoch int64, mine func(context.Context) error, further func(*gardencorev1beta1.ShootState)) (*gardencorev1beta1.ShootState, error) {
+	object := &gardencorev1beta1.ShootState{}
+	err := s.Garden.Get(ctx, shoot, object)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("read ShootState %q: %w", shoot, err)
+	}
+	there := err == nil
+	if err := mine(ctx); err != nil {
+		return nil, fmt.Errorf("delete ShootState %q: %w", shoot, err)
+	}
+	if !there {
+		return nil, nil
+	}
+	if err := stale("delete", shoot, object, epoch); err != nil {
+		return nil, err
+	}
+	before := object.DeepCopy()
+	metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.ConfirmationDeletion, constants.LabelTrue)
+	further(object)
+	asRead := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := s.Garden.Patch(ctx, object, asRead); client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("confirm the deletion of ShootState %q: %w", shoot, err)
+	}
+	return object, nil
+}
+
 // Delete removes the state of a shoot and its chunks as who acts in the epoch given; that it is gone already is fine. A
 // state of a newer epoch is a *StaleError. mine is asked after the state was read: if the shoot has been taken over since,
 // or is taken over before the deletion, the state has another version, or will not be deleted.
 func (s *Store) Delete(ctx context.Context, shoot client.ObjectKey, epoch int64, mine func(context.Context) error) error {
-	object := &gardencorev1beta1.ShootState{}
-	err := s.Garden.Get(ctx, shoot, object)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("read ShootState %q: %w", shoot, err)
-	}
-	there := err == nil
-	if err := mine(ctx); err != nil {
-		return fmt.Errorf("delete ShootState %q: %w", shoot, err)
-	}
-	if !there {
-		return s.prune(ctx, shoot, nil, epoch)
-	}
-	if err := stale("delete", shoot, object, epoch); err != nil {
+	object, err := s.confirm(ctx, shoot, epoch, mine, func(state *gardencorev1beta1.ShootState) { state.Finalizers = nil })
+	if err != nil {
 		return err
 	}
-	before := object.DeepCopy()
-	metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.ConfirmationDeletion, constants.LabelTrue)
-	object.Finalizers = nil
-	asRead := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := s.Garden.Patch(ctx, object, asRead); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("confirm the deletion of ShootState %q: %w", shoot, err)
+	if object == nil {
+		return s.prune(ctx, shoot, nil, epoch)
 	}
 	asWritten := client.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion}
 	if err := s.Garden.Delete(ctx, object, asWritten); client.IgnoreNotFound(err) != nil {

@@ -357,21 +357,57 @@ func TestOnlyTheOwnerDeletes(t *testing.T) {
 			return s.Garden.Update(ctx, state)
 		}, 10, apierrors.IsConflict},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			store, _ := newStore(t)
-			state := sampleState()
-			state.Epoch, state.Extensions[0].State.Raw = 10, noise(1, 2<<20)
-			if err := store.Save(t.Context(), shootKey, state, false); err != nil {
-				t.Fatal(err)
-			}
-			err := store.Delete(t.Context(), shootKey, c.epoch, func(ctx context.Context) error { return c.mine(ctx, store) })
-			if !c.is(err) {
-				t.Errorf("got %v", err)
-			}
-			if _, err := store.Load(t.Context(), shootKey); err != nil {
-				t.Errorf("the state is not whole: %v", err)
-			}
-		})
+		for verb, do := range map[string]func(*Store, context.Context, client.ObjectKey, int64, func(context.Context) error) error{
+			"delete": (*Store).Delete, "spend": (*Store).Spend,
+		} {
+			t.Run(verb+", "+name, func(t *testing.T) {
+				t.Parallel()
+				store, _ := newStore(t)
+				state := sampleState()
+				state.Epoch, state.Extensions[0].State.Raw = 10, noise(1, 2<<20)
+				if err := store.Save(t.Context(), shootKey, state, false); err != nil {
+					t.Fatal(err)
+				}
+				err := do(store, t.Context(), shootKey, c.epoch, func(ctx context.Context) error { return c.mine(ctx, store) })
+				if !c.is(err) {
+					t.Errorf("got %v", err)
+				}
+				if kept, err := store.Load(t.Context(), shootKey); err != nil || kept.Spent {
+					t.Errorf("the state is not whole, or taken for spent: %v", err)
+				}
+			})
+		}
+	}
+}
+
+func TestASpentStateIsKeptUntilItIsDeleted(t *testing.T) {
+	t.Parallel()
+	store, _ := newStore(t)
+	if err := store.Spend(t.Context(), shootKey, 3, owner); err != nil {
+		t.Errorf("there is no state to note anything in: %v", err)
+	}
+	state := sampleState()
+	state.Epoch = 3
+	if err := store.Save(t.Context(), shootKey, state, false); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // a deletion that is repeated
+		if err := store.Spend(t.Context(), shootKey, 3, owner); err != nil {
+			t.Fatal(err)
+		}
+	}
+	state.Spent = true
+	got, err := store.Load(t.Context(), shootKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(state, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := store.Delete(t.Context(), shootKey, 3, owner); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Load(t.Context(), shootKey); !apierrors.IsNotFound(err) {
+		t.Errorf("got %v, want a NotFound error", err)
 	}
 }
