@@ -84,7 +84,7 @@ soak: build ## Run SCENARIO twenty times in a row; all must be Held (long)
 
 .PHONY: bench
 bench: build controlplane ## Print the numbers that steer choices
-	go test -run '^$$' -bench . -benchtime 1x -timeout 20m ./e2e
+	go test -run '^$$' -bench . -benchtime 1x -timeout 40m ./e2e
 	go test -run '^$$' -bench LinkOverhead ./clusters/link
 
 .PHONY: clean

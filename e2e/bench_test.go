@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
 const program = "../bin/transplant"
@@ -96,31 +98,32 @@ func pss(b *testing.B, pid int) int {
 func BenchmarkPlannedMigration(b *testing.B) {
 	b.Setenv("TRANSPLANT_HOME", b.TempDir())
 	for b.Loop() {
-		out := b.TempDir()
-		transplant(b, "run", "../scenarios/planned-migration.yaml", "--out", out, "--landscape", "bench")
-		content, err := os.ReadFile(filepath.Join(out, "verdict.json"))
-		if err != nil {
-			b.Fatal(err)
-		}
-		verdict := struct {
-			WallSeconds float64
-			Measures    struct {
-				APIDowntimeSeconds float64
-				Phases             map[string]float64
-			}
-		}{}
-		if err := json.Unmarshal(content, &verdict); err != nil {
-			b.Fatal(err)
-		}
-		b.ReportMetric(verdict.WallSeconds, "s/scenario")
-		b.ReportMetric(verdict.Measures.APIDowntimeSeconds, "s/downtime")
-		phases := make([]string, 0, len(verdict.Measures.Phases))
-		for phase := range verdict.Measures.Phases {
+		report := told(b, "../scenarios/planned-migration.yaml")
+		b.ReportMetric(report.WallSeconds, "s/scenario")
+		b.ReportMetric(*report.Measures.APIDowntimeSeconds, "s/downtime")
+		phases := make([]string, 0, len(report.Measures.Phases))
+		for phase := range report.Measures.Phases {
 			phases = append(phases, phase)
 		}
 		slices.Sort(phases)
 		for _, phase := range phases {
-			b.ReportMetric(verdict.Measures.Phases[phase], "s/"+phase)
+			b.ReportMetric(report.Measures.Phases[phase], "s/"+phase)
 		}
 	}
+}
+
+// told runs a story, which must be Held, and returns its verdict.
+func told(b *testing.B, story string) *verdict.Report {
+	b.Helper()
+	out := b.TempDir()
+	transplant(b, "run", story, "--out", out, "--landscape", "bench")
+	content, err := os.ReadFile(filepath.Join(out, "verdict.json"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	report := &verdict.Report{}
+	if err := json.Unmarshal(content, report); err != nil {
+		b.Fatal(err)
+	}
+	return report
 }

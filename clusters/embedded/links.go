@@ -11,8 +11,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/address"
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/program"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/clusters/link"
@@ -176,6 +178,23 @@ func (s *links) close() error {
 	s.direct, s.proxies = nil, nil
 	return errors.Join(errs...)
 }
+
+// Requests counts what every actor has sent over all of its links, those to shoots included.
+func (l *Landscape) Requests() map[string]int64 {
+	l.links.mutex.Lock()
+	defer l.links.mutex.Unlock()
+	sent := map[string]int64{}
+	for key, opened := range l.links.direct {
+		sent[key.actor] += opened.Stats().Requests
+	}
+	for actor, opened := range l.links.proxies {
+		sent[actor] += opened.Stats().Requests
+	}
+	return sent
+}
+
+// CPU is the processor time of everything that the landscape runs, this process left out (see process.CPUBelow).
+func (l *Landscape) CPU() (time.Duration, error) { return process.CPUBelow(os.Getpid()) }
 
 func (s *links) state() []rundir.LinkState {
 	s.mutex.Lock()

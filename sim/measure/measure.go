@@ -26,6 +26,8 @@ type Measures struct {
 	RTOSeconds *float64 `json:"rtoSeconds,omitempty"`
 	// RestoresAtOnce is the largest number of shoots that one seed was restoring at the same time.
 	RestoresAtOnce *int `json:"restoresAtOnce,omitempty"`
+	// Evacuation is what it took to bring shoots back elsewhere after a fault.
+	Evacuation *Evacuation `json:"evacuation,omitempty"`
 	// Phases are the parts of migrations and the moments of recoveries, in seconds: see Phases and Recovery.
 	Phases map[string]float64 `json:"phases,omitempty"`
 }
@@ -57,6 +59,7 @@ func Of(events []timeline.Event) Measures {
 	if most, any := RestoresAtOnce(events); any {
 		m.RestoresAtOnce = &most
 	}
+	m.Evacuation = EvacuationOf(events)
 	m.Phases = Phases(events)
 	if recovery := Recovery(events); len(recovery) > 0 {
 		if m.Phases == nil {

@@ -56,6 +56,10 @@ func measureLines(r *verdict.Report) []string {
 	if m.RestoresAtOnce != nil && *m.RestoresAtOnce > 1 {
 		lines = append(lines, fmt.Sprintf("%-24s %8d", "restores at once", *m.RestoresAtOnce))
 	}
+	if v := m.Evacuation; v != nil && v.RequestsPerShoot != nil {
+		lines = append(lines, fmt.Sprintf("%-24s %8.3f s for all %d: %.0f requests and %.1f s of processor time for each",
+			"evacuation", v.Seconds, v.Shoots, *v.RequestsPerShoot, *v.CPUSecondsPerShoot))
+	}
 	seconds("RPO", m.RPOSeconds)
 	seconds("RTO", m.RTOSeconds)
 	if d := r.AtDefaults; d != nil {

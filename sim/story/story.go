@@ -120,6 +120,7 @@ func (t *teller) tell(ctx context.Context) error {
 
 // steps runs the steps in order. Expectations that are not met end the story without an error.
 func (t *teller) steps(ctx context.Context) error {
+	t.cost(ctx)
 	for i := range t.Scenario.Spec.Steps {
 		verb, one := t.Scenario.Spec.Steps[i].Step()
 		t.record(one.Subject(), timeline.StepStarted{Index: i, Verb: verb, Text: one.String(), Refused: t.Scenario.Spec.Steps[i].Refused()})
@@ -133,6 +134,7 @@ func (t *teller) steps(ctx context.Context) error {
 			ended.Outcome, ended.Message = timeline.StepFailed, err.Error()
 		}
 		t.record(one.Subject(), ended)
+		t.cost(ctx)
 		switch ended.Outcome {
 		case timeline.StepUnmet:
 			return nil
@@ -141,6 +143,20 @@ func (t *teller) steps(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// cost notes what the landscape has cost so far, between steps, if it knows.
+func (t *teller) cost(ctx context.Context) {
+	meter, knows := t.World.(world.Meter)
+	if !knows {
+		return
+	}
+	seen, err := meter.Cost(ctx)
+	if err != nil {
+		t.Journal.Record(timeline.Event{Payload: timeline.Unseen{Probe: "cost", Error: err.Error()}})
+		return
+	}
+	t.Journal.Record(timeline.Event{Actor: world.Observer, Payload: seen})
 }
 
 func (t *teller) record(subject string, p timeline.Payload) {

@@ -151,6 +151,11 @@ type Inventory interface {
 	Belongings(ctx context.Context) (map[string][]timeline.Item, error)
 }
 
+// Meter is a World that knows what it has cost.
+type Meter interface {
+	Cost(ctx context.Context) (timeline.CostSeen, error)
+}
+
 // Process names processes: an actor, a program of a cluster, or a program of a shoot's control plane on one seed.
 type Process struct {
 	Actor   string

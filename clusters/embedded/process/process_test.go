@@ -258,3 +258,46 @@ func TestChildrenDieWithTheirParent(t *testing.T) {
 		})
 	}
 }
+
+// A grandchild at work counts, and so does what a child has left behind that was waited for.
+func TestCPUBelow(t *testing.T) {
+	before, err := CPUBelow(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, "sh -c 'while :; do :; done' & echo born; wait")
+	awaitLog(t, p, "born")
+	below, err := Descendants(p.PID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // the script's child, which has no reason to go by itself
+		for _, id := range below {
+			if err := id.Kill(bound); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if len(below) != 1 {
+		t.Fatalf("%d processes are below the script", len(below))
+	}
+	now := before
+	for deadline := time.Now().Add(bound); now < before+10*tick; time.Sleep(tick) {
+		if now, err = CPUBelow(os.Getpid()); err != nil {
+			t.Fatal(err)
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("a grandchild is at work, and the time grows from %v to %v only", before, now)
+		}
+	}
+	if err := below[0].Kill(bound); err != nil {
+		t.Fatal(err)
+	}
+	<-p.Done() // the script has waited for its child, and we for the script
+	if after, err := CPUBelow(os.Getpid()); err != nil || after < now {
+		t.Errorf("%v when all have ended, %v before: %v", after, now, err)
+	}
+	if _, err := CPUBelow(p.PID()); err == nil {
+		t.Error("a process that is gone has a processor time")
+	}
+}
