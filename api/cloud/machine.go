@@ -57,6 +57,9 @@ type Volume struct {
 	Tags      map[string]string `json:"tags,omitempty"`
 }
 
+// CSIDriver is the name by which clusters know the driver of the cloud's volumes.
+const CSIDriver = "csi.transplant.dev"
+
 // TagMap makes the volume findable.
 func (v *Volume) TagMap() map[string]string { return v.Tags }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/transplant-sim/transplant/cmd/transplant/actors"
 	"github.com/transplant-sim/transplant/cmd/transplant/explain"
 	"github.com/transplant-sim/transplant/cmd/transplant/stage"
+	"github.com/transplant-sim/transplant/controllers/cloudcontroller"
 	"github.com/transplant-sim/transplant/controllers/etcd"
 	"github.com/transplant-sim/transplant/controllers/extension"
 	"github.com/transplant-sim/transplant/controllers/gateway"
@@ -70,7 +71,7 @@ func newCommand() *cobra.Command {
 	)
 	add(programs,
 		actors.NewGardenControllerManager(), actors.NewGardenlet(),
-		extension.NewCommand(), machine.NewCommand(), resource.NewCommand(nodeReadiness), gateway.NewCommand(),
+		extension.NewCommand(), machine.NewCommand(cloudControllers), resource.NewCommand(nodeReadiness), gateway.NewCommand(),
 		etcd.NewGuardCommand(), etcd.NewBackupCommand(),
 		cloud.NewCommand(), nodes.NewCommand(), processnode.NewCommand(),
 	)
@@ -80,4 +81,9 @@ func newCommand() *cobra.Command {
 // nodeReadiness runs beside the resource manager of a shoot.
 func nodeReadiness(mgr manager.Manager, shoot *rest.Config) error {
 	return (&node.Reconciler{Backoff: node.DefaultBackoff}).AddToManager(mgr, shoot)
+}
+
+// cloudControllers run beside the machine controller of a shoot.
+func cloudControllers(mgr manager.Manager, shoot *rest.Config, guarded *machine.GuardedCloud) error {
+	return cloudcontroller.AddToManager(mgr, shoot, cloudcontroller.Account{Cloud: guarded.Client, Owner: guarded, Shoot: guarded.Shoot})
 }

@@ -257,6 +257,54 @@ func TestWhatHangsIsNamed(t *testing.T) {
 	must(t, s.look(t.Context()))
 }
 
+// TestVolumesGoBeforeNodes: what a claim has left in the cloud is waited for, for as long as claims are.
+func TestVolumesGoBeforeNodes(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	volume := func(name string, change func(*corev1.PersistentVolume)) *corev1.PersistentVolume {
+		v := &corev1.PersistentVolume{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"pv.kubernetes.io/provisioned-by": "csi.test"}},
+			Spec: corev1.PersistentVolumeSpec{
+				Capacity: corev1.ResourceList{"storage": resource.MustParse("1Gi")}, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+				PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
+				ClaimRef:                      &corev1.ObjectReference{Namespace: "default", Name: "gone", UID: "u"},
+				PersistentVolumeSource:        corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "csi.test", VolumeHandle: name}},
+			},
+		}
+		change(v)
+		must(t, b.Create(t.Context(), v))
+		return v
+	}
+	volume("retained", func(v *corev1.PersistentVolume) {
+		v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
+	})
+	volume("by-hand", func(v *corev1.PersistentVolume) { v.Annotations = nil })
+	volume("free", func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil })
+	left := volume("left", func(*corev1.PersistentVolume) {})
+	wait := b.cleaner.volumes(b.operation)
+	s, err := b.cleaner.open(t.Context(), b.operation, KubernetesResources)
+	must(t, err)
+	defer s.close()
+	if err := s.volumesGone(t.Context()); err == nil || err.Error() != "1 are still present: PersistentVolume left (of default/gone)" {
+		t.Errorf("%v", err)
+	}
+	b.annotate(t, map[string]string{"shoot.gardener.cloud/cleanup-kubernetes-resources-finalize-grace-period-seconds": "1"})
+	began := time.Now()
+	must(t, wait(t.Context()))
+	if took := time.Since(began); took < time.Second {
+		t.Errorf("the volume was given %s", took)
+	}
+	b.annotate(t, nil)
+	done := make(chan error, 1)
+	go func() { done <- wait(t.Context()) }()
+	must(t, b.Delete(t.Context(), left))
+	if err := b.Get(t.Context(), client.ObjectKeyFromObject(left), left); err == nil { // its protection is a controller's to take off
+		left.Finalizers = nil
+		must(t, b.Update(t.Context(), left))
+	}
+	must(t, <-done)
+}
+
 // TestWhatIsNotThereIsNotCleaned: where no API server ever served, or none is left, there is nothing to do.
 func TestWhatIsNotThereIsNotCleaned(t *testing.T) {
 	t.Parallel()

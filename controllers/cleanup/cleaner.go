@@ -34,6 +34,7 @@ func (c *Cleaner) Tasks(o *controlplane.Operation) []flow.Task {
 		{Name: "Cleaning extended API groups", Run: c.task(o, ExtendedAPIs)},
 		{Name: "Cleaning Kubernetes resources", Run: c.task(o, KubernetesResources)},
 		{Name: "Cleaning volume snapshots", Run: c.task(o, VolumeSnapshots)},
+		{Name: "Waiting until volumes are deleted", Run: c.volumes(o)},
 	}
 }
 
@@ -111,14 +112,18 @@ func (s *sweep) look(ctx context.Context) error {
 	return errors.Join(append(errs, plan.Err())...)
 }
 
-// cluster is what matters for the step. The annotations are read anew: who waits for objects that hang may lower the
-// periods meanwhile.
-func (s *sweep) cluster(ctx context.Context) (Cluster, error) {
-	found := Cluster{Annotations: s.Shoot.Annotations}
+// annotations are those of the Shoot, read anew: who waits for objects that hang may lower the periods meanwhile.
+func (s *sweep) annotations(ctx context.Context) map[string]string {
 	shoot := &gardencorev1beta1.Shoot{}
 	if err := s.Garden.Get(ctx, client.ObjectKeyFromObject(s.Shoot), shoot); err == nil && shoot.UID == s.Shoot.UID {
-		found.Annotations = shoot.Annotations
+		return shoot.Annotations
 	}
+	return s.Shoot.Annotations
+}
+
+// cluster is what matters for the step.
+func (s *sweep) cluster(ctx context.Context) (Cluster, error) {
+	found := Cluster{Annotations: s.annotations(ctx)}
 	for _, kind := range Kinds(s.step, Skipped(found.Annotations)) {
 		objects, err := s.list(ctx, kind)
 		if err != nil {

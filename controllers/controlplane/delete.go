@@ -84,19 +84,30 @@ func (o *Operation) openShoot(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := o.Scale(ctx, DeploymentControllerManager, 1); err != nil {
-		return err
+	// The cloud's controllers run beside the machine controller: Services wait for them to go.
+	for _, controllers := range []string{DeploymentControllerManager, DeploymentMachineController} {
+		if err := o.Scale(ctx, controllers, 1); err != nil {
+			return err
+		}
 	}
 	return o.WaitShootReachable(ctx)
 }
 
-// WaitControllersActive waits until the shoot's controllers run, if it has any.
+// WaitControllersActive waits until the shoot's controllers run, and those of its cloud, if it has any.
 func (o *Operation) WaitControllersActive(ctx context.Context) error {
-	exists, err := o.DeploymentExists(ctx, DeploymentControllerManager)
-	if err != nil || !exists {
-		return err
+	for _, controllers := range []string{DeploymentControllerManager, DeploymentMachineController} {
+		exists, err := o.DeploymentExists(ctx, controllers)
+		if err != nil {
+			return err
+		}
+		if !exists {
+			continue
+		}
+		if err := o.WaitDeployment(ctx, controllers, 5*time.Minute); err != nil {
+			return err
+		}
 	}
-	return o.WaitDeployment(ctx, DeploymentControllerManager, 5*time.Minute)
+	return nil
 }
 
 func (o *Operation) deleteDeployment(name string) func(context.Context) error {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/transplant-sim/transplant/api/cloud"
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
@@ -96,7 +97,7 @@ func controlPlaneObjects(ca *corev1.Secret) map[string]client.Object {
 			ObjectMeta: metav1.ObjectMeta{
 				Name: "default", Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"},
 			},
-			Provisioner:       "csi.transplant.dev",
+			Provisioner:       cloud.CSIDriver,
 			ReclaimPolicy:     ptr.To(corev1.PersistentVolumeReclaimDelete),
 			VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer),
 		},

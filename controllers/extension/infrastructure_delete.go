@@ -25,6 +25,8 @@ func (p *Provider) deleteInfrastructure(ctx context.Context, _ logr.Logger, obj 
 		return err
 	}
 	for _, step := range []func(context.Context) error{
+		func(ctx context.Context) error { return removeTagged(ctx, i, "load balancer", i.Cloud.LoadBalancers()) },
+		func(ctx context.Context) error { return removeTagged(ctx, i, "volume", i.Cloud.Volumes()) },
 		i.removeKeyPair,
 		func(ctx context.Context) error {
 			return remove(ctx, i, i.Cloud.SecurityGroups(), &i.state.SecurityGroupID)
@@ -64,6 +66,25 @@ func (i *infra) resolvePending(ctx context.Context) error {
 		}
 		i.state.SecurityGroupID = made.ID
 		return i.settled(ctx, "securityGroup")
+	}
+	return nil
+}
+
+// removeTagged deletes what the shoot's own controllers have made in the cloud and could not remove any more, because
+// somebody took the finalizers off that waited for it (SPEC 6.7).
+func removeTagged[T any, P interface {
+	*T
+	cloud.Resource
+}](ctx context.Context, i *infra, what string, from cloud.Collection[T]) error {
+	tagged, err := from.List(ctx, shootTag(ctx))
+	if err != nil {
+		return fmt.Errorf("list each %s of the shoot: %w", what, err)
+	}
+	for _, left := range tagged {
+		id := P(&left).Metadata().ID
+		if err := from.Delete(ctx, id); err != nil && !cloud.IsNotFound(err) {
+			return fmt.Errorf("delete the %s %q: %w", what, id, err)
+		}
 	}
 	return nil
 }

@@ -65,6 +65,33 @@ func TestD4LostState(t *testing.T) {
 	}
 }
 
+// TestInfrastructureTakesWhatIsLeft: load balancers and volumes that the shoot's own controllers could not remove go with
+// the infrastructure, those of other shoots do not (SPEC 6.7).
+func TestInfrastructureTakesWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	c := newCloud(t)
+	o := infrastructureObject()
+	b := reconciled(t, c, o)
+	var others []string
+	for _, shoot := range []string{technicalID, "shoot--p--other"} {
+		tags := map[string]string{tagShoot: shoot}
+		balancer, err := c.Client(t).LoadBalancers().Create(t.Context(), &cloud.LoadBalancer{Name: "a0", Tags: tags})
+		if err != nil {
+			t.Fatal(err)
+		}
+		volume, err := c.Client(t).Volumes().Create(t.Context(), &cloud.Volume{Size: "1Gi", Tags: tags})
+		if err != nil {
+			t.Fatal(err)
+		}
+		others = []string{"load-balancers/" + balancer.ID, "volumes/" + volume.ID}
+	}
+	b.delete(o)
+	b.settle(o)
+	if diff := cmp.Diff(others, c.IDs(cloud.KindLoadBalancers, cloud.KindVolumes)); diff != "" {
+		t.Errorf("what is left (-want +got):\n%s", diff)
+	}
+}
+
 // TestForeignPending: a creation that another seed had begun when the state was saved is not repeated by this one.
 func TestForeignPending(t *testing.T) {
 	t.Parallel()

@@ -69,8 +69,9 @@ func (c *GuardedCloud) Leave(ctx context.Context) error {
 	return c.Holder.Leave(ctx)
 }
 
-// own makes one mutating call under the present term. The term cancels it when it ends.
-func (c *GuardedCloud) own(ctx context.Context, call func(context.Context, int64) error) error {
+// Own makes one mutating call under the present term, whose epoch it is given. The term cancels it when it ends; without
+// one the error is ownership.ErrLapsed.
+func (c *GuardedCloud) Own(ctx context.Context, call func(context.Context, int64) error) error {
 	c.calls.RLock()
 	defer c.calls.RUnlock()
 	if err := c.Valid(ctx); err != nil {
@@ -103,7 +104,7 @@ func (c *GuardedCloud) Valid(ctx context.Context) error {
 
 // Create implements Cloud.
 func (c *GuardedCloud) Create(ctx context.Context, machine *cloud.Machine, token string) (made *cloud.Machine, err error) {
-	err = c.own(ctx, func(ctx context.Context, epoch int64) error {
+	err = c.Own(ctx, func(ctx context.Context, epoch int64) error {
 		wanted := *machine
 		wanted.Tags = map[string]string{tagShoot: c.Shoot, tagEpoch: fmt.Sprint(epoch)}
 		for key, value := range machine.Tags {
@@ -145,7 +146,7 @@ func (c *GuardedCloud) List(ctx context.Context, tags map[string]string) ([]clou
 
 // Delete implements Cloud.
 func (c *GuardedCloud) Delete(ctx context.Context, id string) error {
-	err := c.own(ctx, func(ctx context.Context, _ int64) error { return c.Client.Machines().Delete(ctx, id) })
+	err := c.Own(ctx, func(ctx context.Context, _ int64) error { return c.Client.Machines().Delete(ctx, id) })
 	if err != nil && !cloud.IsNotFound(err) {
 		return fmt.Errorf("delete the machine %q: %w", id, err)
 	}

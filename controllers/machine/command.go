@@ -33,11 +33,16 @@ type flags struct {
 	timeouts                                             Timeouts
 	workers                                              int
 	metricsAddress                                       string
+	beside                                               []Beside
 }
 
-// NewCommand is `transplant machine-controller`: the machine controller of one shoot.
-func NewCommand() *cobra.Command {
-	f := &flags{}
+// Beside adds other controllers of one shoot that call the cloud to the program: they share its connections, and its
+// leave to do so.
+type Beside func(mgr manager.Manager, shoot *rest.Config, guarded *GuardedCloud) error
+
+// NewCommand is `transplant machine-controller`: the machine controller of one shoot, and what runs beside it.
+func NewCommand(beside ...Beside) *cobra.Command {
+	f := &flags{beside: beside}
 	command := &cobra.Command{
 		Use: "machine-controller", Short: "Run the machine controller of a shoot", Args: cobra.NoArgs, SilenceUsage: true,
 		RunE: func(*cobra.Command, []string) error { return f.run(ctrl.SetupSignalHandler()) },
@@ -98,6 +103,11 @@ func (f *flags) run(ctx context.Context) error {
 	}
 	if err := controllers.AddToManager(mgr); err != nil {
 		return err
+	}
+	for _, add := range f.beside {
+		if err := add(mgr, targetConfig, guarded); err != nil {
+			return err
+		}
 	}
 	go guarded.Holder.Run(ctx, f.ownerCheckInterval, guarded.Revoked)
 	if err := mgr.Start(ctx); err != nil {

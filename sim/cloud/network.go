@@ -92,13 +92,14 @@ func routers() kind {
 }
 
 // externalIP draws an address of the range set aside for documentation and tests (RFC 5737, RFC 2544) that no other
-// router has.
+// router or load balancer has.
 func externalIP(v *view) string {
 	for {
 		n, _ := crand.Int(crand.Reader, big.NewInt(1<<17-2)) // the reader of crypto/rand never fails
 		offset := n.Int64() + 1
 		address := fmt.Sprintf("198.%d.%d.%d", 18+offset>>16, offset>>8&0xff, offset&0xff)
-		if !exists(v.state, api.KindRouters, func(r *api.Router) bool { return r.ExternalIP == address }) {
+		if !exists(v.state, api.KindRouters, func(r *api.Router) bool { return r.ExternalIP == address }) &&
+			!exists(v.state, api.KindLoadBalancers, func(l *api.LoadBalancer) bool { return slices.Contains(l.Addresses, address) }) {
 			return address
 		}
 	}
@@ -147,7 +148,12 @@ func keyPairs() kind {
 
 func loadBalancers() kind {
 	return kindOf(api.KindLoadBalancers, "lb", rules[api.LoadBalancer]{
-		admit:  func(_ *view, l *api.LoadBalancer) error { return checkAddresses(l.Addresses) },
+		admit: func(v *view, l *api.LoadBalancer) error {
+			if len(l.Addresses) == 0 {
+				l.Addresses = []string{externalIP(v)}
+			}
+			return checkAddresses(l.Addresses)
+		},
 		change: func(_ *view, _, after *api.LoadBalancer) error { return checkAddresses(after.Addresses) },
 	})
 }

@@ -148,7 +148,9 @@ func TestPrintedPatchesSayTheSame(t *testing.T) {
 	t.Parallel()
 	steps := "- heal: cut" + `
   - patch: {shoot: alpha, merge: {metadata: {annotations: {a: "1", b: null}}, spec: {purpose: production}}, refused: "no: \"reason\""}
-  - patch: {cloudProfile: transplant, merge: {spec: {kubernetes: {versions: [{version: 1.36.3, expirationDate: 2030-01-02T03:04:05Z}]}}}}`
+  - patch: {cloudProfile: transplant, merge: {spec: {kubernetes: {versions: [{version: 1.36.3, expirationDate: 2030-01-02T03:04:05Z}]}}}}
+  - apply: {shoot: alpha, object: {apiVersion: v1, kind: Service, metadata: {name: web, namespace: default, finalizers: null}, spec: {ports: [{port: 80}]}}}
+  - remove: {shoot: alpha, object: {apiVersion: v1, kind: Service, metadata: {name: web, namespace: default}}}`
 	s, err := scenario.Parse("f", []byte(strings.Replace(right, "- heal: cut", steps, 1)))
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +166,7 @@ func TestPrintedPatchesSayTheSame(t *testing.T) {
 	if diff := cmp.Diff(s, again); diff != "" {
 		t.Errorf("(-file +printed):\n%s", diff)
 	}
-	for _, want := range []string{"b: null", "2030-01-02T03:04:05Z", "no: \"reason\""} {
+	for _, want := range []string{"finalizers: null", "b: null", "2030-01-02T03:04:05Z", "no: \"reason\""} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
@@ -198,7 +200,7 @@ func TestMistakes(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ old, new, want string }{
 		"unknown field":               {"writesPerSecond: 20", "writePerSecond: 20", `f:14: spec.steps[0].load.writePerSecond: unknown field; did you mean "writesPerSecond"? known are shoot, writesPerSecond, keepConnection`},
-		"unknown step":                {"- migrate:", "- move:", `f:15: spec.steps[1].move: unknown field; known are load, migrate, expect`},
+		"unknown step":                {"- migrate:", "- move:", `f:15: spec.steps[1].move: unknown field; did you mean "remove"? known are load, migrate, expect`},
 		"two steps in one":            {"- heal: cut", "- heal: cut\n    wake: {shoot: sleepy}", `f:18: spec.steps[4]: Required value: exactly one step must be given: load, migrate`},
 		"wrong type":                  {"workers: 3", "workers: three", `f:10: spec.landscape.shoots[0].workers: is "three"; must be a whole number`},
 		"a list for a mapping":        {"{shoot: alpha, to: b}", "[alpha, b]", `f:15: spec.steps[1].migrate: is a list; must be a mapping with shoot, to`},
@@ -240,7 +242,7 @@ func TestMistakes(t *testing.T) {
 		"load on a sleeping shoot": {"load: {shoot: alpha", "load: {shoot: sleepy", `f:14: spec.steps[0].load.shoot: Invalid value: "sleepy": is hibernated at this step: wake it before`},
 		"not created yet":          {"migrate: {shoot: alpha, to: b}", "migrate: {shoot: later, to: a}", `f:15: spec.steps[1].migrate.shoot: Invalid value: "later": does not exist at this step`},
 		"heal without fault":       {"- heal: cut", "- heal: cat", `f:18: spec.steps[4].heal: Unsupported value: "cat": supported values: "cut"`},
-		"unknown oracle":           {"[SingleWriter]", "[SingleReader]", `f:20: spec.always[0]: Unsupported value: "SingleReader": supported values: "CloudUntouched"`},
+		"unknown oracle":           {"[SingleWriter]", "[SingleReader]", `f:20: spec.always[0]: Unsupported value: "SingleReader": supported values: "CloudEmptied"`},
 		"an oracle twice":          {"[SingleWriter]", "[SingleWriter, SingleWriter]", `f:20: spec.always[1]: Duplicate value: "SingleWriter"`},
 		"unknown measure":          {"apiDowntime:", "downtime:", `f:21: spec.measure.downtime: unknown field; did you mean "apiDowntime"?`},
 		"two shoots of a name":     {"name: sleepy", "name: alpha", `f:11: spec.landscape.shoots[1].name: Duplicate value: "alpha"`},
@@ -257,6 +259,8 @@ func TestMistakes(t *testing.T) {
 		"a patch of the status":    {"- heal: cut", "- heal: cut\n  - patch: {shoot: alpha, merge: {status: {}}}", `f:19: spec.steps[5].patch.merge.status: Unsupported value: "status": supported values: "metadata", "spec"`},
 		"a patch that is a list":   {"- heal: cut", "- heal: cut\n  - patch: {shoot: alpha, merge: []}", `f:19: spec.steps[5].patch.merge: is a list; must be a mapping`},
 		"a patch that migrates":    {"- heal: cut", "- heal: cut\n  - patch: {shoot: alpha, merge: {spec: {seedName: b}}}", `f:19: spec.steps[5].patch.merge.spec.seedName: Invalid value: "b": is changed by the step migrate`},
+		"an object of no field":    {"- heal: cut", "- heal: cut\n  - apply:\n      shoot: alpha\n      object:\n        apiVersion: v1\n        kind: Service\n        metadata: {name: web, namespace: default}\n        spec:\n          tpye: LoadBalancer", `f:26: spec.steps[5].apply.object.spec.tpye: Forbidden: there is no such field`},
+		"an object of no kind":     {"- heal: cut", "- heal: cut\n  - remove: {shoot: alpha, object: {apiVersion: v1, kind: Servcie, metadata: {name: web}}}", `f:19: spec.steps[5].remove.object.kind: Invalid value: "Servcie": there is no such kind in v1`},
 		"a goal without load":      {"- load: {shoot: alpha, writesPerSecond: 20}\n  ", "", `f:20: spec.measure.rpo: Invalid value: "rpo": cannot be measured without a load step`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -109,6 +109,8 @@ func schemaOf(t reflect.Type) *jsonschema.Schema {
 		return experiment()
 	case reflect.TypeFor[step.Merge]():
 		return merge()
+	case reflect.TypeFor[step.Object]():
+		return object()
 	case reflect.TypeFor[step.Heal]():
 		return &jsonschema.Schema{Type: "string", Description: "the name of the fault that ends"}
 	}
@@ -125,6 +127,19 @@ func experiment() *jsonschema.Schema {
 	s.Properties.Set("kind", enumeration(fault.Experiments()))
 	s.Properties.Set("metadata", &jsonschema.Schema{Type: "object"})
 	s.Properties.Set("spec", &jsonschema.Schema{Type: "object"})
+	return s
+}
+
+// object is one of a shoot's API, which says the rest.
+func object() *jsonschema.Schema {
+	text := &jsonschema.Schema{Type: "string", MinLength: number(1)}
+	metadata := &jsonschema.Schema{Type: "object", Required: []string{"name"}, Properties: jsonschema.NewProperties()}
+	metadata.Properties.Set("name", text)
+	metadata.Properties.Set("namespace", text)
+	s := &jsonschema.Schema{Type: "object", Required: []string{"apiVersion", "kind", "metadata"}, Properties: jsonschema.NewProperties(), Description: "an object of the shoot's API"}
+	s.Properties.Set("apiVersion", text)
+	s.Properties.Set("kind", text)
+	s.Properties.Set("metadata", metadata)
 	return s
 }
 

@@ -32,7 +32,7 @@ func (d *Delete) String() string { return "delete " + d.Shoot + inVain(d.Refused
 func (d *Delete) Check(path *field.Path, plot *Plot) field.ErrorList {
 	role, errs := plot.shoot(path.Child("shoot"), d.Shoot)
 	if role != nil && !d.Refused {
-		role.Exists = false
+		role.Exists, role.Leaving = false, true
 	}
 	return errs
 }

@@ -52,16 +52,7 @@ func (m Merge) check(path *field.Path, object any) field.ErrorList {
 	if len(errs) > 0 {
 		return errs
 	}
-	unknown, err := kjson.UnmarshalStrict([]byte(m.String()), object)
-	for _, one := range unknown {
-		errs = append(errs, strictly(path, one))
-	}
-	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-		errs = append(errs, field.Invalid(below(path, wrong.Field), wrong.Value, "must be a "+wrong.Type.String()))
-	} else if err != nil {
-		errs = append(errs, field.Invalid(path, m.String(), err.Error()))
-	}
-	return errs
+	return strict(path, []byte(m.String()), object)
 }
 
 func known(path *field.Path, fields map[string]any, names []string) field.ErrorList {

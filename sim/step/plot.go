@@ -17,8 +17,10 @@ type Plot struct {
 // Role is what the plot knows of a shoot.
 type Role struct {
 	Exists bool
-	Asleep bool
-	Loaded bool
+	// Leaving is in deletion, or gone.
+	Leaving bool
+	Asleep  bool
+	Loaded  bool
 	// Seed is where it was last bound by a step; empty when that is not known.
 	Seed string
 }
@@ -68,4 +70,16 @@ func (p *Plot) shoot(path *field.Path, name string) (*Role, field.ErrorList) {
 		return nil, field.ErrorList{field.Invalid(path, name, "does not exist at this step: create it before, or leave its create step out")}
 	}
 	return role, nil
+}
+
+// reachable finds a shoot whose API server may answer at this place: one in deletion is awake until it is gone.
+func (p *Plot) reachable(path *field.Path, name string) field.ErrorList {
+	if role, known := p.Shoots[name]; known && role.Leaving {
+		return nil
+	}
+	role, errs := p.shoot(path, name)
+	if role != nil && role.Asleep {
+		errs = append(errs, field.Invalid(path, name, "is hibernated at this step: wake it before"))
+	}
+	return errs
 }

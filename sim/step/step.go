@@ -59,6 +59,8 @@ type Spec struct {
 	Hibernate *Hibernate `json:"hibernate,omitempty"`
 	Wake      *Wake      `json:"wake,omitempty"`
 	Patch     *Patch     `json:"patch,omitempty"`
+	Apply     *Apply     `json:"apply,omitempty"`
+	Remove    *Remove    `json:"remove,omitempty"`
 	Fault     *Inject    `json:"fault,omitempty"`
 	Heal      *Heal      `json:"heal,omitempty"`
 }

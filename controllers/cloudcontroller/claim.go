@@ -1,0 +1,137 @@
+package cloudcontroller
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+)
+
+// Names that Kubernetes and the provisioners of CSI drivers agree on.
+const (
+	annotationProvisioner   = "volume.kubernetes.io/storage-provisioner"
+	annotationSelectedNode  = "volume.kubernetes.io/selected-node"
+	annotationProvisionedBy = "pv.kubernetes.io/provisioned-by"
+	finalizerProvisioner    = "external-provisioner.volume.kubernetes.io/finalizer"
+)
+
+// Claims makes a volume and its PersistentVolume for each claim that is this driver's to serve.
+type Claims struct {
+	Shoot  client.Client // reads from the API server
+	Events events.EventRecorder
+	Account
+}
+
+func concernsClaim(c *corev1.PersistentVolumeClaim) bool {
+	return c.Annotations[annotationProvisioner] == cloud.CSIDriver && c.Spec.VolumeName == "" && c.DeletionTimestamp == nil
+}
+
+func volumeName(c *corev1.PersistentVolumeClaim) string { return "pvc-" + string(c.UID) }
+
+// Reconcile serves one claim.
+func (r *Claims) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	claim := &corev1.PersistentVolumeClaim{}
+	if err := r.Shoot.Get(ctx, request.NamespacedName, claim); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !concernsClaim(claim) {
+		return reconcile.Result{}, nil
+	}
+	err := r.provision(ctx, claim)
+	tell(r.Events, claim, "ProvisioningFailed", "Provision", err)
+	return reconcile.Result{}, err
+}
+
+func (r *Claims) provision(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	class := &storagev1.StorageClass{}
+	if err := r.Shoot.Get(ctx, client.ObjectKey{Name: ptr.Deref(claim.Spec.StorageClassName, "")}, class); err != nil {
+		return fmt.Errorf("read the storage class of the claim: %w", err)
+	}
+	zone, decided, err := r.zone(ctx, claim, class)
+	if err != nil || !decided {
+		return err
+	}
+	volume, err := r.volume(ctx, claim, class, zone)
+	if err != nil {
+		return err
+	}
+	made := persistentVolume(claim, class, volume)
+	if err := r.Shoot.Create(ctx, made); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create the PersistentVolume: %w", err)
+	}
+	return nil
+}
+
+// zone is where the volume has to be: with the node that the scheduler has selected, where the class leaves it to it. It is
+// not decided before that. A node that is gone is given back to the scheduler.
+func (r *Claims) zone(ctx context.Context, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) (zone string, decided bool, err error) {
+	name := claim.Annotations[annotationSelectedNode]
+	if name == "" {
+		return "", ptr.Deref(class.VolumeBindingMode, storagev1.VolumeBindingImmediate) == storagev1.VolumeBindingImmediate, nil
+	}
+	node := &corev1.Node{}
+	err = r.Shoot.Get(ctx, client.ObjectKey{Name: name}, node)
+	if apierrors.IsNotFound(err) {
+		return "", false, patch(ctx, r.Shoot, claim, func() { delete(claim.Annotations, annotationSelectedNode) })
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("read the selected node: %w", err)
+	}
+	return node.Labels[corev1.LabelTopologyZone], true, nil
+}
+
+// volume finds or makes the volume of the claim.
+func (r *Claims) volume(ctx context.Context, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, zone string) (*cloud.Volume, error) {
+	found, err := r.Cloud.Volumes().List(r.scoped(ctx), cloud.Filter{Tags: map[string]string{tagShoot: r.Account.Shoot, tagName: volumeName(claim)}})
+	if err != nil {
+		return nil, fmt.Errorf("look for the volume: %w", err)
+	}
+	if len(found) > 0 {
+		return &found[0], nil
+	}
+	var made *cloud.Volume
+	err = r.own(ctx, func(ctx context.Context, tags map[string]string) error {
+		tags[tagName], tags[tagFor] = volumeName(claim), "PersistentVolumeClaim "+claim.Namespace+"/"+claim.Name
+		size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+		wanted := &cloud.Volume{Size: size.String(), Type: class.Parameters["type"], Zone: zone, Tags: tags}
+		made, err = r.Cloud.Volumes().Create(ctx, wanted, cloud.ClientToken(volumeName(claim)))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create the volume: %w", err)
+	}
+	return made, nil
+}
+
+func persistentVolume(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, volume *cloud.Volume) *corev1.PersistentVolume {
+	made := &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: volumeName(claim), Finalizers: []string{finalizerProvisioner},
+			Annotations: map[string]string{annotationProvisionedBy: cloud.CSIDriver},
+		},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity:    corev1.ResourceList{corev1.ResourceStorage: claim.Spec.Resources.Requests[corev1.ResourceStorage]},
+			AccessModes: claim.Spec.AccessModes, StorageClassName: class.Name, VolumeMode: claim.Spec.VolumeMode, MountOptions: class.MountOptions,
+			PersistentVolumeReclaimPolicy: ptr.Deref(class.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete),
+			ClaimRef: &corev1.ObjectReference{
+				APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID,
+			},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: cloud.CSIDriver, VolumeHandle: volume.ID}},
+		},
+	}
+	if volume.Zone != "" {
+		made.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{volume.Zone}}},
+		}}}}
+	}
+	return made
+}

@@ -1,0 +1,145 @@
+package step
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	kjson "sigs.k8s.io/json"
+)
+
+// Object is an object of a shoot's API, or a part of one, as it stands in a file.
+type Object struct{ fields map[string]any }
+
+// UnmarshalJSON reads the object. Whether it fits its kind is for the step to check.
+func (o *Object) UnmarshalJSON(data []byte) error {
+	if err := json.Unmarshal(data, &o.fields); err != nil {
+		return fmt.Errorf("read the object: %s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
+}
+
+// MarshalJSON writes the object, its fields in order of their names.
+func (o Object) MarshalJSON() ([]byte, error) { return json.Marshal(o.fields) }
+
+// Equal says whether both are the same.
+func (o Object) Equal(other Object) bool { return reflect.DeepEqual(o.fields, other.fields) }
+
+// String is kind and name.
+func (o Object) String() string {
+	metadata, _ := o.fields["metadata"].(map[string]any)
+	name := fmt.Sprint(metadata["name"])
+	if namespace, given := metadata["namespace"]; given {
+		name = fmt.Sprint(namespace) + "/" + name
+	}
+	return fmt.Sprintf("%v %s", o.fields["kind"], name)
+}
+
+// shootScheme has the kinds whose fields are known before there is a shoot.
+func shootScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
+	return scheme
+}
+
+// foreign says whether a group is none of Kubernetes' own that the scheme has, so that only the shoot knows its kinds:
+// those of APIServices, and those that a story itself defines.
+func foreign(group string, scheme *runtime.Scheme) bool {
+	return strings.Contains(group, ".") && !slices.ContainsFunc(scheme.PrioritizedVersionsAllGroups(), func(v schema.GroupVersion) bool { return v.Group == group })
+}
+
+// identified finds what is missing to say which object it is.
+func (o Object) identified(path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range []string{"apiVersion", "kind"} {
+		if text, is := o.fields[name].(string); !is || text == "" {
+			errs = append(errs, field.Required(path.Child(name), "an object says what it is"))
+		}
+	}
+	metadata, _ := o.fields["metadata"].(map[string]any)
+	if text, is := metadata["name"].(string); !is || text == "" {
+		errs = append(errs, field.Required(path.Child("metadata", "name"), "an object has a name"))
+	}
+	return errs
+}
+
+// check reads the object strictly as one of its kind. Of kinds that only the shoot will know it checks who they are.
+func (o Object) check(path *field.Path) field.ErrorList {
+	errs := o.identified(path)
+	if _, given := o.fields["status"]; given {
+		errs = append(errs, field.Forbidden(path.Child("status"), "a story says what shall be, not how it is doing"))
+	}
+	if len(errs) > 0 {
+		return errs
+	}
+	kind, scheme := o.kind(), shootScheme()
+	empty, err := scheme.New(kind)
+	if runtime.IsNotRegisteredError(err) {
+		if foreign(kind.Group, scheme) {
+			return nil
+		}
+		return field.ErrorList{field.Invalid(path.Child("kind"), kind.Kind, fmt.Sprintf("there is no such kind in %s", o.fields["apiVersion"]))}
+	}
+	if err != nil {
+		return field.ErrorList{field.Invalid(path, o.String(), err.Error())}
+	}
+	content, err := json.Marshal(o.fields)
+	if err != nil {
+		return field.ErrorList{field.Invalid(path, o.String(), err.Error())}
+	}
+	return strict(path, content, empty)
+}
+
+// strict reads content into an object and finds what does not fit.
+func strict(path *field.Path, content []byte, object any) field.ErrorList {
+	var errs field.ErrorList
+	unknown, err := kjson.UnmarshalStrict(content, object)
+	for _, one := range unknown {
+		errs = append(errs, strictly(path, one))
+	}
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		errs = append(errs, field.Invalid(below(path, wrong.Field), wrong.Value, "must be a "+wrong.Type.String()))
+	} else if err != nil {
+		errs = append(errs, field.Invalid(path, string(content), err.Error()))
+	}
+	return errs
+}
+
+func (o Object) kind() schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(fmt.Sprint(o.fields["apiVersion"]), fmt.Sprint(o.fields["kind"]))
+}
+
+// whole is the object as it is created: what is null in it is not there.
+func (o Object) whole() *unstructured.Unstructured {
+	fields, _ := withoutNulls(runtime.DeepCopyJSON(o.fields)).(map[string]any)
+	return &unstructured.Unstructured{Object: fields}
+}
+
+func withoutNulls(part any) any {
+	switch part := part.(type) {
+	case map[string]any:
+		for name, value := range part {
+			if value == nil {
+				delete(part, name)
+			} else {
+				part[name] = withoutNulls(value)
+			}
+		}
+	case []any:
+		for i := range part {
+			part[i] = withoutNulls(part[i])
+		}
+	}
+	return part
+}
