@@ -309,6 +309,15 @@ func TestO3OwnerHealsTheClaimOnlyWhileDNSNamesIt(t *testing.T) {
 	if _, ok := b.guard.Heal(ownership.Claim); ok {
 		t.Error("the owner heals downwards")
 	}
+	b.reads(ownership.Claim, self, 0)
+	if _, ok := b.guard.Heal(ownership.Claim); ok {
+		t.Error("the owner heals its own claim")
+	}
+	// DNS has decided this number: what another has claimed by it is void.
+	b.reads(ownership.Claim, ownership.Record{Owner: "another", Epoch: self.Epoch, Seed: "c"}, 0)
+	if record, ok := b.guard.Heal(ownership.Claim); !ok || record != self {
+		t.Errorf("another's claim of the owner's number is left: %v, %v", record, ok)
+	}
 	// DNS is silent, the garden keeps the guard valid, then the garden goes back in time.
 	for range 2 {
 		b.clock.Step(4 * time.Second)
@@ -416,4 +425,15 @@ func TestO9LosingOneAuthorityStopsNobodyLosingBothSuspends(t *testing.T) {
 	// A garden restored from a backup is healed by the owner.
 	claim.Set(at(1))
 	eventually(t, "the claim to be healed", func() bool { return claim.Record() == self })
+
+	// A garden that goes back to a take-over which came to nothing does not cost the owner one of its two authorities.
+	claim.Set(ownership.Record{Owner: "another", Epoch: self.Epoch, Seed: "c"})
+	eventually(t, "the void claim to be replaced", func() bool { return claim.Record() == self })
+	decision.Down(true)
+	term = guard.Term()
+	select {
+	case <-term.Done():
+		t.Error("losing DNS ended the term although the garden was healed")
+	case <-time.After(time.Second): // twice the timeout
+	}
 }

@@ -74,12 +74,13 @@ func (g *Guard) rememberLocked(m Memory) error {
 
 // Heal returns the record the guard should compare-and-set into an authority it has just seen to be behind, and
 // whether it should: only the owner that is valid and named by DNS does, and only upwards (O3). DNS never goes back
-// (assumption A3), so in practice it is the garden that is healed.
+// (assumption A3), so in practice it is the garden that is healed. A claim of the guard's own number that names another is
+// behind too: DNS has decided that number, so it can come to nothing any more (docs/adr/0006).
 func (g *Guard) Heal(source Source) (Record, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	seen, ok := g.seen[source]
-	if !ok || seen.Err != nil || source == Decision || seen.Record.Epoch >= g.self.Epoch {
+	if !ok || seen.Err != nil || source == Decision || seen.Record.Epoch > g.self.Epoch || seen.Record.Names(g.self.Owner, g.self.Epoch) {
 		return Record{}, false
 	}
 	named := g.byDecision.Sub(g.clock.Now()) > 0

@@ -9,7 +9,7 @@ func (m *Model) guardSteps(t *stepper) {
 	}
 	m.readSteps(t)
 	p := &t.from.seats[t.seat]
-	if m.has(OwnerHeals) && p.guard > 0 && t.from.garden.epoch < p.epoch {
+	if p.guard > 0 && m.heals(t.from.garden, t.seat, p.epoch) {
 		t.may("writes the claim up to its own epoch", func(s *state, p *seat) Property {
 			s.garden = record{m.owner(t.seat), p.epoch}
 			return ""
@@ -27,6 +27,13 @@ func (m *Model) guardSteps(t *stepper) {
 	if m.Recreate && t.from.life == first && m.names(t.from.dns, t.seat, p.epoch) {
 		t.may("deletes everything of the shoot", func(s *state, p *seat) Property { *p = seat{mode: deleting}; return "" })
 	}
+}
+
+// heals tells whether the owner of the epoch mends this claim: one that is behind, or another's of its own number, which
+// DNS has decided already.
+func (m *Model) heals(claim record, i int, epoch int8) bool {
+	dead := m.has(EqualHealed) && claim.epoch == epoch && !m.names(claim, i, epoch)
+	return m.has(OwnerHeals) && (claim.epoch < epoch || dead)
 }
 
 func (m *Model) readSteps(t *stepper) {

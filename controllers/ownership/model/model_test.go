@@ -24,6 +24,7 @@ var (
 	progress = with(func(b *Bounds) { b.Progress = true })
 	cloud    = with(func(b *Bounds) { b.Cloud = true })
 	healed   = with(func(b *Bounds) { b.Progress, b.Restores = true, 1 })
+	equalled = with(func(b *Bounds) { b.Progress, b.Restores, b.Backups = true, 1, true })
 )
 
 func TestTheWholeProtocolHolds(t *testing.T) {
@@ -37,6 +38,7 @@ func TestTheWholeProtocolHolds(t *testing.T) {
 		{"bindings that change", binding, []Answer{{"A", 1}, {"B", 2}, {"A", 3}}},
 		{"deleted and created anew", recreate, []Answer{{"A", 1}, {"B", 2}, {"C", 3}, {"C", 4}}},
 		{"progress", progress, []Answer{{"A", 1}, {"B", 2}, {"A", 3}, {"B", 3}}},
+		{"progress, garden restored from any backup", equalled, []Answer{{"A", 1}, {"B", 2}, {"A", 3}, {"B", 3}}},
 		{"progress, garden restored", healed, []Answer{{"A", 1}, {"B", 2}, {"A", 3}, {"B", 3}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

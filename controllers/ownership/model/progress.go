@@ -40,8 +40,8 @@ func (m *Model) goesOn(s *state, i int) bool {
 	if (owner || halfway) && !(&fair{m: m, claimant: -1}).serves(*s) {
 		return false
 	}
-	// A claim of another seat that is as high as the owner's own, or higher, is not the owner's to heal.
-	if !owner || s.garden.epoch >= p.epoch && !m.names(s.garden, i, p.epoch) {
+	// A claim of another seat that is higher than the owner's own is not the owner's to heal: it may be on its way to DNS.
+	if !owner || s.garden.epoch > p.epoch {
 		return true
 	}
 	return (&fair{m: m, claimant: -1, losesDNS: true}).serves(*s) && (&fair{m: m, claimant: -1, losesGarden: true}).serves(*s)
@@ -103,7 +103,7 @@ func (f *fair) guard(s *state, i, round int) {
 	}
 	if garden := !f.losesGarden || round < goodRounds; garden && p.mode == serving {
 		f.m.observe(p, i, gardenRead, s.garden, 0)
-		if f.m.has(OwnerHeals) && p.guard > 0 && s.garden.epoch < p.epoch {
+		if p.guard > 0 && f.m.heals(s.garden, i, p.epoch) {
 			s.garden = record{f.m.owner(i), p.epoch}
 		}
 	}

@@ -21,6 +21,7 @@ const (
 	FenceByDNSOnly // O3: a higher epoch in the garden alone does not fence
 	LowerIsNothing // O3: a lower epoch counts as unreachable
 	OwnerHeals     // O3: the owner writes a claim that went back up again
+	EqualHealed    // O3: and one of its own number that names another
 	FenceRecorded  // O3 (1): a fence survives a restart
 	HoldersRevoked // O3 (3): the final snapshot waits for the holders
 	GrantsBounded  // O3 (3): a restarted guard assumes that it had granted the most

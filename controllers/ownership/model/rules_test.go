@@ -21,6 +21,7 @@ var removed = []struct {
 	{"O3 a higher epoch in the garden alone does not fence", FenceByDNSOnly, progress, GoesOn},
 	{"O3 a lower epoch counts as unreachable", LowerIsNothing, healed, GoesOn},
 	{"O3 the owner heals the claim", OwnerHeals, healed, GoesOn},
+	{"O3 the owner heals another's claim of its own number", EqualHealed, healed, GoesOn},
 	{"O3(1) the fence is recorded", FenceRecorded, small, FinalComplete},
 	{"O3(3) the final snapshot waits for the holders", HoldersRevoked, small, InOrder},
 	{"O3(3) a restarted guard assumes grants", GrantsBounded, small, InOrder},
