@@ -12,6 +12,14 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
+// What a shoot's users, and whoever listens for it, find in the garden.
+const (
+	// SuffixCA of the ConfigMap that has the shoot's certificate authority, after the name of the shoot; KeyCA is its key.
+	SuffixCA, KeyCA = ".ca-cluster", keyCACert
+	// AddressInternal names the advertised address that is the shoot's public name.
+	AddressInternal = "internal"
+)
+
 // PublishAccess gives the shoot's users what they need to reach it, in its project: the CA as ConfigMap
 // <shoot>.ca-cluster and an administrator's kubeconfig as Secret <shoot>.kubeconfig. Neither changes when the shoot
 // moves.
@@ -37,7 +45,7 @@ func (o *Operation) PublishAccess(ctx context.Context) error {
 		&corev1.ConfigMap{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 			ObjectMeta: metav1.ObjectMeta{
-				Name: o.Shoot.Name + ".ca-cluster", Namespace: o.Shoot.Namespace,
+				Name: o.Shoot.Name + SuffixCA, Namespace: o.Shoot.Namespace,
 				Labels:          map[string]string{"gardener.cloud/role": "ca-cluster", "shoot.gardener.cloud/name": o.Shoot.Name},
 				OwnerReferences: []metav1.OwnerReference{owner},
 			},
@@ -59,7 +67,7 @@ func (o *Operation) PublishAccess(ctx context.Context) error {
 	}
 	return o.PatchStatus(ctx, func(status *gardencorev1beta1.ShootStatus) {
 		status.AdvertisedAddresses = []gardencorev1beta1.ShootAdvertisedAddress{
-			{Name: "internal", URL: o.APIServerURL()},
+			{Name: AddressInternal, URL: o.APIServerURL()},
 		}
 	})
 }

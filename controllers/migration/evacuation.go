@@ -45,11 +45,15 @@ type Evacuation struct {
 	Interval time.Duration
 	// AtOnce bounds the shoots that one destination restores at the same time.
 	AtOnce int
+	// Second is whom to ask for a second sign: a shoot that still answers is left where it is until it has not answered for
+	// the grace period. Nil for none: then a seed that is silent is dead.
+	Second Listener
 	// Manual leaves the choice of a seed, and the annotation, to an operator.
 	Manual bool
 
-	lost map[string]time.Time // since when, by seed
-	last time.Time            // of the last look
+	lost   map[string]time.Time // since when, by seed
+	last   time.Time            // of the last look
+	second secondSign
 }
 
 // Start looks at the seeds until ctx is done.
@@ -72,6 +76,9 @@ func (e *Evacuation) look(ctx context.Context) error {
 	lost := e.lostNow(seeds.Items)
 	if err := e.Garden.List(ctx, shoots); err != nil {
 		return fmt.Errorf("list the shoots: %w", err)
+	}
+	if e.Second != nil {
+		e.second.listen(ctx, e.Second, e.Clock.Now(), e.lost, shoots.Items)
 	}
 	stranded, errs := e.stranded(ctx, shoots.Items, lost)
 	for _, shoot := range stranded {
@@ -118,8 +125,9 @@ func (e *Evacuation) stranded(ctx context.Context, shoots []gardencorev1beta1.Sh
 	var errs []error
 	for i := range shoots {
 		shoot := &shoots[i]
-		switch {
-		case lost[controlplane.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName)] || destinationLost(shoot, lost):
+		switch seed := lostTo(shoot, lost); {
+		case seed != "" && e.Second != nil && e.second.spares(shoot, seed, e.Clock.Now(), e.Grace):
+		case seed != "":
 			stranded = append(stranded, shoot)
 		case statusOf(shoot.Status.Constraints, ConstraintEvacuationPossible) == gardencorev1beta1.ConditionFalse && !waitsForForce(shoot):
 			errs = append(errs, e.tell(ctx, shoot, nil))
@@ -129,6 +137,17 @@ func (e *Evacuation) stranded(ctx context.Context, shoots []gardencorev1beta1.Sh
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return stranded, errs
+}
+
+// lostTo is the lost seed without which the shoot cannot go on; empty if there is none.
+func lostTo(shoot *gardencorev1beta1.Shoot, lost map[string]bool) string {
+	switch seed := responsible(shoot); {
+	case lost[seed]:
+		return seed
+	case destinationLost(shoot, lost):
+		return ptr.Deref(shoot.Spec.SeedName, "")
+	}
+	return ""
 }
 
 // destinationLost tells that a shoot can neither arrive nor stay: its source lives, has failed to hand it over or was
@@ -239,7 +258,7 @@ func (e *Evacuation) profile(ctx context.Context, shoot *gardencorev1beta1.Shoot
 // bind binds the shoot to the seed and asks for the restore, in one write. What a lost seed has begun is called off
 // first: admission lets a shoot in the middle of a hand-over, or of its creation, go nowhere else.
 func (e *Evacuation) bind(ctx context.Context, shoot *gardencorev1beta1.Shoot, destination string, lost map[string]bool) error {
-	source := controlplane.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName)
+	source := responsible(shoot)
 	last := shoot.Status.LastOperation
 	moving := last != nil && last.Type == gardencorev1beta1.LastOperationTypeMigrate && last.State != gardencorev1beta1.LastOperationStateAborted
 	gone := source

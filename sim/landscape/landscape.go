@@ -93,6 +93,8 @@ type Settings struct {
 	RemediateWebhooks bool `json:"remediateWebhooks,omitempty"`
 	// RestoresAtOnce is how many shoots of a lost seed one destination restores at the same time.
 	RestoresAtOnce int `json:"restoresAtOnce,omitempty"`
+	// SecondSign is whether shoots of a silent seed are evacuated only once they do not answer by their names either.
+	SecondSign bool `json:"secondSign,omitempty"`
 }
 
 // restoresAtOnce is the same in stories and by default.

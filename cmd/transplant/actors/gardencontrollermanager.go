@@ -32,6 +32,8 @@ type gardenControllerManagerFlags struct {
 	seedMonitorPeriod, seedLossGracePeriod time.Duration
 	evacuation                             string
 	evacuationAtOnce                       int
+	evacuationSecondSign                   bool
+	shootProxyURL, shootProxyCA            string
 
 	maintenance              maintenance.Config
 	retryPeriod, retryJitter time.Duration
@@ -56,11 +58,19 @@ func NewGardenControllerManager() *cobra.Command {
 	command.Flags().DurationVar(&f.seedLossGracePeriod, "seed-loss-grace-period", 5*time.Minute, "how long a seed may be gone before its shoots are evacuated")
 	command.Flags().StringVar(&f.evacuation, "evacuation", evacuationAutomatic, "automatic, or manual: then operators choose where the shoots of a lost seed go")
 	command.Flags().IntVar(&f.evacuationAtOnce, "evacuation-at-once", migration.DefaultAtOnce, "how many shoots one destination restores at the same time")
+	f.secondSignFlags(command)
 	f.maintenanceFlags(command)
 	if err := command.MarkFlagRequired("kubeconfig"); err != nil {
 		panic(err) // the flag is defined above
 	}
 	return command
+}
+
+func (f *gardenControllerManagerFlags) secondSignFlags(command *cobra.Command) {
+	set := command.Flags()
+	set.BoolVar(&f.evacuationSecondSign, "evacuation-second-sign", false, "evacuate only shoots that do not answer by their names either, for the grace period: a seed that only the garden cannot reach keeps its shoots")
+	set.StringVar(&f.shootProxyURL, "shoot-proxy-url", "", "HTTP proxy by which shoots are reached; empty for none")
+	set.StringVar(&f.shootProxyCA, "shoot-proxy-ca-file", "", "certificate authority that the proxy signs with, if it ends TLS")
 }
 
 func (f *gardenControllerManagerFlags) maintenanceFlags(command *cobra.Command) {
@@ -155,6 +165,13 @@ func (f *gardenControllerManagerFlags) addSeedLoss(mgr manager.Manager, garden c
 	evacuation := &migration.Evacuation{
 		Garden: garden, States: states, Clock: clock.RealClock{}, Events: events, AtOnce: f.evacuationAtOnce, Manual: f.evacuation == evacuationManual,
 		Grace: f.seedLossGracePeriod - f.seedMonitorPeriod, Interval: f.seedMonitorPeriod / 5,
+	}
+	if f.evacuationSecondSign {
+		shoots, err := newShootClients(f.shootProxyURL, f.shootProxyCA)
+		if err != nil {
+			return err
+		}
+		evacuation.Second = &migration.Hearing{Garden: garden, Shoots: shoots, Patience: migration.DefaultPatience}
 	}
 	return evacuation.AddToManager(mgr)
 }

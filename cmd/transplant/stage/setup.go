@@ -19,8 +19,8 @@ import (
 
 // gardenValues and seedValues fill in the manifests.
 type gardenValues struct {
-	Project, KubernetesVersion, Image string
-	Settings                          Settings
+	Project, KubernetesVersion, Image, ShootProxyURL string
+	Settings                                         Settings
 }
 
 type seedValues struct {
@@ -38,13 +38,20 @@ func (s *Stage) setUpGarden(ctx context.Context, l *embedded.Landscape, garden c
 	if err := install(ctx, garden, crds.Garden()); err != nil {
 		return err
 	}
-	values := gardenValues{Project: Project, KubernetesVersion: KubernetesVersion, Image: image, Settings: s.Settings}
+	proxy, err := l.Proxy(gcm)
+	if err != nil {
+		return err
+	}
+	values := gardenValues{Project: Project, KubernetesVersion: KubernetesVersion, Image: image, ShootProxyURL: proxy.URL(), Settings: s.Settings}
 	if err := apply(ctx, garden, "garden.yaml", values); err != nil {
 		return err
 	}
 	if err := s.giveKubeconfig(ctx, l, garden, kubeconfigFor{
 		actor: gcm, target: embedded.GardenName, account: "garden/" + gcm, namespace: "garden", secret: "kubeconfig-garden",
 	}); err != nil {
+		return err
+	}
+	if err := writeSecret(ctx, garden, "garden", "links-ca", map[string][]byte{"ca.crt": l.LinkCA()}); err != nil {
 		return err
 	}
 	if err := apply(ctx, garden, "garden-actors.yaml", values); err != nil {

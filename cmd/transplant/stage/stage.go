@@ -42,6 +42,7 @@ type Settings struct {
 	CareSyncPeriod, CareThreshold         time.Duration
 	RemediateWebhooks                     bool
 	RestoresAtOnce                        int
+	SecondSign                            bool
 }
 
 // SeedMonitorPeriod is after how many missed renewals of its lease a seed counts as silent.

@@ -1,0 +1,104 @@
+package migration
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+)
+
+// Listener hears shoots.
+type Listener interface {
+	// Hear tells why a shoot does not answer by its name; nil if it does.
+	Hear(ctx context.Context, shoot *gardencorev1beta1.Shoot) error
+}
+
+// askedAtOnce bounds the shoots that are asked at the same time.
+const askedAtOnce = 20
+
+// secondSign is what shoots of silent seeds have answered: a seed that only the garden cannot hear is not dead (SPEC 9.4).
+type secondSign struct {
+	heard map[client.ObjectKey]answer // the last one of every shoot that has answered since its seed went silent
+}
+
+type answer struct {
+	seed string
+	at   time.Time
+}
+
+// listen asks the shoots of silent seeds, all of them in turn, and notes who answers.
+func (s *secondSign) listen(ctx context.Context, to Listener, now time.Time, silent map[string]time.Time, shoots []gardencorev1beta1.Shoot) {
+	heard := map[client.ObjectKey]answer{}
+	var mu sync.Mutex
+	var asked sync.WaitGroup
+	tickets := make(chan struct{}, askedAtOnce)
+	for i := range shoots {
+		shoot := &shoots[i]
+		seed, key := responsible(shoot), client.ObjectKeyFromObject(shoot)
+		if _, is := silent[seed]; !is {
+			continue
+		}
+		mu.Lock()
+		if last, known := s.heard[key]; known && last.seed == seed {
+			heard[key] = last
+		}
+		mu.Unlock()
+		if !speaks(shoot) {
+			continue
+		}
+		tickets <- struct{}{}
+		asked.Go(func() {
+			defer func() { <-tickets }()
+			if err := to.Hear(ctx, shoot); err != nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			heard[key] = answer{seed: seed, at: now}
+		})
+	}
+	asked.Wait()
+	s.tell(ctx, heard)
+	s.heard = heard
+}
+
+// tell logs who has been heard for the first time since its seed went silent.
+func (s *secondSign) tell(ctx context.Context, heard map[client.ObjectKey]answer) {
+	for key, one := range heard {
+		if _, before := s.heard[key]; !before {
+			log.FromContext(ctx).Info("The seed is silent, its shoot answers: it stays where it is for now", "shoot", key, "seed", one.seed)
+		}
+	}
+}
+
+// spares tells that the shoot need not be evacuated although its seed is silent: it has answered not longer than patience
+// ago. Who cannot answer, because it sleeps or is not on the seed that is lost, is spared for as long as another of that
+// seed is.
+func (s *secondSign) spares(shoot *gardencorev1beta1.Shoot, lost string, now time.Time, patience time.Duration) bool {
+	recent := func(one answer) bool { return one.seed == lost && now.Sub(one.at) < patience }
+	if speaks(shoot) && responsible(shoot) == lost {
+		return recent(s.heard[client.ObjectKeyFromObject(shoot)])
+	}
+	for _, one := range s.heard {
+		if recent(one) {
+			return true
+		}
+	}
+	return false
+}
+
+// speaks tells whether the shoot would answer if its seed were well.
+func speaks(shoot *gardencorev1beta1.Shoot) bool {
+	asleep := shoot.Status.IsHibernated || shoot.Spec.Hibernation != nil && ptr.Deref(shoot.Spec.Hibernation.Enabled, false)
+	return !asleep && controlplane.Created(shoot)
+}
+
+func responsible(shoot *gardencorev1beta1.Shoot) string {
+	return controlplane.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName)
+}
