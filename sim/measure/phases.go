@@ -52,8 +52,8 @@ func (m *Migration) take(at time.Duration, p timeline.ShootSeen) {
 	note(&m.Ended, restores && ended)
 }
 
-// parts of a migration, by name.
-func (m *Migration) parts() map[string]Interval {
+// Parts of a migration, by name: asked, migrate, handOver, restore, total. An end that was not seen is 0.
+func (m *Migration) Parts() map[string]Interval {
 	return map[string]Interval{
 		"asked": {m.Asked, m.Began}, "migrate": {m.Began, m.Left}, "handOver": {m.Left, m.Taken},
 		"restore": {m.Taken, m.Ended}, "total": {m.Asked, m.Ended},
@@ -73,7 +73,7 @@ func Phases(events []timeline.Event) map[string]float64 {
 			prefix = fmt.Sprintf("%s.%d.", m.Shoot, count[m.Shoot])
 		}
 		outages, probed := Outages(events, m.Shoot)
-		for name, part := range m.parts() {
+		for name, part := range m.Parts() {
 			if part.To == 0 || part.From == 0 {
 				continue
 			}

@@ -40,6 +40,16 @@ func Recovery(events []timeline.Event) map[string]float64 {
 	return all
 }
 
+// RecoveryOf are the moments of one shoot's recovery, by the names that Recovery tells, as moments of the run; none if
+// there was no fault, or no other owner has answered.
+func RecoveryOf(events []timeline.Event, shoot string) map[string]time.Duration {
+	begin, _, any := timeline.First[timeline.FaultInjected](events)
+	if !any {
+		return nil
+	}
+	return recoveryOf(events, shoot, begin.At)
+}
+
 // recoveryOf are the moments of one shoot; none if no other owner has answered.
 func recoveryOf(events []timeline.Event, shoot string, fault time.Duration) map[string]time.Duration {
 	written, recovered := rto(events, shoot)

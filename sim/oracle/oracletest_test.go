@@ -113,6 +113,9 @@ func TestEveryOracleIsListedAndFound(t *testing.T) {
 		if o, found := oracle.Find(name); !found || o.Name() != name {
 			t.Errorf("%s is not found", name)
 		}
+		if oracle.Promise(name) == "" {
+			t.Errorf("%s has no sentence that says what it promises", name)
+		}
 	}
 	if _, found := oracle.Find("SingleReader"); found {
 		t.Error("an unknown oracle is found")

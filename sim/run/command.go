@@ -26,7 +26,7 @@ func NewRunCommand(backends map[string]Backend) *cobra.Command {
 Files with the same seeds and settings share one landscape, one after the other, each with fresh shoots. If any file has mistakes,
 nothing is started or written.
 
-The evidence of a story is kept in a folder: timeline.jsonl, verdict.json and junit.xml, and scenario.yaml, the story by itself:
+The evidence of a story is kept in a folder: timeline.jsonl, verdict.json, junit.xml and report.html, a page to look at; and scenario.yaml, the story by itself:
 told with the same --seed and --timeout-multiplier, which the verdict shows, it is the same again. Of one story the folder is --out,
 of several each has its own in it. There is also harness.log, what the client libraries had to say; without --out it is in out.
 

@@ -2,12 +2,14 @@ package run
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/transplant-sim/transplant/sim/report"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
@@ -29,17 +31,17 @@ The exit code is that of the verdict, as of the command run; of several the grav
 			}
 			worst := verdict.Held
 			for _, folder := range runs {
-				report, events, err := verdict.JudgeFolder(folder)
+				judged, events, err := verdict.JudgeFolder(folder)
 				if err == nil && write {
-					err = verdict.Write(folder, report, events)
+					err = errors.Join(verdict.Write(folder, judged, events), report.Write(folder))
 				}
 				if err != nil {
 					return untold{fmt.Errorf("judge the run in %q: %w", folder, err)}
 				}
-				worst = verdict.Worst(worst, report.Verdict)
+				worst = verdict.Worst(worst, judged.Verdict)
 				if !asJSON {
-					show(command.OutOrStdout(), report, folder)
-				} else if err := json.NewEncoder(command.OutOrStdout()).Encode(report); err != nil {
+					show(command.OutOrStdout(), judged, folder)
+				} else if err := json.NewEncoder(command.OutOrStdout()).Encode(judged); err != nil {
 					return untold{fmt.Errorf("print the verdict: %w", err)}
 				}
 			}
@@ -47,7 +49,7 @@ The exit code is that of the verdict, as of the command run; of several the grav
 		},
 	}
 	command.Flags().BoolVar(&asJSON, "json", false, "print one verdict.json a line")
-	command.Flags().BoolVar(&write, "write", false, "write verdict.json and junit.xml of the folders anew")
+	command.Flags().BoolVar(&write, "write", false, "write verdict.json, junit.xml and report.html of the folders anew")
 	return command
 }
 

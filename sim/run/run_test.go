@@ -419,7 +419,7 @@ func TestHelpNamesWhatIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept, err := os.ReadDir(folder)
-	if err != nil || len(kept) != 5 {
+	if err != nil || len(kept) != 6 {
 		t.Fatalf("kept is %v, %v", kept, err)
 	}
 	for _, file := range kept {

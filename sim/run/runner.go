@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/report"
 	"github.com/transplant-sim/transplant/sim/scenario"
 	"github.com/transplant-sim/transplant/sim/story"
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -123,15 +124,15 @@ func (r *runner) tell(ctx context.Context, s *scenario.Scenario, shared *stage, 
 		return nil, fmt.Errorf("keep the evidence: %w", err)
 	}
 	events := journal.Events()
-	report, err := verdict.Judge(events)
+	judged, err := verdict.Judge(events)
 	if err != nil {
 		return nil, errors.Join(told, err)
 	}
-	if err := verdict.Write(folder, report, events); err != nil {
+	if err := errors.Join(verdict.Write(folder, judged, events), report.Write(folder)); err != nil {
 		return nil, err
 	}
-	show(r.out, report, folder)
-	return report, nil
+	show(r.out, judged, folder)
+	return judged, nil
 }
 
 // play the story on the shared landscape, which it makes if there is none.
@@ -158,7 +159,7 @@ func openTimeline(folder string) (*os.File, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, fmt.Errorf("make the folder for the evidence: %w", err)
 	}
-	for _, name := range []string{verdict.FileName, verdict.JUnitName} {
+	for _, name := range []string{verdict.FileName, verdict.JUnitName, report.FileName} {
 		if err := os.Remove(filepath.Join(folder, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, fmt.Errorf("remove the earlier verdict: %w", err)
 		}

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/transplant-sim/transplant/sim/report"
+	"github.com/transplant-sim/transplant/sim/telling"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
@@ -35,9 +38,9 @@ func show(out io.Writer, r *verdict.Report, folder string) {
 		fmt.Fprintf(out, "  %s\n", strings.Join(measures, "\n  "))
 	}
 	for _, f := range r.Faults {
-		fmt.Fprintf(out, "  fault %s was felt %s\n", f.Name, times(f.Touched))
+		fmt.Fprintf(out, "  fault %s was felt %s\n", f.Name, telling.Times(f.Touched))
 	}
-	fmt.Fprintf(out, "  kept in %s\n", folder)
+	fmt.Fprintf(out, "  kept in %s; look at %s\n", folder, filepath.Join(folder, report.FileName))
 }
 
 func measureLines(r *verdict.Report) []string {

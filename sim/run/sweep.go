@@ -10,12 +10,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/transplant-sim/transplant/sim/report"
 	"github.com/transplant-sim/transplant/sim/scenario"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
 // StoryName is the file in a run's folder that tells the story again: `transplant run FOLDER/scenario.yaml`.
-const StoryName = "scenario.yaml"
+const StoryName = report.StoryName
 
 // sweep is what is told of the points of one scenario.
 type sweep struct {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/telling"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -21,7 +22,7 @@ type view struct {
 	out    io.Writer
 	styles styles
 	live   bool
-	now    present
+	now    telling.Present
 	done   sync.WaitGroup
 
 	shownAt time.Duration
@@ -44,7 +45,7 @@ const statusEvery = 200 * time.Millisecond
 
 // showing shows a journal until it is closed.
 func showing(ctx context.Context, out io.Writer, journal *timeline.Journal, s *scenario.Scenario) *view {
-	v := &view{out: out, styles: stylesFor(out), live: isTerminal(out), now: newPresent()}
+	v := &view{out: out, styles: stylesFor(out), live: isTerminal(out), now: telling.NewPresent()}
 	fmt.Fprintf(out, "%s  %s\n", v.styles.bold.Render(s.Metadata.Name), v.styles.quiet.Render(s.Spec.Why))
 	v.done.Go(func() {
 		for e := range journal.Follow(context.WithoutCancel(ctx)) {
@@ -64,14 +65,14 @@ func isTerminal(out io.Writer) bool {
 func (v *view) wait() { v.done.Wait() }
 
 func (v *view) event(e timeline.Event) {
-	v.now.take(e)
-	if text, mark := v.now.line(e); text != "" {
+	v.now.Take(e)
+	if text, mark := v.now.Line(e); text != "" {
 		v.clear()
 		fmt.Fprintf(v.out, "%s %s\n", v.styles.time.Render(fmt.Sprintf("%7.1fs", e.At.Seconds())), v.paint(mark, text))
 	}
 	if v.live && e.At-v.shownAt >= statusEvery {
 		v.clear()
-		fmt.Fprintf(v.out, "%s %s", v.styles.time.Render(fmt.Sprintf("%7.1fs", e.At.Seconds())), v.styles.quiet.Render(v.now.status()))
+		fmt.Fprintf(v.out, "%s %s", v.styles.time.Render(fmt.Sprintf("%7.1fs", e.At.Seconds())), v.styles.quiet.Render(v.now.Status()))
 		v.shownAt, v.status = e.At, true
 	}
 }
@@ -84,13 +85,13 @@ func (v *view) clear() {
 	}
 }
 
-func (v *view) paint(m mark, text string) string {
+func (v *view) paint(m telling.Mark, text string) string {
 	switch m {
-	case good:
+	case telling.Good:
 		return v.styles.good.Render(text)
-	case bad:
+	case telling.Bad:
 		return v.styles.bad.Render(text)
-	case quiet:
+	case telling.Quiet:
 		return v.styles.quiet.Render(text)
 	}
 	return text

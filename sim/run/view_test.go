@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/transplant-sim/transplant/sim/measure"
+	"github.com/transplant-sim/transplant/sim/telling"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
@@ -49,7 +50,7 @@ func told() []timeline.Event {
 func TestPlainLines(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	v := &view{out: &out, styles: stylesFor(&out), now: newPresent()}
+	v := &view{out: &out, styles: stylesFor(&out), now: telling.NewPresent()}
 	for _, e := range told() {
 		v.event(e)
 	}
@@ -75,7 +76,7 @@ func TestPlainLines(t *testing.T) {
 func TestTheStatusLineOfATerminal(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	v := &view{out: &out, styles: stylesFor(&out), now: newPresent(), live: true}
+	v := &view{out: &out, styles: stylesFor(&out), now: telling.NewPresent(), live: true}
 	for _, e := range told()[:9] {
 		v.event(e)
 	}
@@ -86,7 +87,7 @@ func TestTheStatusLineOfATerminal(t *testing.T) {
 	if !strings.HasSuffix(out.String(), "\r\x1b[2K") {
 		t.Errorf("the status line is left on the screen:\n%q", out.String())
 	}
-	if long := short(strings.Repeat("word ", 100)); len([]rune(long)) != 140 || !strings.HasSuffix(long, "…") {
+	if long := telling.Short(strings.Repeat("word ", 100)); len([]rune(long)) != 140 || !strings.HasSuffix(long, "…") {
 		t.Errorf("a long line is cut to %q", long)
 	}
 }

@@ -1,4 +1,7 @@
-package run
+// Package telling puts events into words for people: the lines that matter while a story is told, and a sentence for
+// every event that is on a timeline. It judges nothing and paints nothing: it says how a line is meant, and who shows
+// it decides how that looks.
+package telling
 
 import (
 	"fmt"
@@ -9,18 +12,19 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// mark says how a line is to be painted.
-type mark int
+// Mark says how a line is meant.
+type Mark int
 
+// Marks of lines.
 const (
-	plain mark = iota
-	good
-	bad
-	quiet
+	Plain Mark = iota
+	Good
+	Bad
+	Quiet
 )
 
-// present is how things are, as far as the events so far tell.
-type present struct {
+// Present is how things are, as far as the events so far tell.
+type Present struct {
 	written   int
 	failed    int
 	doing     map[string]timeline.Operation
@@ -30,11 +34,13 @@ type present struct {
 	operation bool              // this event has changed what a shoot is doing
 }
 
-func newPresent() present {
-	return present{doing: map[string]timeline.Operation{}, down: map[string]bool{}, before: map[string]string{}, turned: map[string]bool{}}
+// NewPresent is how things are before the first event.
+func NewPresent() Present {
+	return Present{doing: map[string]timeline.Operation{}, down: map[string]bool{}, before: map[string]string{}, turned: map[string]bool{}}
 }
 
-func (p *present) take(e timeline.Event) {
+// Take goes on by one event.
+func (p *Present) Take(e timeline.Event) {
 	clear(p.turned)
 	p.operation = false
 	switch content := e.Payload.(type) {
@@ -70,73 +76,73 @@ func shootLine(s timeline.ShootSeen) string {
 	return fmt.Sprintf("on %s: %s %s", where, s.Operation.Type, s.Operation.State)
 }
 
-// line tells an event to people; empty for what need not be told.
-func (p *present) line(e timeline.Event) (string, mark) {
+// Line tells the event that was taken last to people; empty for what need not be told.
+func (p *Present) Line(e timeline.Event) (string, Mark) {
 	switch content := e.Payload.(type) {
 	case timeline.Note:
-		return content.Text, quiet
+		return content.Text, Quiet
 	case timeline.LandscapeReady:
-		return "landscape ready: garden and " + strings.Join(content.Seeds, ", "), plain
+		return "landscape ready: garden and " + strings.Join(content.Seeds, ", "), Plain
 	case timeline.ShootSteady:
-		return fmt.Sprintf("%s is ready: %d nodes, %d objects", e.Subject, content.Nodes, content.Objects), plain
+		return fmt.Sprintf("%s is ready: %d nodes, %d objects", e.Subject, content.Nodes, content.Objects), Plain
 	case timeline.StepStarted:
-		return "→ " + content.Text, plain
+		return "→ " + content.Text, Plain
 	case timeline.StepEnded:
 		return stepLine(content)
 	case timeline.FaultAwaited:
-		return fmt.Sprintf("fault %s waits for %s", e.Subject, content.When), plain
+		return fmt.Sprintf("fault %s waits for %s", e.Subject, content.When), Plain
 	case timeline.FaultInjected:
-		return fmt.Sprintf("fault %s begins: %s", e.Subject, content.Fault), bad
+		return fmt.Sprintf("fault %s begins: %s", e.Subject, content.Fault), Bad
 	case timeline.FaultHealed:
-		return fmt.Sprintf("fault %s ends, felt %s", e.Subject, times(content.Touched)), good
+		return fmt.Sprintf("fault %s ends, felt %s", e.Subject, Times(content.Touched)), Good
 	case timeline.ShootSeen:
 		if p.operation {
-			return e.Subject + " " + shootLine(content), plain
+			return e.Subject + " " + shootLine(content), Plain
 		}
 	case timeline.Reached:
 		if p.turned[e.Subject] {
 			return reachLine(e.Subject, content)
 		}
 	case timeline.Settling:
-		return "→ let it come to rest", plain
+		return "→ let it come to rest", Plain
 	case timeline.Settled:
 		if !content.Converged {
-			return "✗ " + strings.Join(content.Waiting, "; "), bad
+			return "✗ " + strings.Join(content.Waiting, "; "), Bad
 		}
 	case timeline.Unseen:
 		// What a probe cannot see while it goes on looking is on the timeline; only the last looks are worth a line.
 		if content.Final {
-			return fmt.Sprintf("unseen: %s: %s", content.Probe, short(content.Error)), bad
+			return fmt.Sprintf("unseen: %s: %s", content.Probe, Short(content.Error)), Bad
 		}
 	case timeline.RunEnded:
 		if content.Broken != "" {
-			return "✗ " + content.Broken, bad
+			return "✗ " + content.Broken, Bad
 		}
 	}
-	return "", plain
+	return "", Plain
 }
 
-func stepLine(s timeline.StepEnded) (string, mark) {
+func stepLine(s timeline.StepEnded) (string, Mark) {
 	switch s.Outcome {
 	case timeline.StepDone:
 		if s.Verb == "expect" || s.Verb == "wait" || s.Verb == "create" {
-			return "✓ " + s.Text, good
+			return "✓ " + s.Text, Good
 		}
-		return "", plain
+		return "", Plain
 	default:
-		return "✗ " + s.Message, bad
+		return "✗ " + s.Message, Bad
 	}
 }
 
-func reachLine(shoot string, r timeline.Reached) (string, mark) {
+func reachLine(shoot string, r timeline.Reached) (string, Mark) {
 	if r.Outcome == timeline.Acknowledged {
-		return shoot + "'s API answers", good
+		return shoot + "'s API answers", Good
 	}
-	return shoot + "'s API does not answer: " + short(r.Error), bad
+	return shoot + "'s API does not answer: " + Short(r.Error), Bad
 }
 
-// status says in one line how things are right now.
-func (p *present) status() string {
+// Status says in one line how things are right now.
+func (p *Present) Status() string {
 	parts := []string{fmt.Sprintf("%d writes", p.written)}
 	if p.failed > 0 {
 		parts[0] += fmt.Sprintf(", %d not acknowledged", p.failed)
@@ -152,18 +158,19 @@ func (p *present) status() string {
 		}
 		parts = append(parts, text)
 	}
-	return short(strings.Join(parts, " · "))
+	return Short(strings.Join(parts, " · "))
 }
 
-func times(n int) string {
+// Times says how often.
+func Times(n int) string {
 	if n == 1 {
 		return "once"
 	}
 	return fmt.Sprintf("%d times", n)
 }
 
-// short keeps a text on one line of an ordinary terminal.
-func short(text string) string {
+// Short keeps a text on one line of an ordinary terminal.
+func Short(text string) string {
 	const most = 140
 	runes := []rune(strings.Join(strings.Fields(text), " "))
 	if len(runes) > most {

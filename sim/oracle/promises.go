@@ -1,0 +1,16 @@
+package oracle
+
+// Promise says in one sentence, for people who have not read the code, what an oracle of this name promises.
+func Promise(name string) string { return promises[name] }
+
+var promises = map[string]string{
+	"CloudEmptied":   "A shoot that is deleted leaves nothing behind in the cloud.",
+	"CloudUntouched": "Moving or restoring a shoot leaves its cloud resources as they are, and only its owner calls the cloud.",
+	"Linearizable":   "Reads and writes of each key look as if each had happened at one instant.",
+	"MigrationEnds":  "A migration that begins ends, on the seed that was asked for, and it is still the same shoot.",
+	"NoLostWrite":    "Every write that was acknowledged is in the data at the end, and nothing that nobody wrote.",
+	"NoOrphans":      "Nothing of a shoot is left on a seed that it has left.",
+	"NodesPreserved": "The shoot's nodes stay the same, and none of its pods is restarted or evicted.",
+	"Revisions":      "No client sees a resource version go backwards without being told to start over.",
+	"SingleWriter":   "No two control planes of a shoot accept writes or answer in overlapping ownership.",
+}

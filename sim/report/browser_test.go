@@ -1,0 +1,140 @@
+package report_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// requireBrowser is the environment variable under which a machine without a browser fails the tests that need one. CI
+// sets it; elsewhere they are skipped.
+const requireBrowser = "TRANSPLANT_REQUIRE_BROWSER"
+
+// patience bounds one test in a browser, on a machine that may be busy.
+const patience = 3 * time.Minute
+
+// window is a page in a browser that has nothing but what it is given: whatever it complains of, or asks of the
+// network, is kept.
+type window struct {
+	t   *testing.T
+	ctx context.Context
+
+	mu    sync.Mutex
+	wrong []string
+}
+
+func browse(t *testing.T) *window {
+	t.Helper()
+	program := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			program = path
+			break
+		}
+	}
+	if program == "" {
+		if os.Getenv(requireBrowser) != "" {
+			t.Fatalf("there is no chromium, and %s wants one", requireBrowser)
+		}
+		t.Skip("there is no chromium: install it to have the report looked at in a browser")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir()),
+		chromedp.NoSandbox, chromedp.WindowSize(1400, 1000), chromedp.WSURLReadTimeout(patience),
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("force-prefers-reduced-motion", true))
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	w := &window{t: t, ctx: ctx}
+	chromedp.ListenTarget(ctx, w.listen)
+	w.do("open the browser", network.Enable(), log.Enable(), runtime.Enable())
+	return w
+}
+
+func (w *window) listen(event any) {
+	wrong := ""
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		wrong = e.ExceptionDetails.Error()
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.LevelError || e.Entry.Level == log.LevelWarning {
+			wrong = e.Entry.Text
+		}
+	case *network.EventRequestWillBeSent:
+		if url := e.Request.URL; !strings.HasPrefix(url, "file:") && !strings.HasPrefix(url, "data:") && !strings.HasPrefix(url, "http://127.0.0.1:") {
+			wrong = "asks for " + url
+		}
+	}
+	if wrong != "" {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.wrong = append(w.wrong, wrong)
+	}
+}
+
+// do what a person would; what, for the message when it cannot be done.
+func (w *window) do(what string, actions ...chromedp.Action) {
+	w.t.Helper()
+	if err := chromedp.Run(w.ctx, actions...); err != nil {
+		w.t.Fatalf("%s: %v; the page complained of %q", what, err, w.complaints())
+	}
+}
+
+func (w *window) complaints() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.wrong
+}
+
+// open a report and wait until it is painted.
+func (w *window) open(url string) {
+	w.t.Helper()
+	w.do("open "+url, chromedp.Navigate(url), chromedp.WaitReady(`#picture[data-busy="false"]`, chromedp.ByQuery))
+}
+
+// ask the page.
+func ask[T any](w *window, expression string) T {
+	w.t.Helper()
+	var answer T
+	w.do("ask "+expression, chromedp.Evaluate(expression, &answer))
+	return answer
+}
+
+// until the page says yes.
+func (w *window) until(expression string) {
+	w.t.Helper()
+	var yes bool
+	w.do("wait until "+expression, chromedp.Poll(expression, &yes, chromedp.WithPollingTimeout(30*time.Second)))
+}
+
+// picture keeps a screenshot of the whole page among the test's artefacts.
+func (w *window) picture(name string) {
+	w.t.Helper()
+	var content []byte
+	w.do("take a picture", chromedp.FullScreenshot(&content, 100))
+	w.keep(name+".png", content)
+}
+
+func (w *window) keep(name string, content []byte) {
+	w.t.Helper()
+	path := filepath.Join(w.t.ArtifactDir(), name)
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Logf("kept %s (%d bytes)", path, len(content))
+}
+
+func fileURL(folder, name string) string { return fmt.Sprintf("file://%s/%s", folder, name) }

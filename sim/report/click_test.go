@@ -1,0 +1,250 @@
+package report_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/transplant-sim/transplant/sim/report"
+)
+
+// A person who looks into a run: clicks, drags, types, and prints.
+func TestTheReportInABrowser(t *testing.T) {
+	t.Parallel()
+	w := browse(t)
+	folder := lossy(t, 120, 3)
+	w.open(fileURL(folder, report.FileName))
+	w.picture("light")
+	w.do("look at it in the dark", emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}))
+	w.picture("dark")
+	w.do("look at it in the light", emulation.SetEmulatedMedia())
+
+	if title := ask[string](w, "document.title"); title != "Violated: tale" {
+		t.Errorf("title %q", title)
+	}
+	lanes := ask[[]string](w, `[...document.querySelectorAll("#lanes .label")].map(l => l.lastChild.textContent)`)
+	if want := "steps faults notes alpha operation phases API writes nodes conditions garden seed a seed b cloud gardenlet-b observer operator user"; strings.Join(lanes, " ") != want {
+		t.Errorf("lanes %q, want %q", strings.Join(lanes, " "), want)
+	}
+	clickZoom(t, w)
+	clickFilter(t, w)
+	clickProof(t, w)
+	pressKeys(t, w)
+	clickTheme(t, w)
+	readAloud(t, w)
+	printIt(t, w)
+	w.do("hold it in the hand", chromedp.EmulateViewport(420, 900))
+	w.until(`document.getElementById("lanes").viewBox.baseVal.width < 430`)
+	if ask[bool](w, "document.documentElement.scrollWidth > 421") {
+		t.Error("a narrow page must be scrolled sideways")
+	}
+	w.picture("narrow")
+	if wrong := w.complaints(); len(wrong) > 0 {
+		t.Errorf("the page complained: %q", wrong)
+	}
+}
+
+const shownWindow = `document.getElementById("window").textContent`
+
+func clickZoom(t *testing.T, w *window) {
+	if got := ask[string](w, shownWindow); got != "0.00 s to 40.00 s" {
+		t.Errorf("the picture begins with %q", got)
+	}
+	w.do("zoom in", chromedp.Click(`[data-zoom="in"]`, chromedp.ByQuery))
+	w.until(shownWindow + ` === "8.00 s to 32.00 s"`)
+	w.do("see later", chromedp.Click(`[data-zoom="right"]`, chromedp.ByQuery))
+	w.until(shownWindow + ` === "15.20 s to 39.20 s"`)
+	w.do("see all", chromedp.Click(`[data-zoom="all"]`, chromedp.ByQuery))
+	w.until(shownWindow + ` === "0.00 s to 40.00 s"`)
+	w.do("see the faults", chromedp.Click(`[data-zoom="faults"]`, chromedp.ByQuery))
+	w.until(shownWindow + ` === "8.50 s to 40.00 s"`)
+	// Where 10 s and 20 s are in the picture, while all of it is shown.
+	w.do("see all", chromedp.Click(`[data-zoom="all"]`, chromedp.ByQuery))
+	w.until(shownWindow + ` === "0.00 s to 40.00 s"`)
+	w.do("bring the picture into sight", chromedp.ScrollIntoView("#lanes .lane", chromedp.ByQuery))
+	box := ask[[]float64](w, `(() => { const b = document.getElementById("lanes").getBoundingClientRect(), w = b.width - 168 - 14; return [b.left + 168 + w / 4, b.left + 168 + w / 2, b.top + 60] })()`)
+	mouse := func(kind input.MouseType, x float64) chromedp.Action {
+		return input.DispatchMouseEvent(kind, x, box[2]).WithButton(input.Left).WithClickCount(1)
+	}
+	w.do("drag from 10 s to 20 s", mouse(input.MousePressed, box[0]), mouse(input.MouseMoved, (box[0]+box[1])/2), mouse(input.MouseMoved, box[1]), mouse(input.MouseReleased, box[1]))
+	w.until(shownWindow + `.startsWith("10.0") && ` + shownWindow + `.includes("to 20.0")`)
+	if hash := ask[string](w, "location.hash"); !strings.HasPrefix(hash, "#t=10.0") {
+		t.Errorf("the address does not name what is shown: %q", hash)
+	}
+	w.do("see all", chromedp.Click(`[data-zoom="all"]`, chromedp.ByQuery))
+	w.until(shownWindow + ` === "0.00 s to 40.00 s"`)
+}
+
+const shownRows = `document.querySelectorAll("#rows .row").length`
+
+func clickFilter(t *testing.T, w *window) {
+	w.until(`+document.getElementById("count").textContent > 100`)
+	all := ask[int](w, `+document.getElementById("count").textContent`)
+	if rows := ask[int](w, shownRows); rows == 0 || rows > 60 {
+		t.Errorf("%d of %d rows are in the document", rows, all)
+	}
+	w.do("type", chromedp.SendKeys("#filter", "fire", chromedp.ByQuery))
+	w.until(`document.getElementById("count").textContent.startsWith("2 of ")`)
+	w.do("clear", chromedp.Click("#clear", chromedp.ByQuery))
+	w.do("problems only", chromedp.Click("#problems", chromedp.ByQuery))
+	// Three lost writes, the migration that was given up, and the fault.
+	w.until(`document.getElementById("count").textContent.startsWith("5 of ")`)
+	w.do("clear", chromedp.Click("#clear", chromedp.ByQuery))
+	w.do("one kind", chromedp.Click(`[data-kind="EpochSeen"]`, chromedp.ByQuery))
+	w.until(`document.getElementById("count").textContent.startsWith("13 of ")`)
+	w.do("clear", chromedp.Click("#clear", chromedp.ByQuery))
+	w.do("one lane", chromedp.Evaluate(`document.querySelector('[data-list="actors/gardenlet-b"]').dispatchEvent(new MouseEvent("click", {bubbles: true}))`, nil))
+	w.until(`document.getElementById("count").textContent.startsWith("1 of ") && !document.getElementById("lane-filter").hidden`)
+	w.do("clear", chromedp.Click("#clear", chromedp.ByQuery))
+	w.until(`+document.getElementById("count").textContent > 100`)
+}
+
+func clickProof(t *testing.T, w *window) {
+	number := ask[string](w, `document.querySelector("#violation-1 .proof a").dataset.event`)
+	w.do("follow the proof", chromedp.Click("#violation-1 .proof a", chromedp.ByQuery))
+	w.until(`document.querySelector("#rows .row[aria-selected=true]")?.dataset.event === "` + number + `"`)
+	w.until(`!document.getElementById("detail").hidden && document.querySelectorAll("#lanes .chosen-line").length === 1`)
+	if text := ask[string](w, `document.getElementById("detail").textContent`); !strings.Contains(text, "write 118: create w-118") || !strings.Contains(text, "timeline.jsonl") {
+		t.Errorf("the detail is %q", text)
+	}
+	w.do("see all", chromedp.Click(`[data-zoom="all"]`, chromedp.ByQuery))
+	w.until(`document.querySelector("#axis .flag") !== null`)
+	w.do("follow the flag", chromedp.Evaluate(`document.querySelector("#axis .flag").dispatchEvent(new MouseEvent("click", {bubbles: true}))`, nil))
+	if id := ask[string](w, "document.activeElement.id"); id != "violation-1" {
+		t.Errorf("the flag leads to %q", id)
+	}
+}
+
+func pressKeys(t *testing.T, w *window) {
+	press := func(key string) chromedp.Action { return chromedp.KeyEvent(key) }
+	w.do("leave", press(kb.Escape), press("0"))
+	w.until(shownWindow + ` === "0.00 s to 40.00 s" && document.getElementById("detail").hidden`)
+	w.do("zoom by keys", press("+"))
+	w.until(shownWindow + ` === "8.00 s to 32.00 s"`)
+	w.do("go to the first proof", press("n"))
+	w.until(`document.getElementById("announce").textContent.includes("write 118")`)
+	w.do("lanes by keys", chromedp.Focus("#lanes", chromedp.ByQuery), press("0"), press(kb.ArrowDown), press(kb.ArrowDown))
+	w.until(`document.getElementById("announce").textContent.startsWith("faults: fire from 10.0 s to 38.0 s")`)
+	w.do("list the lane", press(kb.Enter))
+	w.until(`document.getElementById("count").textContent.startsWith("2 of ")`)
+	w.do("help", press(kb.Escape), press("?"))
+	w.until(`document.getElementById("keys").open`)
+	w.do("close", chromedp.Click("#keys button", chromedp.ByQuery))
+	w.do("find", press("/"))
+	if id := ask[string](w, "document.activeElement.id"); id != "filter" {
+		t.Errorf("the filter has not the focus, but %q", id)
+	}
+	w.do("leave", press(kb.Escape))
+}
+
+func clickTheme(t *testing.T, w *window) {
+	paper := func() string { return ask[string](w, "getComputedStyle(document.body).backgroundColor") }
+	light := paper()
+	w.do("light, then dark", chromedp.Click("#theme", chromedp.ByQuery), chromedp.Click("#theme", chromedp.ByQuery))
+	if dark := paper(); dark == light {
+		t.Errorf("dark is %s, as light", dark)
+	}
+	w.do("as the system", chromedp.Click("#theme", chromedp.ByQuery))
+	if again := paper(); again != light {
+		t.Errorf("as the system is %s, before it was %s", again, light)
+	}
+}
+
+// readAloud looks at the page as a screen reader does.
+func readAloud(t *testing.T, w *window) {
+	var nodes []*accessibility.Node
+	w.do("read the tree", chromedp.ActionFunc(func(ctx context.Context) (err error) {
+		nodes, err = accessibility.GetFullAXTree().Do(ctx)
+		return err
+	}))
+	value := func(v *accessibility.Value) string {
+		if v == nil {
+			return ""
+		}
+		return strings.Trim(string(v.Value), `"`)
+	}
+	named := map[string]int{}
+	for _, n := range nodes {
+		role, name := value(n.Role), value(n.Name)
+		if n.Ignored {
+			continue
+		}
+		if (role == "button" || role == "checkbox" || role == "searchbox" || role == "link" || role == "grid") && name == "" {
+			t.Errorf("a %s has no name", role)
+		}
+		if role == "heading" || role == "listitem" && strings.Contains(name, "unreachable from") {
+			named[name]++
+		}
+	}
+	for _, want := range []string{"tale", "What broke", "Measures", "Timeline", "Phases", "Faults", "Promises", "The story in lines", "API: reachable from 2.5 s to 9.9 s; unreachable from 9.9 s to 26.0 s; reachable from 26.0 s to 35.9 s"} {
+		found := false
+		for name := range named {
+			found = found || strings.HasSuffix(name, want)
+		}
+		if !found {
+			t.Errorf("nobody reads %q aloud; read were %v", want, named)
+		}
+	}
+}
+
+func printIt(t *testing.T, w *window) {
+	var paper []byte
+	w.do("print", chromedp.ActionFunc(func(ctx context.Context) (err error) {
+		paper, _, err = page.PrintToPDF().WithPrintBackground(true).Do(ctx)
+		return err
+	}))
+	if pages := strings.Count(string(paper), "/Type /Page\n"); !strings.HasPrefix(string(paper), "%PDF-") || pages < 2 || pages > 12 {
+		t.Errorf("it prints as %d pages", pages)
+	}
+	w.keep("paper.pdf", paper)
+}
+
+// realRuns names folders of runs whose reports are to be looked at in the browser too, separated like a PATH.
+const realRuns = "TRANSPLANT_REPORT_RUNS"
+
+// Reports of real runs, where the environment names some: pictures of them are kept, and each must be painted without complaint.
+func TestReportsOfRealRunsInABrowser(t *testing.T) {
+	t.Parallel()
+	var folders []string
+	for _, pattern := range filepath.SplitList(os.Getenv(realRuns)) {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s names %q, where nothing is: %v", realRuns, pattern, err)
+		}
+		folders = append(folders, found...)
+	}
+	if len(folders) == 0 {
+		t.Skipf("%s names no folders of runs", realRuns)
+	}
+	w := browse(t)
+	for _, folder := range folders {
+		path := filepath.Join(t.TempDir(), filepath.Base(folder)+".html")
+		out, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := report.Render(out, load(t, folder)); err != nil {
+			t.Fatal(err)
+		}
+		if err := out.Close(); err != nil {
+			t.Fatal(err)
+		}
+		w.open("file://" + path)
+		if lanes := ask[int](w, `document.querySelectorAll("#lanes .lane").length`); lanes < 5 {
+			t.Errorf("%s has %d lanes", folder, lanes)
+		}
+		w.picture(filepath.Base(folder))
+	}
+	if wrong := w.complaints(); len(wrong) > 0 {
+		t.Errorf("the pages complained: %q", wrong)
+	}
+}

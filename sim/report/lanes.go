@@ -1,0 +1,190 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// Groups of lanes, in the order in which they are shown.
+const (
+	groupStory    = "Story"
+	groupShoots   = "Shoots"
+	groupClusters = "Clusters"
+	groupActors   = "Actors"
+)
+
+// lanesOf a run: the story, its shoots, the clusters, and whoever was heard of.
+func lanesOf(run *Run) []Lane {
+	lanes := storyLanes(run)
+	for _, shoot := range shootsOf(run.Events) {
+		lanes = append(lanes, shootLanes(run, shoot)...)
+	}
+	lanes = append(lanes, clusterLanes(run)...)
+	return append(lanes, actorLanes(run)...)
+}
+
+// shootsOf are the shoots that were seen, in the order of their names.
+func shootsOf(events []timeline.Event) []string {
+	seen := map[string]bool{}
+	for e := range timeline.Of[timeline.ShootSeen](events) {
+		seen[e.Subject] = true
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// barLane puts bars on as many rows as they need.
+func barLane(group, label, about string, all []Bar, show Selector) Lane {
+	return Lane{ID: laneID(group, label), Group: group, Label: label, About: about, Form: bars, Bars: all, Rows: pack(all), Show: show}
+}
+
+func laneID(group, label string) string {
+	return strings.ToLower(group) + "/" + strings.ReplaceAll(label, " ", "-")
+}
+
+// pack gives bars rows on which they do not cover each other, and returns how many rows there are, at least 1.
+func pack(all []Bar) int {
+	slices.SortStableFunc(all, func(a, b Bar) int { return cmp.Compare(a.From, b.From) })
+	var free []int64
+	for i := range all {
+		row := slices.IndexFunc(free, func(until int64) bool { return until <= all[i].From })
+		if row < 0 {
+			row = len(free)
+			free = append(free, 0)
+		}
+		all[i].Row, free[row] = row, max(all[i].To, all[i].From)
+	}
+	return max(len(free), 1)
+}
+
+func storyLanes(run *Run) []Lane {
+	kinds := []string{"StepStarted", "StepEnded", "FaultAwaited", "FaultInjected", "FaultHealed", "Settling", "Settled", "LandscapeReady", "ShootSteady", "RunStarted", "RunEnded", "Note"}
+	lanes := []Lane{barLane(groupStory, "steps", "what the scenario does, and how each step ended", stepBars(run), Selector{Kinds: kinds[:2]})}
+	var faults []Bar
+	for _, band := range bandsOf(run) {
+		if !band.Begun {
+			continue
+		}
+		faults = append(faults, Bar{From: band.From, To: band.To, Tone: Bad, Label: band.Name, Event: band.Event, About: bandText(band)})
+	}
+	if len(faults) > 0 {
+		lanes = append(lanes, barLane(groupStory, "faults", "what is broken on purpose, and how often that was felt", faults, Selector{Kinds: kinds[2:5]}))
+	}
+	return append(lanes, Lane{ID: laneID(groupStory, "notes"), Group: groupStory, Label: "notes", About: "what else is told of the run", Form: ticks, Rows: 1,
+		Show: Selector{Kinds: append(kinds[5:], "Unseen", "InventorySeen", "DataSeen")}})
+}
+
+func bandText(b Band) string {
+	text := fmt.Sprintf("fault %s, %s: from %s", b.Name, b.What, clock(b.From))
+	if b.Healed {
+		return fmt.Sprintf("%s to %s, felt %d times", text, clock(b.To), b.Touched)
+	}
+	return text + ", not healed yet"
+}
+
+// clock is a moment of the run for people.
+func clock(moment int64) string { return fmt.Sprintf("%.1f s", float64(moment)/1000) }
+
+func stepBars(run *Run) []Bar {
+	var all []Bar
+	open := -1
+	settling := -1
+	for _, e := range run.Events {
+		switch p := e.Payload.(type) {
+		case timeline.StepStarted:
+			open = len(all)
+			all = append(all, Bar{From: ms(e.At), To: ms(run.length()), Tone: Busy, Label: fmt.Sprintf("%d %s", p.Index+1, p.Text), About: fmt.Sprintf("step %d: %s", p.Index+1, p.Text), Event: e.Seq})
+		case timeline.StepEnded:
+			if open < 0 {
+				continue
+			}
+			all[open].To, all[open].Tone = ms(e.At), toneOf(e)
+			all[open].About += fmt.Sprintf(", %s after %s", strings.ToLower(string(p.Outcome)), clock(all[open].To-all[open].From))
+			if p.Message != "" {
+				all[open].About += ": " + p.Message
+			}
+			open = -1
+		case timeline.Settling:
+			settling = len(all)
+			all = append(all, Bar{From: ms(e.At), To: ms(run.length()), Tone: Busy, Label: "settle", About: "let everything come to rest", Event: e.Seq})
+		case timeline.Settled:
+			if settling >= 0 {
+				all[settling].To, all[settling].Tone = ms(e.At), toneOf(e)
+			}
+		}
+	}
+	return all
+}
+
+// bandsOf the faults, in the order in which they begin. One that waits for its moment has not begun.
+func bandsOf(run *Run) []Band {
+	bands := []Band{}
+	last := map[string]int{}
+	for _, e := range run.Events {
+		at, known := last[e.Subject]
+		switch p := e.Payload.(type) {
+		case timeline.FaultAwaited:
+			last[e.Subject] = len(bands)
+			bands = append(bands, Band{Name: e.Subject, What: p.Fault, From: ms(e.At), To: ms(run.length()), Event: e.Seq})
+		case timeline.FaultInjected:
+			if !known || bands[at].Begun {
+				at = len(bands)
+				last[e.Subject] = at
+				bands = append(bands, Band{Name: e.Subject})
+			}
+			bands[at] = Band{Name: e.Subject, What: p.Fault, From: ms(e.At), To: ms(run.length()), Begun: true, Event: e.Seq}
+		case timeline.FaultHealed:
+			if known {
+				bands[at].To, bands[at].Healed, bands[at].Touched = ms(e.At), true, p.Touched
+			}
+		}
+	}
+	return bands
+}
+
+// lanesNamed are the lanes of who stands in a fault's brackets: of "cut(gardenlet-a,garden)", gardenlet-a and the garden.
+func lanesNamed(fault string, lanes []Lane) []string {
+	_, inside, _ := strings.Cut(fault, "(")
+	inside, _, _ = strings.Cut(inside, ")")
+	names := strings.FieldsFunc(inside, func(r rune) bool { return strings.ContainsRune(", /", r) })
+	var ids []string
+	for _, lane := range lanes {
+		if slices.Contains(names, lane.Label) || slices.Contains(names, strings.TrimPrefix(lane.Label, "seed ")) || slices.Contains(names, lane.Of) {
+			ids = append(ids, lane.ID)
+		}
+	}
+	return ids
+}
+
+// actorLanes have a tick for each thing that somebody did or saw.
+func actorLanes(run *Run) []Lane {
+	count := map[string]int{}
+	for _, e := range run.Events {
+		if e.Actor != "" {
+			count[e.Actor]++
+		}
+	}
+	var lanes []Lane
+	for _, actor := range slices.Sorted(maps.Keys(count)) {
+		lanes = append(lanes, Lane{ID: laneID(groupActors, actor), Group: groupActors, Label: actor, About: aboutActor(actor), Form: ticks, Rows: 1, Show: Selector{Actor: actor}})
+	}
+	return lanes
+}
+
+// aboutActor says what the ticks of an actor are.
+func aboutActor(actor string) string {
+	switch actor {
+	case world.Operator:
+		return "the story itself: its steps and faults"
+	case world.Observer:
+		return "what the harness saw, over links that are never harmed"
+	case world.User:
+		return "what the shoots' users wrote, read and reached, by name"
+	}
+	return "calls to the cloud by " + actor
+}

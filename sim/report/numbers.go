@@ -1,0 +1,112 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/transplant-sim/transplant/sim/scenario"
+)
+
+// measured is one number of a run, and its goal.
+type measured struct {
+	Name, About string
+	Value       string
+	Unit        string
+	Number      float64 // in seconds, or a count
+	Goal        string
+	Tone        string
+	// Share of the goal that was used, in percent, at most 100; -1 without a goal.
+	Share float64
+}
+
+func measuresOf(run *Run) []measured {
+	var all []measured
+	m, goals := run.Verdict.Measures, run.Story.Spec.Measure
+	seconds := func(name, about string, value *float64, goal *scenario.Bound) {
+		if value == nil {
+			return
+		}
+		one := measured{Name: name, About: about, Number: *value, Value: fmt.Sprintf("%.3f", *value), Unit: "s", Share: -1, Tone: "plain"}
+		if goal != nil {
+			one.against(goal.Max.Seconds(), goal.Max.Duration.String())
+		}
+		all = append(all, one)
+	}
+	count := func(name, about string, value *int, goal *scenario.Count) {
+		if value == nil {
+			return
+		}
+		one := measured{Name: name, About: about, Number: float64(*value), Value: fmt.Sprint(*value), Share: -1, Tone: "plain"}
+		if goal != nil {
+			one.against(float64(goal.Max), fmt.Sprint(goal.Max))
+		}
+		all = append(all, one)
+	}
+	seconds("RTO", "from the first fault to the first write that a later owner acknowledged", m.RTOSeconds, goals.RTO)
+	seconds("RPO", "age of the newest lost write against the newest that survived before the first lost one", m.RPOSeconds, goals.RPO)
+	count("lost writes", "acknowledged, and not in the data at the end", m.LostWrites, goals.LostWrites)
+	seconds("API downtime", "how long the API could not be reached by name, in all; of the worst shoot", m.APIDowntimeSeconds, goals.APIDowntime)
+	seconds("longest outage", "the longest single outage in it", m.APILongestGapSeconds, nil)
+	count("restores at once", "the most shoots that one seed was restoring at the same time", m.RestoresAtOnce, goals.RestoresAtOnce)
+	if d := run.Verdict.AtDefaults; d != nil {
+		seconds("RTO at default settings", fmt.Sprintf("computed: %.3f s of work as measured, %g s of waits; clients may keep the old address %g s longer", d.WorkSeconds, d.WaitSeconds, d.DNSSeconds), &d.RTOSeconds, nil)
+	}
+	return all
+}
+
+// against holds a number against its goal.
+func (m *measured) against(most float64, text string) {
+	m.Goal, m.Tone, m.Share = text, "good", 0
+	switch {
+	case m.Number > most:
+		m.Tone, m.Share = "bad", 100
+	case most > 0:
+		m.Share = 100 * m.Number / most
+	}
+}
+
+// phase of a migration or recovery.
+type phase struct {
+	Name    string
+	Seconds float64
+	// Down is how long of it the API was unreachable; -1 when that was not probed.
+	Down float64
+	// Share of the longest phase, in percent.
+	Share float64
+	order int
+}
+
+// phaseOrder is that in which phases follow each other.
+var phaseOrder = []string{"asked", "migrate", "handOver", "restore", "total", "detected", "ownerMoved", "etcdRestored", "firstWrite", "extensions", "steady"}
+
+func phasesOf(run *Run) []phase {
+	var all []phase
+	longest := 0.0
+	values := run.Verdict.Measures.Phases
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if strings.Contains(name, "apiDown.") {
+			continue
+		}
+		prefix, last := "", name
+		if dot := strings.LastIndex(name, "."); dot >= 0 {
+			prefix, last = name[:dot+1], name[dot+1:]
+		}
+		one := phase{Name: name, Seconds: values[name], Down: -1, order: slices.Index(phaseOrder, last)}
+		if down, probed := values[prefix+"apiDown."+last]; probed {
+			one.Down = down
+		}
+		longest = max(longest, one.Seconds)
+		all = append(all, one)
+	}
+	for i := range all {
+		if longest > 0 {
+			all[i].Share = 100 * all[i].Seconds / longest
+		}
+	}
+	group := func(p phase) string { return p.Name[:strings.LastIndex(p.Name, ".")+1] }
+	slices.SortStableFunc(all, func(a, b phase) int { return cmp.Or(cmp.Compare(group(a), group(b)), cmp.Compare(a.order, b.order)) })
+	return all
+}

@@ -1,0 +1,200 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/transplant-sim/transplant/sim/telling"
+	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/verdict"
+)
+
+// page is what the template of a run's page shows, beside the picture.
+type page struct {
+	Run      *Run
+	Verdict  string
+	Tone     string
+	Headline string
+	Facts    []fact
+	Measures []measured
+	Phases   []phase
+	Broken   []brokenPromise
+	Faults   []Band
+	Promises []promise
+	Lines    []line
+	Command  string
+	Model    Model
+	Assets   assets
+	// Follow is where the page finds what is new, when a server shows it; empty in a file.
+	Follow string
+	// Back is where the list of runs is, when a server shows it.
+	Back string
+}
+
+type fact struct{ Name, Value string }
+
+// promise and whether it was kept.
+type promise struct {
+	Name, About string
+	Broken      int
+}
+
+// line of the story as the terminal shows it.
+type line MoreLine
+
+func pageOf(run *Run) page {
+	p := page{Run: run, Verdict: "Running", Tone: "unclear", Facts: factsOf(run), Faults: bandsOf(run), Lines: linesOf(run), Command: commandOf(run), Model: ModelOf(run, 0), Assets: theAssets}
+	switch {
+	case run.Verdict != nil:
+		p.Verdict, p.Tone = string(run.Verdict.Verdict), verdictTone(run.Verdict.Verdict)
+		p.Measures, p.Phases, p.Promises = measuresOf(run), phasesOf(run), promisesOf(run)
+		p.Broken = brokenOf(violationsOf(run))
+	case run.Ended:
+		p.Verdict = "Not judged"
+	}
+	p.Headline = headlineOf(run, p.Broken)
+	return p
+}
+
+func verdictTone(v verdict.Verdict) string {
+	switch v {
+	case verdict.Held:
+		return "good"
+	case verdict.Violated:
+		return "bad"
+	}
+	return "unclear"
+}
+
+// headlineOf says in one sentence what became of the run.
+func headlineOf(run *Run, broken []brokenPromise) string {
+	switch {
+	case run.Verdict == nil && len(run.Events) == 0:
+		return "Nothing is recorded yet."
+	case run.Verdict == nil:
+		return "There is no verdict yet; last: " + telling.Sentence(run.Events[len(run.Events)-1]) + "."
+	case run.Verdict.Verdict == verdict.Held:
+		return fmt.Sprintf("Every promise was kept: %s judged the record of %s events.", counted(len(run.Verdict.Promises), "oracle"), thousands(len(run.Events)))
+	case run.Verdict.Verdict == verdict.Violated:
+		first := broken[0].First
+		text := fmt.Sprintf("%s of %s: the first at %s", counted(len(run.Verdict.Violations), "violation"), namesOf(broken), first.At)
+		if len(run.Verdict.Violations) == 1 {
+			text = fmt.Sprintf("%s was broken at %s", first.Oracle, first.At)
+		}
+		if first.During != "" {
+			text += ", " + first.During
+		}
+		return text + "."
+	}
+	return strings.Join(run.Verdict.Reasons, "; ") + "."
+}
+
+// counted says how many, as "1 oracle" or "2 oracles".
+func counted(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+// thousands groups the digits of a number.
+func thousands(n int) string {
+	text := fmt.Sprint(n)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "\u202f" + text[at:]
+	}
+	return text
+}
+
+func factsOf(run *Run) []fact {
+	facts := []fact{
+		{"started", run.Started.UTC().Format("2006-01-02 15:04:05 MST")},
+		{"took", run.length().Round(100 * time.Millisecond).String()},
+		{"backend", run.Start.Backend},
+		{"random seed", fmt.Sprint(run.Start.RandomSeed)},
+	}
+	if m := run.Start.TimeoutMultiplier; m != 0 && m != 1 {
+		facts = append(facts, fact{"timeout multiplier", fmt.Sprintf("%g", m)})
+	}
+	return append(facts, fact{"events", thousands(len(run.Events))})
+}
+
+// promisesOf are those that the run was judged by, the broken ones first.
+func promisesOf(run *Run) []promise {
+	broken := map[string]int{}
+	for _, v := range run.Verdict.Violations {
+		broken[v.Oracle]++
+	}
+	names := map[string]bool{verdict.Expect: true, verdict.Goal: true, verdict.Settle: true}
+	for _, name := range run.Verdict.Promises {
+		names[name] = true
+	}
+	for name := range broken {
+		names[name] = true
+	}
+	var all []promise
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		all = append(all, promise{name, promiseOf(name), broken[name]})
+	}
+	slices.SortStableFunc(all, func(a, b promise) int { return cmp.Compare(b.Broken, a.Broken) })
+	return all
+}
+
+// linesOf tells the story as it was told in the terminal.
+func linesOf(run *Run) []line {
+	tones := map[telling.Mark]string{telling.Good: "good", telling.Bad: "bad", telling.Quiet: "quiet"}
+	now := telling.NewPresent()
+	var all []line
+	for _, e := range run.Events {
+		now.Take(e)
+		if text, mark := now.Line(e); text != "" {
+			all = append(all, line{clock(ms(e.At)), text, tones[mark], e.Seq})
+		}
+	}
+	return all
+}
+
+// commandOf the run: told in its folder, it tells the story again.
+func commandOf(run *Run) string {
+	command := fmt.Sprintf("transplant run %s --backend %s --seed %d", StoryName, run.Start.Backend, run.Start.RandomSeed)
+	if m := run.Start.TimeoutMultiplier; m != 0 && m != 1 {
+		command += fmt.Sprintf(" --timeout-multiplier %g", m)
+	}
+	return command
+}
+
+// events that stand in a violation's card, by number.
+func (r *Run) proof(numbers []int) []line {
+	var all []line
+	for _, seq := range numbers {
+		if e, known := r.event(seq); known {
+			text := telling.Sentence(e)
+			if who := strings.Join(slices.DeleteFunc([]string{e.Actor, e.Subject}, func(s string) bool { return s == "" }), ", "); who != "" {
+				text = who + ": " + text
+			}
+			all = append(all, line{clock(ms(e.At)), text, toneNames[toneOf(e)], seq})
+		}
+	}
+	return all
+}
+
+var toneNames = map[Tone]string{Plain: "plain", Good: "good", Bad: "bad", Unclear: "unclear", Lost: "lost", Busy: "busy"}
+
+// shootAt is the last state of a shoot that was seen by a moment.
+func shootAt(events []timeline.Event, shoot string, at time.Duration) (timeline.ShootSeen, bool) {
+	var last timeline.ShootSeen
+	found := false
+	for e, p := range timeline.Of[timeline.ShootSeen](events) {
+		if e.At > at {
+			break
+		}
+		if e.Subject == shoot {
+			last, found = p, true
+		}
+	}
+	return last, found
+}

@@ -1,0 +1,168 @@
+// The picture: lanes below a common axis. No more is drawn than there are pixels for, however many events there are.
+const gutter = 168, rim = 14, rowHeight = 18, pad = 3;
+const plot = { width: 0, left: gutter, height: 0, rows: [] };
+const xOf = (t) => plot.left + ((t - view.from) / (view.to - view.from)) * plot.width;
+const tAt = (x) => view.from + ((x - plot.left) / plot.width) * (view.to - view.from);
+
+// layout gives every lane that is shown its place.
+function layout() {
+  plot.rows = [];
+  let y = 0, group = "", shoot = null;
+  for (const lane of model.lanes) {
+    if (lane.group !== group) {
+      group = lane.group;
+      plot.rows.push({ heading: group, y, height: 22 });
+      y += 22;
+    }
+    const first = lane.of && lane.of !== shoot;
+    shoot = lane.of || null;
+    if (lane.of && !first && view.folded.has(lane.of)) continue;
+    const height = Math.max(lane.form === "writes" ? 2 : 1, Math.min(lane.rows, 12)) * rowHeight + 2 * pad;
+    plot.rows.push({ lane, y, height, first });
+    y += height;
+  }
+  plot.height = y;
+}
+
+function drawLanes(width) {
+  plot.width = Math.max(width - gutter - rim, 50);
+  layout();
+  const svg = byId("lanes");
+  svg.setAttribute("viewBox", "0 0 " + width + " " + plot.height);
+  svg.setAttribute("height", plot.height);
+  const lanes = plot.rows.map((row, i) => row.heading ? heading(row, width) : drawLane(row, i, width));
+  svg.replaceChildren(hatch(), gridLines(), ...lanes, ...bands(), ...brokenLines(), ...chosenLines());
+}
+
+function hatch() {
+  return shape("defs", {},
+    shape("pattern", { id: "hatch", width: 7, height: 7, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, shape("line", { class: "hatch-line", x1: 0, y1: 0, x2: 0, y2: 7 })),
+    shape("clipPath", { id: "plot" }, shape("rect", { x: plot.left, y: 0, width: plot.width, height: plot.height })));
+}
+
+function heading(row, width) {
+  return shape("g", { "aria-hidden": "true" },
+    shape("text", { class: "group", x: 10, y: row.y + 16 }, row.heading),
+    shape("line", { class: "rule", x1: 0, x2: width, y1: row.y + 0.5, y2: row.y + 0.5 }));
+}
+
+function drawLane(row, i, width) {
+  const { lane } = row;
+  const content = lane.form === "bars" ? drawBars(row) : lane.form === "writes" ? drawWrites(row) : drawTicks(row);
+  const g = shape("g", { class: "lane" + (view.chosenLane === i ? " chosen" : ""), role: "listitem", "data-lane": lane.id, "aria-label": lane.label + ": " + summary(lane) },
+    i % 2 && view.chosenLane !== i ? null : shape("rect", { class: "stripe", x: 0, y: row.y, width, height: row.height }),
+    shape("g", { "clip-path": "url(#plot)" }, ...content));
+  const folds = row.first && model.lanes.some((l) => l.of === lane.of && l !== lane);
+  if (folds) g.append(shape("text", { class: "fold", "data-fold": lane.of, x: 8, y: row.y + pad + 13, "aria-hidden": "true" }, view.folded.has(lane.of) ? "▸" : "▾"));
+  const label = lane.of && !row.first ? lane.label.slice(lane.of.length + 1) : lane.label;
+  g.append(shape("text", { class: "label", "data-list": lane.id, x: lane.of ? (row.first ? 22 : 34) : 14, y: row.y + pad + 13 }, shape("title", {}, lane.about + ". Click to list its events."), fit(label, gutter - 36)));
+  return g;
+}
+
+// summary of a lane in words, for those who do not see it.
+function summary(lane) {
+  if (lane.form !== "bars") return lane.about + "; " + counted(members(lane).length, "event");
+  const bars = (lane.bars || []).filter((b) => b.to >= view.from && b.from <= view.to);
+  if (!bars.length) return lane.about + "; nothing";
+  return bars.slice(0, 12).map((b) => (b.label || b.about) + " from " + seconds(b.from) + " to " + seconds(b.to)).join("; ") + (bars.length > 12 ? "; and " + (bars.length - 12) + " more" : "");
+}
+
+// fit cuts a text to a width: at this size a character is about 6.2 wide.
+function fit(text, width) {
+  const most = Math.floor(width / 6.2);
+  return text.length <= most ? text : most < 3 ? "" : text.slice(0, most - 1) + "…";
+}
+
+function drawBars(row) {
+  const shapes = [], last = [];
+  for (const bar of row.lane.bars || []) {
+    if (bar.to < view.from || bar.from > view.to) continue;
+    const x = xOf(bar.from), right = xOf(bar.to), at = Math.min(bar.row || 0, 11);
+    const before = last[at];
+    // Bars that are narrower than a pixel are drawn as one with what is before them.
+    if (before && before.tone === bar.tone && right - x < 1 && x - before.right < 1) {
+      before.right = Math.max(before.right, right);
+      before.box.setAttribute("width", Math.max(before.right - before.x, 2));
+      continue;
+    }
+    const y = row.y + pad + at * rowHeight, left = Math.max(x, plot.left - 5), wide = Math.max(Math.min(right, plot.left + plot.width + 5) - left, 2);
+    const box = shape("rect", { class: "box t" + bar.tone, x: left, y: y + 1, width: wide, height: rowHeight - 3, "data-event": bar.event || undefined, "data-about": bar.about });
+    shapes.push(box);
+    const text = bar.label ? fit(bar.label, wide - 8) : "";
+    if (text && (wide > 30 || text === bar.label)) shapes.push(shape("text", { class: "in", x: Math.max(left, plot.left) + 5, y: y + 13 }, text));
+    last[at] = { tone: bar.tone, box, x: left, right: left + wide };
+  }
+  return shapes;
+}
+
+// buckets counts the events of a lane in columns of so many pixels, by tone.
+function buckets(lane, size) {
+  const list = members(lane), pass = passes(), n = Math.ceil(plot.width / size) + 1;
+  const counts = tones.map(() => new Uint32Array(n));
+  const perBucket = n / ((view.to - view.from) * (n * size / plot.width));
+  for (let at = firstAt(list, view.from); at < list.length && events.at[list[at]] <= view.to; at++) {
+    const i = list[at];
+    if (pass[i] || !filtered()) counts[events.tone[i]][Math.floor((events.at[i] - view.from) * perBucket)]++;
+  }
+  return counts;
+}
+
+// gravest tone of a bucket is the one that is drawn.
+const gravity = [4, 2, 3, 5, 1, 0];
+function drawTicks(row) {
+  const size = 3, counts = buckets(row.lane, size), paths = tones.map(() => "");
+  const base = row.y + row.height - pad, tall = row.height - 2 * pad;
+  for (let b = 0; b < counts[0].length; b++) {
+    let all = 0;
+    for (const c of counts) all += c[b];
+    if (!all) continue;
+    const height = Math.min(tall, 5 + 3 * Math.log2(1 + all)), tone = gravity.find((t) => counts[t][b]);
+    paths[tone] += "M" + (plot.left + b * size) + " " + base + "v" + -height.toFixed(1) + "h2v" + height.toFixed(1) + "z";
+  }
+  return paths.map((d, tone) => d ? shape("path", { class: "t" + tone, d }) : null);
+}
+
+const stacked = [1, 0, 5, 3, 2, 4]; // from below: what was acknowledged, then what was not
+function drawWrites(row) {
+  const size = 4, counts = buckets(row.lane, size), paths = tones.map(() => "");
+  // A short burst, such as the writes that populate a shoot, must not flatten all others: it is cut off at the top.
+  const sums = counts[0].map((_, b) => counts.reduce((sum, c) => sum + c[b], 0)), sorted = sums.filter((n) => n > 0).sort();
+  const most = Math.max(1, (sorted[Math.floor((sorted.length - 1) * 0.95)] || 0) * 1.2);
+  const base = row.y + row.height - pad, tall = row.height - 2 * pad;
+  for (let b = 0; b < counts[0].length; b++) {
+    let y = base;
+    for (const tone of stacked) {
+      const height = Math.min(counts[tone][b] / most * tall, y - (base - tall));
+      if (!(height > 0)) continue;
+      const shown = tone === 1 ? height : Math.max(height, 3);
+      paths[tone] += "M" + (plot.left + b * size) + " " + y.toFixed(1) + "v" + -shown.toFixed(1) + "h3v" + shown.toFixed(1) + "z";
+      y -= shown;
+    }
+  }
+  const rate = most / ((view.to - view.from) / 1000 * size / plot.width);
+  return [...paths.map((d, tone) => d ? shape("path", { class: "t" + tone, d }) : null),
+    shape("text", { class: "beside", x: plot.left + plot.width - 4, y: row.y + 12, "text-anchor": "end" }, "full height: " + (rate < 10 ? rate.toFixed(1) : Math.round(rate)) + " per s")];
+}
+
+function bands() {
+  const shapes = [];
+  for (const f of model.faults) {
+    if (!f.begun || f.to < view.from || f.from > view.to) continue;
+    const x = Math.max(xOf(f.from), plot.left), right = Math.min(xOf(f.to), plot.left + plot.width), width = Math.max(right - x, 2);
+    shapes.push(shape("rect", { class: "band", x, y: 0, width, height: plot.height }));
+    for (const row of plot.rows) if (row.lane && (f.on || []).includes(row.lane.id)) shapes.push(shape("rect", { class: "band on", x, y: row.y, width, height: row.height }));
+    for (const t of [f.from, f.to]) if (t >= view.from && t <= view.to) shapes.push(shape("line", { class: "band-edge", x1: xOf(t), x2: xOf(t), y1: 0, y2: plot.height }));
+  }
+  return shapes;
+}
+
+function brokenLines() {
+  const seen = new Set();
+  const apart = (b) => { const x = Math.round(xOf(b.at)), fresh = !seen.has(x); seen.add(x); return fresh; };
+  return model.broken.filter((b) => b.at >= view.from && b.at <= view.to && apart(b)).map((b) => shape("line", { class: "broken-line", x1: xOf(b.at), x2: xOf(b.at), y1: 0, y2: plot.height }));
+}
+
+function chosenLines() {
+  const t = view.event ? events.at[view.event - 1] : NaN;
+  return t >= view.from && t <= view.to ? [shape("line", { class: "chosen-line", x1: xOf(t), x2: xOf(t), y1: 0, y2: plot.height })] : [];
+}

@@ -1,0 +1,217 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/html"
+
+	"github.com/transplant-sim/transplant/sim/report"
+	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/verdict"
+)
+
+func load(t *testing.T, folder string) *report.Run {
+	t.Helper()
+	run, err := report.Load(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+func lane(t *testing.T, m report.Model, id string) report.Lane {
+	t.Helper()
+	at := slices.IndexFunc(m.Lanes, func(l report.Lane) bool { return l.ID == id })
+	if at < 0 {
+		t.Fatalf("there is no lane %q", id)
+	}
+	return m.Lanes[at]
+}
+
+type bar struct {
+	From, To int64
+	Label    string
+	Tone     report.Tone
+}
+
+func barsOf(l report.Lane) []bar {
+	var all []bar
+	for _, b := range l.Bars {
+		all = append(all, bar{b.From, b.To, b.Label, b.Tone})
+	}
+	return all
+}
+
+func TestLanesTellTheStory(t *testing.T) {
+	t.Parallel()
+	m := report.ModelOf(load(t, lossy(t, 100, 3)), 0)
+	for id, want := range map[string][]bar{
+		"story/steps":  {{2200, 2300, "1 load alpha with 20 writes a second", report.Good}, {10100, 37100, "2 expect shoot('alpha').seed == 'b' " + unkind, report.Good}, {38100, 39000, "settle", report.Good}},
+		"story/faults": {{10000, 38000, "fire", report.Bad}},
+		"shoots/alpha-operation": {
+			{1000, 2000, "Create", report.Busy}, {2000, 21000, "on a", report.Good}, {21000, 22000, "Migrate Aborted", report.Bad}, {22000, 37000, "Restore", report.Busy}, {37000, 40000, "on b", report.Good},
+		},
+		"shoots/alpha-API":        {{2500, 9925, "reachable", report.Good}, {9925, 26000, "unreachable", report.Bad}, {26000, 35900, "reachable", report.Good}},
+		"shoots/alpha-nodes":      {{2000, 40000, "3 of 3 ready", report.Good}},
+		"shoots/alpha-conditions": {{1000, 2000, "EveryNodeReady Unknown", report.Unclear}, {21000, 37000, "EveryNodeReady Unknown", report.Unclear}},
+		"clusters/seed-a":         {{2500, 9250, "alpha epoch 1 Serving", report.Good}},
+		"clusters/seed-b":         {{25000, 25000, "alpha epoch 2 Serving", report.Good}},
+	} {
+		if diff := cmp.Diff(want, barsOf(lane(t, m, id))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", id, diff)
+		}
+	}
+	var actors []string
+	for _, l := range m.Lanes {
+		if l.Group == "Actors" {
+			actors = append(actors, l.Label)
+		}
+	}
+	if diff := cmp.Diff([]string{"gardenlet-b", "observer", "operator", "user"}, actors); diff != "" {
+		t.Errorf("actors (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]report.Band{{Name: "fire", What: "loseCluster(a)", From: 10000, To: 38000, Touched: 12, Healed: true, Begun: true, On: []string{"clusters/seed-a"}, Event: m.Faults[0].Event}}, m.Faults); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}
+
+func TestEventsSayWhatWasLost(t *testing.T) {
+	t.Parallel()
+	run := load(t, lossy(t, 50, 3))
+	m := report.ModelOf(run, 0)
+	lost := 0
+	for i, tone := range m.Events.Tone {
+		if tone == report.Lost {
+			lost++
+			if w := run.Events[i].Payload.(timeline.Write); w.Number <= 47 || w.Number > 50 {
+				t.Errorf("write %d is told to be lost", w.Number)
+			}
+		}
+	}
+	if lost != 3 || len(m.Events.At) != len(run.Events) {
+		t.Errorf("%d writes of %d events are lost, want 3 of %d", lost, len(m.Events.At), len(run.Events))
+	}
+	later := report.ModelOf(run, 100)
+	if later.Events.From != 100 || len(later.Events.At) != len(run.Events)-100 || later.Events.Text[0] != m.Events.Text[100] {
+		t.Errorf("what is new after event 100 begins at %d with %q", later.Events.From, later.Events.Text[0])
+	}
+}
+
+// A verdict that was written before violations named their proof is shown with it all the same.
+func TestOldVerdictsAreProvedAgain(t *testing.T) {
+	t.Parallel()
+	folder := lossy(t, 20, 2)
+	judged, events, err := verdict.JudgeFolder(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := load(t, folder).Verdict.Violations
+	for i := range judged.Violations {
+		judged.Violations[i].Events = nil
+	}
+	if err := verdict.Write(folder, judged, events); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, load(t, folder).Verdict.Violations); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// text of a page, and its elements, as a browser reads them.
+func parse(t *testing.T, content []byte) (elements map[string]int, text string) {
+	t.Helper()
+	root, err := html.Parse(bytes.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	elements = map[string]int{}
+	var all strings.Builder
+	var walk func(*html.Node)
+	walk = func(n *html.Node) {
+		if n.Type == html.ElementNode {
+			elements[n.Data]++
+		}
+		if n.Type == html.TextNode && n.Parent.Data != "script" && n.Parent.Data != "style" {
+			all.WriteString(strings.Join(strings.Fields(n.Data), " ") + " ")
+		}
+		for child := n.FirstChild; child != nil; child = child.NextSibling {
+			walk(child)
+		}
+	}
+	walk(root)
+	return elements, strings.Join(strings.Fields(all.String()), " ")
+}
+
+func TestTheReportSaysWhatBrokeWhenAndWhoDidIt(t *testing.T) {
+	t.Parallel()
+	folder := lossy(t, 20, 2)
+	content, err := os.ReadFile(filepath.Join(folder, report.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	elements, text := parse(t, content)
+	for _, want := range []string{
+		"Violated", "4 violations of NoLostWrite, measure: the first at 39.5 s, after the fault fire (loseCluster(a)).",
+		"Every write that was acknowledged is in the data at the end", "alpha: acknowledged write 19 to w-19 is lost: the key is absent", "Who user",
+		"alpha was bound to seed b and ran on seed b: Restore Succeeded 100%", "Proved by 2 events",
+		"RTO 16.000 s", "goal: at most 20s", "over the goal: at most 5s", "lost writes 2", "fire loseCluster(a) 10.0 s 38.0 s 12×", "NoLostWrite broken 2×", "MigrationEnds kept",
+		"transplant run scenario.yaml --backend small --seed 7 --timeout-multiplier 2", "recovery.firstWrite 16.000",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the report lacks %q:\n%s", want, text)
+		}
+	}
+	if elements["img"] > 0 || elements["script"] != 2 {
+		t.Errorf("what was recorded has become markup: %v", elements)
+	}
+	if found := regexp.MustCompile(`(?i)(src|href)="?(https?:)?//|@import|url\(["']?https?:`).Find(content); found != nil {
+		t.Errorf("the report asks for something from elsewhere: %s", found)
+	}
+}
+
+// The data in the page is the model, whatever stands in it.
+func TestTheDataInTheReportIsTheModel(t *testing.T) {
+	t.Parallel()
+	folder := lossy(t, 20, 2)
+	content, err := os.ReadFile(filepath.Join(folder, report.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?s)<script type="application/json" id="model">(.*?)</script>`).FindSubmatch(content)
+	if found == nil {
+		t.Fatal("there is no data in the page")
+	}
+	var got report.Model
+	if err := json.Unmarshal(found[1], &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(report.ModelOf(load(t, folder), 0), got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestARunThatGoesOn(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "live")
+	one := newTale(t, folder)
+	one.begin(10)
+	if _, err := one.file.WriteString(`{"seq":9999,"at":"11`); err != nil { // a line that is being written
+		t.Fatal(err)
+	}
+	run := load(t, folder)
+	var page bytes.Buffer
+	if err := report.Render(&page, run); err != nil {
+		t.Fatal(err)
+	}
+	if _, text := parse(t, page.Bytes()); !run.Live() || !strings.Contains(text, "Running There is no verdict yet; last: loseCluster(a) begins.") {
+		t.Errorf("live %t:\n%s", run.Live(), text)
+	}
+}

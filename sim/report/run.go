@@ -1,0 +1,128 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/verdict"
+)
+
+// StoryName is the file in a run's folder that tells the story again.
+const StoryName = "scenario.yaml"
+
+// Run is what lies in a run's folder.
+type Run struct {
+	// Name of the folder, for people.
+	Name    string
+	Started time.Time
+	Events  []timeline.Event
+	// Start of the run; its zero value as long as nothing is recorded.
+	Start timeline.RunStarted
+	Story *scenario.Scenario
+	// Text of the scenario as it lies in the folder, or as it was told when it does not.
+	Text string
+	// Verdict of the run; nil as long as there is none.
+	Verdict *verdict.Report
+	// Ended says that the story is over.
+	Ended bool
+}
+
+// Load reads a run. One that is still being told has no verdict yet; its timeline may end in the middle of a line.
+func Load(folder string) (*Run, error) {
+	record, err := timeline.ReadFile(filepath.Join(folder, timeline.FileName))
+	if err != nil {
+		return nil, err
+	}
+	run := &Run{Name: filepath.Base(folder), Started: record.Started, Events: record.Events, Story: &scenario.Scenario{}}
+	_, start, begun := timeline.First[timeline.RunStarted](run.Events)
+	if begun {
+		run.Start = start
+		if err := json.Unmarshal(start.Story, run.Story); err != nil {
+			return nil, fmt.Errorf("read the scenario in the timeline: %w", err)
+		}
+	}
+	_, _, run.Ended = timeline.First[timeline.RunEnded](run.Events)
+	if run.Verdict, err = loadVerdict(folder); err != nil {
+		return nil, err
+	}
+	run.prove()
+	run.Text, err = loadText(folder, run.Story)
+	return run, err
+}
+
+func loadVerdict(folder string) (*verdict.Report, error) {
+	content, err := os.ReadFile(filepath.Join(folder, verdict.FileName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the verdict: %w", err)
+	}
+	report := &verdict.Report{}
+	if err := json.Unmarshal(content, report); err != nil {
+		return nil, fmt.Errorf("read the verdict in %q: %w", folder, err)
+	}
+	return report, nil
+}
+
+// prove finds the events that prove the violations of a verdict that was written without them: those that the same
+// violation has when the run is judged again.
+func (r *Run) prove() {
+	if r.Verdict == nil {
+		return
+	}
+	type key struct{ oracle, message string }
+	var again map[key][]int
+	for i := range r.Verdict.Violations {
+		v := &r.Verdict.Violations[i]
+		if len(v.Events) > 0 {
+			continue
+		}
+		if again == nil {
+			again = map[key][]int{}
+			if judged, err := verdict.Judge(r.Events); err == nil {
+				for _, found := range judged.Violations {
+					again[key{found.Oracle, found.Message}] = found.Events
+				}
+			}
+		}
+		v.Events = again[key{v.Oracle, v.Message}]
+	}
+}
+
+func loadText(folder string, story *scenario.Scenario) (string, error) {
+	content, err := os.ReadFile(filepath.Join(folder, StoryName))
+	if errors.Is(err, fs.ErrNotExist) {
+		content, err = scenario.Print(story)
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the scenario: %w", err)
+	}
+	return string(content), nil
+}
+
+// Live says that the run goes on, or was broken off without a word.
+func (r *Run) Live() bool { return r.Verdict == nil && !r.Ended }
+
+// length of the run, as far as it has come.
+func (r *Run) length() time.Duration {
+	if len(r.Events) == 0 {
+		return 0
+	}
+	return r.Events[len(r.Events)-1].At
+}
+
+// event with a number.
+func (r *Run) event(seq int) (timeline.Event, bool) {
+	if seq < 1 || seq > len(r.Events) {
+		return timeline.Event{}, false
+	}
+	return r.Events[seq-1], true
+}

@@ -1,0 +1,107 @@
+package serve
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/transplant-sim/transplant/sim/report"
+	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/verdict"
+)
+
+// depth is how far below the folder runs are looked for: out/catalogue/STORY/timeline.jsonl is the deepest that the
+// commands write, one more is for folders of folders.
+const depth = 4
+
+// run as it stands in the list.
+type run struct {
+	// ID is the path of its folder below the one that is served; "." for that folder itself.
+	ID      string
+	Folder  string
+	State   state
+	Changed time.Time
+	Size    int64
+}
+
+// state of a run's files, by which a change is noticed.
+type state struct {
+	Timeline int64
+	Verdict  bool
+}
+
+// find the runs below a folder, the one that changed last first.
+func find(root string) ([]run, error) {
+	var runs []run
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			if path == root {
+				return err
+			}
+			return nil // it has gone meanwhile, or is not for us
+		}
+		below, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && strings.Count(below, string(filepath.Separator)) >= depth {
+			return filepath.SkipDir
+		}
+		if entry.Name() != timeline.FileName || entry.IsDir() {
+			return nil
+		}
+		one, err := look(root, filepath.Dir(below))
+		if err == nil {
+			runs = append(runs, one)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for runs in %q: %w", root, err)
+	}
+	slices.SortFunc(runs, func(a, b run) int { return b.Changed.Compare(a.Changed) })
+	return runs, nil
+}
+
+// look at one run.
+func look(root, id string) (run, error) {
+	folder := filepath.Join(root, id)
+	info, err := os.Stat(filepath.Join(folder, timeline.FileName))
+	if err != nil {
+		return run{}, fmt.Errorf("look for the run %q: %w", id, err)
+	}
+	_, err = os.Stat(filepath.Join(folder, verdict.FileName))
+	return run{ID: filepath.ToSlash(id), Folder: folder, State: state{info.Size(), err == nil}, Changed: info.ModTime(), Size: info.Size()}, nil
+}
+
+// listed is a run with what the list says of it.
+type listed struct {
+	run
+	Scenario, Verdict, Tone, Headline string
+	Took                              string
+	RTO, Down, Lost                   string
+	Live                              bool
+}
+
+// silence is how long a run that has not ended may write nothing before it is taken for one that was broken off.
+const silence = time.Minute
+
+func (r run) listed(now time.Time) listed {
+	l := listed{run: r}
+	one, err := report.Load(r.Folder)
+	if err != nil {
+		l.Verdict, l.Tone, l.Headline = "Unreadable", "unclear", err.Error()
+		return l
+	}
+	s := report.SummaryOf(one)
+	l.Scenario, l.Verdict, l.Tone, l.Headline, l.Took, l.Live = one.Start.Scenario, s.Verdict, s.Tone, s.Headline, s.Took, one.Live()
+	l.RTO, l.Down, l.Lost = s.RTO, s.Down, s.Lost
+	if l.Live && now.Sub(r.Changed) > silence {
+		l.Verdict, l.Live = "Broken off", false
+	}
+	return l
+}

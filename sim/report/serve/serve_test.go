@@ -1,0 +1,238 @@
+package serve_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/transplant-sim/transplant/sim/report"
+	"github.com/transplant-sim/transplant/sim/report/serve"
+	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/verdict"
+)
+
+// tale is a run that a test tells while it is served.
+type tale struct {
+	t       *testing.T
+	folder  string
+	file    *os.File
+	journal *timeline.Journal
+}
+
+func begin(t *testing.T, folder string) *tale {
+	t.Helper()
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Create(filepath.Join(folder, timeline.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := &tale{t, folder, file, timeline.NewJournal(clock.RealClock{}, file)}
+	one.record(timeline.RunStarted{Scenario: filepath.Base(folder), Backend: "small", Story: json.RawMessage(`{"metadata":{"name":"tale"},"spec":{"why":"to be <b>seen</b>"}}`)})
+	return one
+}
+
+func (o *tale) record(p timeline.Payload) { o.journal.Record(timeline.Event{Payload: p}) }
+
+func (o *tale) end() {
+	o.t.Helper()
+	o.record(timeline.RunEnded{})
+	if err := errors.Join(o.journal.Close(), o.file.Close()); err != nil {
+		o.t.Fatal(err)
+	}
+	judged, events, err := verdict.JudgeFolder(o.folder)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	if err := verdict.Write(o.folder, judged, events); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+// served is the address of a server for a folder, which ends with the test.
+func served(t *testing.T, folder string) string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, ended := make(chan string, 1), make(chan error, 1)
+	go func() {
+		ended <- serve.Serve(ctx, serve.Options{Folder: folder, Address: "127.0.0.1:0", Ready: func(url string) { ready <- url }})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the server ended: %v", err)
+		}
+	})
+	select {
+	case url := <-ready:
+		return url
+	case err := <-ended:
+		ended <- nil
+		t.Fatal(err)
+		return ""
+	}
+}
+
+func get(t *testing.T, address string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	content, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(content)
+}
+
+func TestTheListAndTheReports(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	begin(t, filepath.Join(root, "one")).end()
+	begin(t, filepath.Join(root, "catalogue", "two #2?")).end()
+	begin(t, filepath.Join(root, "goes-on"))
+	if err := os.MkdirAll(filepath.Join(root, "broken"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "broken", timeline.FileName), []byte("no timeline\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	at := served(t, root)
+	_, list := get(t, at)
+	for _, want := range []string{`href="/run/one"`, `href="/run/catalogue/two%20%232%3F"`, ">Running<", ">Held<", ">Unreadable<"} {
+		if !strings.Contains(list, want) {
+			t.Errorf("the list lacks %s:\n%s", want, list)
+		}
+	}
+	for path, want := range map[string]string{
+		"run/one":                     "Every promise was kept",
+		"run/catalogue/two%20%232%3F": "to be &lt;b&gt;seen&lt;/b&gt;",
+		"run/goes-on":                 `data-follow="/more/goes-on"`,
+		"more/goes-on?after=0":        `"judged":false`,
+		"more/one?after=0":            `"judged":true`,
+		"compare?run=one&run=goes-on": "2 runs side by side",
+	} {
+		if status, body := get(t, at+path); status != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("%s answers %d, without %q:\n%.600s", path, status, want, body)
+		}
+	}
+	for path, want := range map[string]int{
+		"run/none": http.StatusNotFound, "run/..%2f..%2fetc": http.StatusNotFound, "run/one/timeline.jsonl": http.StatusNotFound, "more/none?after=1": http.StatusNotFound,
+		"more/one?after=-1": http.StatusBadRequest, "more/one": http.StatusBadRequest, "compare?run=one": http.StatusBadRequest, "compare?run=one&run=none": http.StatusNotFound,
+		"run/broken": http.StatusInternalServerError, "elsewhere": http.StatusNotFound,
+	} {
+		if status, body := get(t, at+path); status != want {
+			t.Errorf("%s answers %d, want %d: %.300s", path, status, want, body)
+		}
+	}
+}
+
+// Who follows a run is told of every change, and can ask for what is new.
+func TestFollowARun(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	one := begin(t, filepath.Join(root, "goes-on"))
+	at := served(t, root)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at+"more/goes-on/changes", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
+	if kind := stream.Header.Get("Content-Type"); kind != "text/event-stream" {
+		t.Fatalf("the stream is %q", kind)
+	}
+	lines := bufio.NewScanner(stream.Body)
+	changed := func() {
+		t.Helper()
+		for lines.Scan() {
+			if lines.Text() == "event: change" {
+				return
+			}
+		}
+		t.Fatalf("the stream has ended: %v", lines.Err())
+	}
+	changed() // the first word
+	one.record(timeline.Note{Text: "something <new>"})
+	changed()
+	_, body := get(t, at+"more/goes-on?after=1")
+	var more report.More
+	if err := json.Unmarshal([]byte(body), &more); err != nil {
+		t.Fatal(err)
+	}
+	if more.Judged || len(more.Model.Events.Text) != 1 || more.Model.Events.Text[0] != "something <new>" || len(more.Lines) != 1 {
+		t.Errorf("what is new: %s", body)
+	}
+	one.end()
+	changed()
+	for !more.Judged { // the timeline ends before the verdict is there
+		_, body = get(t, at+"more/goes-on?after=2")
+		if err := json.Unmarshal([]byte(body), &more); err != nil {
+			t.Fatal(err)
+		}
+		if !more.Judged {
+			changed()
+		}
+	}
+}
+
+func TestOnlyThisMachineIsAnswered(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for _, address := range []string{"0.0.0.0:0", ":0", "192.0.2.1:80", "[::]:0", "example.com:80"} {
+		err := serve.Serve(t.Context(), serve.Options{Folder: root, Address: address, Ready: func(string) { t.Errorf("%s is served", address) }})
+		if !errors.Is(err, serve.ErrNotLoopback) {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	at, err := url.Parse(served(t, root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host, want := range map[string]int{"": http.StatusOK, "localhost:1": http.StatusOK, "evil.example": http.StatusForbidden, "127.0.0.1.evil.example:80": http.StatusForbidden} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at.String(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Host = host
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != want {
+			t.Errorf("who calls it %q is answered %d, want %d", host, answer.StatusCode, want)
+		}
+	}
+}
+
+func TestThereMustBeAFolder(t *testing.T) {
+	t.Parallel()
+	err := serve.Serve(t.Context(), serve.Options{Folder: filepath.Join(t.TempDir(), "none"), Address: "127.0.0.1:0"})
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+}

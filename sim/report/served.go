@@ -1,0 +1,110 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// Served is what a report shows in addition when a server shows it.
+type Served struct {
+	// Back is the address of the list of runs.
+	Back string
+	// Follow is where the page asks for what is new: "?after=N" gives a More, "/changes" a stream of server-sent events
+	// named "change". Empty when the run is over.
+	Follow string
+}
+
+// RenderServed renders the report of a run for a server.
+func RenderServed(out io.Writer, run *Run, s Served) error {
+	p := pageOf(run)
+	p.Back, p.Follow = s.Back, s.Follow
+	if err := pages.ExecuteTemplate(out, "run.html", p); err != nil {
+		return fmt.Errorf("render the report of %q: %w", run.Name, err)
+	}
+	return nil
+}
+
+// More is what is new of a run since an event.
+type More struct {
+	// Judged says that there is a verdict now: the page is to be read anew.
+	Judged   bool       `json:"judged"`
+	Headline string     `json:"headline"`
+	Model    Model      `json:"model"`
+	Lines    []MoreLine `json:"lines"`
+}
+
+// MoreLine is a line of the story.
+type MoreLine struct {
+	At    string `json:"at"`
+	Text  string `json:"text"`
+	Tone  string `json:"tone"`
+	Event int    `json:"event"`
+}
+
+// MoreOf a run since event number after.
+func MoreOf(run *Run, after int) More {
+	m := More{Judged: run.Verdict != nil, Headline: headlineOf(run, nil), Lines: []MoreLine{}}
+	if m.Judged {
+		return m
+	}
+	m.Model = ModelOf(run, after)
+	for _, l := range linesOf(run) {
+		if l.Event > after {
+			m.Lines = append(m.Lines, MoreLine(l))
+		}
+	}
+	return m
+}
+
+// Summary of a run, for a list.
+type Summary struct {
+	Verdict, Tone, Headline string
+	Took                    string
+	// RTO, Down and Lost are measures with their units; empty when not measured.
+	RTO, Down, Lost string
+}
+
+// SummaryOf a run.
+func SummaryOf(run *Run) Summary {
+	p := pageOf(run)
+	s := Summary{Verdict: p.Verdict, Tone: p.Tone, Headline: p.Headline, Took: run.length().Round(100 * time.Millisecond).String()}
+	for _, m := range p.Measures {
+		switch m.Name {
+		case "RTO":
+			s.RTO = m.Value + " s"
+		case "API downtime":
+			s.Down = m.Value + " s"
+		case "lost writes":
+			s.Lost = m.Value
+		}
+	}
+	return s
+}
+
+// Index is the list of runs.
+type Index struct {
+	Folder string
+	Runs   []IndexRow
+}
+
+// IndexRow is a run in the list.
+type IndexRow struct {
+	ID, Link                          string
+	Scenario, Verdict, Tone, Headline string
+	Took, RTO, Down, Lost, Changed    string
+}
+
+// Policy of the list's page.
+func (Index) Policy() string { return policy(indexAssets, "/") }
+
+// Assets of the list's page.
+func (Index) Assets() assets { return indexAssets }
+
+// RenderIndex renders the list of runs.
+func RenderIndex(out io.Writer, index Index) error {
+	if err := pages.ExecuteTemplate(out, "index.html", index); err != nil {
+		return fmt.Errorf("render the list of runs: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,227 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/transplant-sim/transplant/sim/measure"
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// shootLanes: what is done with a shoot, how its migrations go, whether it answers, what is written, its nodes, and
+// which of its conditions are not True. Lanes on which there is nothing are left out.
+func shootLanes(run *Run, shoot string) []Lane {
+	subject := func(kinds ...string) Selector { return Selector{Kinds: kinds, Subject: shoot} }
+	lanes := []Lane{barLane(groupShoots, shoot+" operation", "lastOperation of the Shoot, and the seed it is on", operationBars(run, shoot), subject("ShootSeen", "ShootSteady"))}
+	add := func(label, about string, all []Bar, show Selector) {
+		if len(all) > 0 {
+			lanes = append(lanes, barLane(groupShoots, shoot+" "+label, about, all, show))
+		}
+	}
+	add("phases", "the parts of a migration, and the moments of a recovery", phaseBars(run, shoot), subject("ShootSeen", "CloudCalled", "EpochSeen"))
+	add("API", "whether its API server could be reached by name", apiBars(run, shoot), subject("Reached"))
+	if slices.ContainsFunc(run.Events, func(e timeline.Event) bool { return e.Subject == shoot && e.Kind == timeline.Write{}.Kind() }) {
+		lanes = append(lanes, Lane{ID: laneID(groupShoots, shoot+" writes"), Group: groupShoots, Label: shoot + " writes", Form: writes, Rows: 3, Show: subject("Write"),
+			About: "writes to it: acknowledged, refused, without an answer, and acknowledged but lost"})
+	}
+	add("nodes", "how many of its nodes are ready", nodeBars(run, shoot), subject("NodeSeen", "PodSeen"))
+	add("conditions", "conditions that were not True", conditionBars(run, shoot), subject("ShootSeen"))
+	for i := range lanes {
+		lanes[i].Of = shoot
+	}
+	return lanes
+}
+
+// stretches makes bars of what follows each other: a new bar begins whenever the key changes. An empty key is no bar.
+type stretches struct {
+	bars []Bar
+	key  string
+}
+
+func (s *stretches) change(at int64, key string, begin Bar) {
+	if key == s.key {
+		return
+	}
+	s.end(at)
+	if s.key = key; key != "" {
+		begin.From, begin.To = at, at
+		s.bars = append(s.bars, begin)
+	}
+}
+
+// open is the bar that goes on.
+func (s *stretches) open() *Bar {
+	if s.key == "" || len(s.bars) == 0 {
+		return nil
+	}
+	return &s.bars[len(s.bars)-1]
+}
+
+func (s *stretches) end(at int64) {
+	if bar := s.open(); bar != nil {
+		bar.To = at
+	}
+}
+
+func operationBars(run *Run, shoot string) []Bar {
+	var all stretches
+	for e, p := range timeline.Of[timeline.ShootSeen](run.Events) {
+		if e.Subject != shoot {
+			continue
+		}
+		o, seed := p.Operation, cmp.Or(p.StatusSeed, p.SpecSeed)
+		key, label := "", ""
+		if !p.Absent && o.Type != "" {
+			state := o.State
+			if state == "Pending" {
+				state = "Processing"
+			}
+			key, label = strings.Join([]string{o.Type, state, p.StatusSeed}, "/"), o.Type
+			if o.State == "Succeeded" {
+				label = "on " + seed
+			} else if o.State != "Processing" {
+				label += " " + o.State
+			}
+		}
+		all.change(ms(e.At), key, Bar{Tone: operationTone(o), Label: label, Event: e.Seq})
+		if bar := all.open(); bar != nil {
+			bar.About = fmt.Sprintf("%s %s %d%% on %s: %s", o.Type, o.State, o.Progress, seed, o.Description)
+			if len(p.Errors) > 0 {
+				bar.About += "; error: " + strings.Join(p.Errors, "; ")
+			}
+		}
+	}
+	all.end(ms(run.length()))
+	return all.bars
+}
+
+// partNames of a migration, in their order.
+var partNames = map[string]string{"asked": "asked", "migrate": "migrate", "handOver": "hand-over", "restore": "restore"}
+
+func phaseBars(run *Run, shoot string) []Bar {
+	var all []Bar
+	for _, m := range measure.Migrations(run.Events) {
+		if m.Shoot != shoot {
+			continue
+		}
+		for name, part := range m.Parts() {
+			if label, is := partNames[name]; is && part.From > 0 && part.To > 0 {
+				all = append(all, Bar{From: ms(part.From), To: ms(part.To), Label: label, Tone: Plain, About: fmt.Sprintf("%s: %s of a migration, %.3f s", shoot, label, part.Length().Seconds())})
+			}
+		}
+	}
+	return append(all, momentBars(run, shoot)...)
+}
+
+// momentBars are the moments of a recovery: what had come by then since the moment before.
+func momentBars(run *Run, shoot string) []Bar {
+	fault, _, begun := timeline.First[timeline.FaultInjected](run.Events)
+	moments := measure.RecoveryOf(run.Events, shoot)
+	if !begun || len(moments) == 0 {
+		return nil
+	}
+	var all []Bar
+	from := fault.At
+	for _, name := range slices.SortedFunc(maps.Keys(moments), func(a, b string) int { return cmp.Or(cmp.Compare(moments[a], moments[b]), cmp.Compare(a, b)) }) {
+		at := moments[name]
+		all = append(all, Bar{From: ms(from), To: ms(at), Label: name, Tone: Plain, About: fmt.Sprintf("%s: %s, %.3f s after the first fault", shoot, name, (at - fault.At).Seconds())})
+		from = at
+	}
+	return all
+}
+
+func apiBars(run *Run, shoot string) []Bar {
+	outages, probed := measure.Outages(run.Events, shoot)
+	if !probed {
+		return nil
+	}
+	first, last := time.Duration(-1), time.Duration(0)
+	for e, p := range timeline.Of[timeline.Reached](run.Events) {
+		if e.Subject != shoot {
+			continue
+		}
+		if first < 0 && p.Outcome == timeline.Acknowledged {
+			first = time.Duration(p.Answered)
+		}
+		last = max(last, time.Duration(p.Answered))
+	}
+	var all []Bar
+	add := func(from, to time.Duration, tone Tone, label string) {
+		if to > from {
+			all = append(all, Bar{From: ms(from), To: ms(to), Tone: tone, Label: label, About: fmt.Sprintf("%s's API: %s for %.3f s", shoot, label, (to - from).Seconds())})
+		}
+	}
+	slices.SortFunc(outages, func(a, b measure.Interval) int { return cmp.Compare(a.From, b.From) })
+	for _, o := range outages {
+		add(first, o.From, Good, "reachable")
+		add(o.From, o.To, Bad, "unreachable")
+		first = o.To
+	}
+	add(first, last, Good, "reachable")
+	return all
+}
+
+func nodeBars(run *Run, shoot string) []Bar {
+	ready := map[string]bool{}
+	var all stretches
+	for e, p := range timeline.Of[timeline.NodeSeen](run.Events) {
+		if e.Subject != shoot {
+			continue
+		}
+		if ready[p.Name] = p.Ready == "True"; p.Gone {
+			delete(ready, p.Name)
+		}
+		up := 0
+		for _, is := range ready {
+			if is {
+				up++
+			}
+		}
+		tone := Good
+		if up < len(ready) || up == 0 {
+			tone = Bad
+		}
+		label := fmt.Sprintf("%d of %d ready", up, len(ready))
+		all.change(ms(e.At), label, Bar{Tone: tone, Label: label, Event: e.Seq, About: fmt.Sprintf("%s: %s nodes", shoot, label)})
+	}
+	all.end(ms(run.length()))
+	return slices.DeleteFunc(all.bars, func(b Bar) bool { return b.To-b.From < 2 && len(all.bars) > 1 })
+}
+
+func conditionBars(run *Run, shoot string) []Bar {
+	types := map[string]*stretches{}
+	for e, p := range timeline.Of[timeline.ShootSeen](run.Events) {
+		if e.Subject != shoot {
+			continue
+		}
+		now := map[string]string{}
+		for _, c := range p.Conditions {
+			if types[c.Type] == nil {
+				types[c.Type] = &stretches{}
+			}
+			if c.Status != "True" {
+				now[c.Type] = c.Status
+			}
+		}
+		for name, s := range types {
+			s.change(ms(e.At), now[name], Bar{Tone: conditionTone(now[name]), Label: name + " " + now[name], About: fmt.Sprintf("%s: %s is %s", shoot, name, now[name]), Event: e.Seq})
+		}
+	}
+	var all []Bar
+	for _, name := range slices.Sorted(maps.Keys(types)) {
+		types[name].end(ms(run.length()))
+		all = append(all, types[name].bars...)
+	}
+	return all
+}
+
+func conditionTone(status string) Tone {
+	if status == "False" {
+		return Bad
+	}
+	return Unclear
+}

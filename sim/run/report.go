@@ -1,0 +1,105 @@
+package run
+
+import (
+	"fmt"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/transplant-sim/transplant/sim/report"
+	"github.com/transplant-sim/transplant/sim/report/serve"
+)
+
+// defaultRuns is where runs are kept unless --out says otherwise.
+const defaultRuns = "out"
+
+// NewReportCommand is the command `report DIR…`.
+func NewReportCommand() *cobra.Command {
+	var server bool
+	var address, comparison string
+	command := &cobra.Command{
+		Use:   "report DIR…",
+		Short: "Show runs in pages to look at, alone and side by side",
+		Long: `Show runs in pages to look at, alone and side by side. DIR is the folder of a run, or holds such folders.
+
+Every run gets its page, report.html in its folder, anew. Several are compared too, in comparison.html in the folder above them, or where
+--comparison says; the first is what the others are held against. The pages need nothing but themselves.
+
+With --serve the runs in DIR (default out) and below are listed on a local address, and a run that goes on is shown while it does.`,
+		RunE: func(command *cobra.Command, folders []string) error {
+			if server {
+				ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)
+				defer stop()
+				root := defaultRuns
+				if len(folders) > 1 {
+					return untold{fmt.Errorf("serve %s: only one folder can be served", strings.Join(folders, ", "))}
+				} else if len(folders) == 1 {
+					root = folders[0]
+				}
+				return serve.Serve(ctx, serve.Options{Folder: root, Address: address, Ready: func(url string) {
+					fmt.Fprintf(command.OutOrStdout(), "The runs in %s are shown at %s until interrupted.\n", root, url)
+				}})
+			}
+			if len(folders) == 0 {
+				return untold{fmt.Errorf("report needs the folder of a run, or --serve")}
+			}
+			if err := reportAll(command, folders, comparison); err != nil {
+				return untold{err}
+			}
+			return nil
+		},
+	}
+	command.Flags().BoolVar(&server, "serve", false, "list the runs in DIR in a browser, live, until interrupted")
+	command.Flags().StringVar(&address, "address", "127.0.0.1:8740", "where to serve; only an address of this machine's loopback")
+	command.Flags().StringVar(&comparison, "comparison", "", "file for the comparison of several runs (default comparison.html in the folder above them)")
+	return command
+}
+
+func reportAll(command *cobra.Command, folders []string, comparison string) error {
+	runs, err := runsIn(folders)
+	if err != nil {
+		return err
+	}
+	for _, folder := range runs {
+		if err := report.Write(folder); err != nil {
+			return fmt.Errorf("report the run in %q: %w", folder, err)
+		}
+		fmt.Fprintln(command.OutOrStdout(), filepath.Join(folder, report.FileName))
+	}
+	if len(runs) < 2 {
+		return nil
+	}
+	if comparison == "" {
+		above, err := above(runs)
+		if err != nil {
+			return err
+		}
+		comparison = filepath.Join(above, report.ComparisonName)
+	}
+	if err := report.WriteComparison(comparison, runs); err != nil {
+		return err
+	}
+	fmt.Fprintln(command.OutOrStdout(), comparison)
+	return nil
+}
+
+// above is the deepest folder that holds all of these.
+func above(folders []string) (string, error) {
+	common := filepath.Dir(folders[0])
+	for _, folder := range folders {
+		for {
+			way, err := filepath.Rel(common, folder)
+			if err != nil {
+				return "", fmt.Errorf("find the folder above %s: %w", strings.Join(folders, ", "), err)
+			}
+			if way != ".." && !strings.HasPrefix(way, ".."+string(filepath.Separator)) {
+				break
+			}
+			common = filepath.Join(common, "..")
+		}
+	}
+	return common, nil
+}

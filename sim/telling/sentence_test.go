@@ -1,0 +1,49 @@
+package telling_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/transplant-sim/transplant/sim/telling"
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// Whatever is recorded can be told, in one line.
+func TestEveryKindHasASentence(t *testing.T) {
+	t.Parallel()
+	for _, p := range timeline.Kinds() {
+		if _, note := p.(timeline.Note); note {
+			continue // its text is the sentence
+		}
+		text := telling.Sentence(timeline.Event{Kind: p.Kind(), Payload: p})
+		if text == "" || strings.Contains(text, "\n") {
+			t.Errorf("%s is told as %q", p.Kind(), text)
+		}
+	}
+}
+
+func TestSentences(t *testing.T) {
+	t.Parallel()
+	second := timeline.Moment(time.Second)
+	for _, c := range []struct {
+		payload timeline.Payload
+		want    string
+	}{
+		{timeline.Write{Number: 7, Key: "w-1", Verb: "patch", Outcome: timeline.Acknowledged, Sent: second, Answered: second + timeline.Moment(13*time.Millisecond), ResourceVersion: 42},
+			"write 7: patch w-1, acknowledged in 13ms, revision 42"},
+		{timeline.Write{Number: 8, Key: "w-1", Verb: "patch", Outcome: timeline.Failed, Sent: second, Answered: 2 * second, Status: 503, Error: "no backend"},
+			"write 8: patch w-1, failed in 1s, HTTP 503: no backend"},
+		{timeline.Reached{Outcome: timeline.Failed, Sent: second, Answered: 2 * second, Error: "refused"}, "the API does not answer (failed, after 1s): refused"},
+		{timeline.VersionsSeen{Resource: "configmaps", Source: "watch", Versions: []int64{5, 6, 9}}, "configmaps by watch: 3 versions, 5 to 9"},
+		{timeline.ShootSeen{SpecSeed: "b", StatusSeed: "a", Operation: timeline.Operation{Type: "Migrate", State: "Processing", Progress: 43, Description: "Saving"},
+			Conditions: []timeline.ConditionIs{{Type: "EveryNodeReady", Status: "Unknown"}, {Type: "Fine", Status: "True"}}},
+			"bound to b, on a; Migrate Processing 43%: Saving; EveryNodeReady is Unknown"},
+		{timeline.CloudCalled{Verb: "delete", What: "machines", ID: "m-1", Outcome: "Fenced", Epoch: 2}, "delete machines m-1: Fenced, as epoch 2"},
+		{timeline.Settled{Waiting: []string{"alpha", "beta"}}, "not at rest in time: alpha; beta"},
+	} {
+		if got := telling.Sentence(timeline.Event{Payload: c.payload}); got != c.want {
+			t.Errorf("%T is told as\n  %s\nwant\n  %s", c.payload, got, c.want)
+		}
+	}
+}
