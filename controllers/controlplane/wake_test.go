@@ -19,19 +19,22 @@ func TestWhoSleepsIsWokenToBeDeleted(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		spec, status bool
+		runs         int32 // replicas of etcd, where a waking, or a falling asleep, has stopped half-way
 		want         map[string]int32
 	}{
-		"asleep":                {true, true, map[string]int32{"etcd-main": 1, "kube-apiserver": 1, "machine-controller": 1}},
-		"told to sleep":         {true, false, map[string]int32{"etcd-main": 1, "kube-apiserver": 1, "machine-controller": 1}},
-		"told to wake":          {false, true, map[string]int32{"etcd-main": 1, "kube-apiserver": 1, "machine-controller": 1}},
-		"awake: nobody touches": {false, false, map[string]int32{"etcd-main": 0, "kube-apiserver": 0, "machine-controller": 0}},
+		"asleep":                {true, true, 0, map[string]int32{"etcd-main": 1, "kube-apiserver": 1, "machine-controller": 1}},
+		"told to sleep":         {true, false, 0, map[string]int32{"etcd-main": 1, "kube-apiserver": 1, "machine-controller": 1}},
+		"told to wake":          {false, true, 0, map[string]int32{"etcd-main": 1, "kube-apiserver": 1, "machine-controller": 1}},
+		"half awake":            {false, true, 1, map[string]int32{"etcd-main": 1, "kube-apiserver": 1, "machine-controller": 1}},
+		"half asleep":           {true, false, 1, map[string]int32{"etcd-main": 1, "kube-apiserver": 1, "machine-controller": 1}},
+		"awake: nobody touches": {false, false, 0, map[string]int32{"etcd-main": 0, "kube-apiserver": 0, "machine-controller": 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			meta := func(name string) metav1.ObjectMeta {
 				return metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: name}
 			}
-			etcd := &appsv1.StatefulSet{ObjectMeta: meta("etcd-main"), Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](0)}}
+			etcd := &appsv1.StatefulSet{ObjectMeta: meta("etcd-main"), Spec: appsv1.StatefulSetSpec{Replicas: ptr.To(c.runs)}}
 			etcd.Status.ReadyReplicas = 1
 			objects := []client.Object{etcd, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha"}}}
 			for _, name := range []string{"kube-apiserver", "machine-controller"} {
