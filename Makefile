@@ -43,6 +43,10 @@ build: ## Build bin/transplant
 controlplane: build ## Build the Kubernetes programs into the cache (minutes, once)
 	bin/transplant controlplane
 
+.PHONY: kind-image
+kind-image: ## Build a node image for kind, where the published one cannot be pulled (needs ".ci/docker up")
+	go run ./clusters/kind/image
+
 .PHONY: generate
 generate: ## Generate deep copies, CRDs and schemas anew; leaves no diff
 	go generate ./...
