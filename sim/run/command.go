@@ -13,11 +13,14 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
+
+	"github.com/transplant-sim/transplant/sim/metrics"
 )
 
 // NewRunCommand is the command `run FILE…`, with the backends that the program has, by name.
 func NewRunCommand(backends map[string]Backend) *cobra.Command {
-	r := &runner{clock: clock.RealClock{}, backends: backends}
+	r := &runner{clock: clock.RealClock{}, backends: backends, metrics: metrics.NewExporter()}
+	var metricsAddress string
 	command := &cobra.Command{
 		Use:   "run FILE…",
 		Short: "Tell scenarios on a landscape and judge them",
@@ -26,7 +29,7 @@ func NewRunCommand(backends map[string]Backend) *cobra.Command {
 Files with the same seeds and settings share one landscape, one after the other, each with fresh shoots. If any file has mistakes,
 nothing is started or written.
 
-The evidence of a story is kept in a folder: timeline.jsonl, verdict.json, junit.xml and report.html, a page to look at; and scenario.yaml, the story by itself:
+The evidence of a story is kept in a folder: timeline.jsonl, verdict.json, junit.xml and report.html, a page to look at; metrics.om, its samples for Prometheus; and scenario.yaml, the story by itself:
 told with the same --seed and --timeout-multiplier, which the verdict shows, it is the same again. Of one story the folder is --out,
 of several each has its own in it. There is also harness.log, what the client libraries had to say; without --out it is in out.
 
@@ -49,6 +52,13 @@ Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest
 			if err := logInto(cmp.Or(r.folder, "out")); err != nil {
 				return untold{err}
 			}
+			if metricsAddress != "" {
+				at, err := r.metrics.Serve(ctx, metricsAddress)
+				if err != nil {
+					return untold{err}
+				}
+				r.printf("metrics at http://%s/metrics\n", at)
+			}
 			return result(r.run(ctx, accepted))
 		},
 	}
@@ -59,6 +69,7 @@ Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest
 	flags.Float64Var(&r.stretch, "timeout-multiplier", 1, "multiplies the deadlines of steps, settleWithin and the goals for times, for slow machines")
 	flags.StringVar(&r.landscape, "landscape", "", "name of the landscape (default: the backend's)")
 	flags.IntVar(&r.sample, "sample", 0, "tell so many points of each sweep, chosen by the random seed (default: all)")
+	flags.StringVar(&metricsAddress, "metrics-address", "", "serve /metrics of the runs at this address, such as 127.0.0.1:9740 (default: nowhere)")
 	flags.BoolVar(&r.keep, "keep", false, "keep the last landscape after the verdict, until interrupted")
 	return command
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/transplant-sim/transplant/sim/metrics"
 	"github.com/transplant-sim/transplant/sim/report"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
@@ -33,7 +34,7 @@ The exit code is that of the verdict, as of the command run; of several the grav
 			for _, folder := range runs {
 				judged, events, err := verdict.JudgeFolder(folder)
 				if err == nil && write {
-					err = errors.Join(verdict.Write(folder, judged, events), report.Write(folder))
+					err = errors.Join(verdict.Write(folder, judged, events), report.Write(folder), metrics.WriteFolder(folder, judged))
 				}
 				if err != nil {
 					return untold{fmt.Errorf("judge the run in %q: %w", folder, err)}
@@ -49,7 +50,7 @@ The exit code is that of the verdict, as of the command run; of several the grav
 		},
 	}
 	command.Flags().BoolVar(&asJSON, "json", false, "print one verdict.json a line")
-	command.Flags().BoolVar(&write, "write", false, "write verdict.json, junit.xml and report.html of the folders anew")
+	command.Flags().BoolVar(&write, "write", false, "write verdict.json, junit.xml, report.html and metrics.om of the folders anew")
 	return command
 }
 

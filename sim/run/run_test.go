@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/clock"
 
+	"github.com/transplant-sim/transplant/sim/metrics"
 	"github.com/transplant-sim/transplant/sim/story"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
@@ -84,7 +85,7 @@ func tell(t *testing.T, s *small, folder string, files ...string) (string, verdi
 func tellFor(ctx context.Context, s *small, folder string, files ...string) (string, verdict.Verdict, error) {
 	var out bytes.Buffer
 	r := &runner{
-		clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", out: &out, folder: folder, randomSeed: 7, stretch: 1,
+		clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", out: &out, metrics: metrics.NewExporter(), folder: folder, randomSeed: 7, stretch: 1,
 		patience: story.Patience{Raise: 20 * time.Second, Still: time.Second, Round: 150 * time.Millisecond},
 	}
 	accepted, err := r.accept(files)
@@ -283,7 +284,7 @@ func TestAKeptStoryIsNotStretchedTwice(t *testing.T) {
 	s := &small{t: t}
 	stretched := func(folder, file string) (string, verdict.Report, string) {
 		var out bytes.Buffer
-		r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", out: &out, folder: folder, stretch: 2.5}
+		r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", out: &out, metrics: metrics.NewExporter(), folder: folder, stretch: 2.5}
 		accepted, err := r.accept([]string{file})
 		if err != nil {
 			t.Fatal(err)
@@ -353,7 +354,7 @@ func TestNothingIsStartedForWhatCannotBe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &small{t: t, refuse: map[world.Ability]error{world.BreakLinks: c.refuse}}
-			r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", out: io.Discard, folder: t.TempDir(), stretch: 1, sample: c.sample}
+			r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", out: io.Discard, metrics: metrics.NewExporter(), folder: t.TempDir(), stretch: 1, sample: c.sample}
 			if c.stretch != 0 {
 				r.stretch = c.stretch
 			}
@@ -419,7 +420,7 @@ func TestHelpNamesWhatIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept, err := os.ReadDir(folder)
-	if err != nil || len(kept) != 6 {
+	if err != nil || len(kept) != 7 {
 		t.Fatalf("kept is %v, %v", kept, err)
 	}
 	for _, file := range kept {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/metrics"
 	"github.com/transplant-sim/transplant/sim/report"
 	"github.com/transplant-sim/transplant/sim/scenario"
 	"github.com/transplant-sim/transplant/sim/story"
@@ -31,6 +32,7 @@ type runner struct {
 	backends map[string]Backend
 	out      io.Writer
 	patience story.Patience
+	metrics  *metrics.Exporter
 
 	folder     string
 	backend    string
@@ -117,6 +119,7 @@ func (r *runner) tell(ctx context.Context, s *scenario.Scenario, shared *stage, 
 	s.Stretch(r.stretch) // for this run only: what is kept can be told again with the same multiplier, or another
 	journal := timeline.NewJournal(r.clock, file)
 	view := showing(ctx, r.out, journal, s)
+	r.metrics.Follow(ctx, journal)
 	told := r.play(ctx, s, shared, journal)
 	err = errors.Join(journal.Close(), file.Close())
 	view.wait()
@@ -128,7 +131,8 @@ func (r *runner) tell(ctx context.Context, s *scenario.Scenario, shared *stage, 
 	if err != nil {
 		return nil, errors.Join(told, err)
 	}
-	if err := errors.Join(verdict.Write(folder, judged, events), report.Write(folder)); err != nil {
+	r.metrics.Judged(judged)
+	if err := errors.Join(verdict.Write(folder, judged, events), report.Write(folder), metrics.WriteFolder(folder, judged)); err != nil {
 		return nil, err
 	}
 	show(r.out, judged, folder)
@@ -159,7 +163,7 @@ func openTimeline(folder string) (*os.File, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, fmt.Errorf("make the folder for the evidence: %w", err)
 	}
-	for _, name := range []string{verdict.FileName, verdict.JUnitName, report.FileName} {
+	for _, name := range []string{verdict.FileName, verdict.JUnitName, report.FileName, metrics.FileName} {
 		if err := os.Remove(filepath.Join(folder, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, fmt.Errorf("remove the earlier verdict: %w", err)
 		}

@@ -1,0 +1,334 @@
+package metrics_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/transplant-sim/transplant/sim/metrics"
+	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/verdict"
+)
+
+// requireTools is the environment variable under which a machine without Prometheus fails the tests that need it. CI sets it.
+const requireTools = "TRANSPLANT_REQUIRE_PROMETHEUS"
+
+const story = `{"metadata":{"name":"tale"},"spec":{"why":"to be counted","measure":{"rto":{"max":"30s"},"lostWrites":{"max":0}}}}`
+
+type moment struct {
+	at             float64
+	actor, subject string
+	payload        timeline.Payload
+}
+
+func seen(spec, status, operation, state string, progress int) timeline.ShootSeen {
+	ready := map[bool]string{true: "True", false: "Unknown"}[state == "Succeeded"]
+	return timeline.ShootSeen{SpecSeed: spec, StatusSeed: status, Operation: timeline.Operation{Type: operation, State: state, Progress: progress},
+		Conditions: []timeline.ConditionIs{{Type: "EveryNodeReady", Status: ready}}}
+}
+
+func write(number int, outcome timeline.Outcome) timeline.Write {
+	return timeline.Write{Number: number, Key: "k", Verb: "create", Outcome: outcome, Sent: timeline.Moment(time.Second), Answered: timeline.Moment(1030 * time.Millisecond)}
+}
+
+// told is a planned migration of alpha from a to b, with a fault in it.
+func told() []moment {
+	return []moment{
+		{0, "", "", timeline.RunStarted{Scenario: "tale", Backend: "small", Story: json.RawMessage(story)}},
+		{1, "", "", timeline.LandscapeReady{Seeds: []string{"a", "b"}}},
+		{2, "observer", "alpha", seen("a", "a", "Create", "Succeeded", 100)},
+		{2, "observer", "alpha", timeline.NodeSeen{Name: "n1", Ready: "True"}},
+		{2, "observer", "alpha", timeline.NodeSeen{Name: "n2", Ready: "False"}},
+		{3, "operator", "alpha", timeline.ShootSteady{TechnicalID: "t", Nodes: 2}},
+		{4, "user", "alpha", write(1, timeline.Acknowledged)},
+		{4, "user", "alpha", timeline.Reached{Outcome: timeline.Acknowledged}},
+		{5, "operator", "dark", timeline.FaultInjected{Fault: "cut(user,shoots)"}},
+		{5, "observer", "alpha", timeline.EpochSeen{Seed: "a", Epoch: 1, State: "Serving", Remaining: timeline.Length(time.Second)}},
+		{6, "user", "alpha", write(2, timeline.Unknown)},
+		{6, "user", "alpha", timeline.Reached{Outcome: timeline.Failed}},
+		{10, "observer", "alpha", seen("b", "a", "Create", "Succeeded", 100)},
+		{10.5, "observer", "alpha", seen("b", "a", "Migrate", "Processing", 40)},
+		{14, "observer", "alpha", seen("b", "b", "Migrate", "Succeeded", 100)},
+		{14.2, "observer", "alpha", seen("b", "b", "Restore", "Processing", 20)},
+		{15, "operator", "dark", timeline.FaultHealed{Fault: "cut(user,shoots)", Touched: 3}},
+		{16, "gardenlet-a", "t", timeline.CloudCalled{Number: 1, Verb: "put", What: "records", Outcome: "StaleEpoch"}},
+		{17, "", "", timeline.CostSeen{Requests: map[string]int64{"gardenlet-a": 70}, CPU: timeline.Length(90 * time.Second)}},
+		{24, "observer", "alpha", seen("b", "b", "Restore", "Succeeded", 100)},
+		{25, "operator", "", timeline.StepEnded{Verb: "expect", Outcome: timeline.StepDone}},
+		{26, "", "", timeline.RunEnded{}},
+	}
+}
+
+func record(t *testing.T) *timeline.Record {
+	t.Helper()
+	start := time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)
+	clock := testingclock.NewFakePassiveClock(start)
+	var out bytes.Buffer
+	journal := timeline.NewJournal(clock, &out)
+	for _, m := range told() {
+		clock.SetTime(start.Add(time.Duration(m.at * float64(time.Second))))
+		journal.Record(timeline.Event{Actor: m.actor, Subject: m.subject, Payload: m.payload})
+	}
+	decoded, err := timeline.Decode(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return decoded
+}
+
+func judged() *verdict.Report {
+	rto, lost := 21.5, 2
+	r := &verdict.Report{Verdict: verdict.Violated, WallSeconds: 26, Promises: []string{"NoLostWrite"}, Violations: []verdict.Violation{{Oracle: "measure"}, {Oracle: "measure"}}}
+	r.Measures.RTOSeconds, r.Measures.LostWrites = &rto, &lost
+	r.Measures.Phases = map[string]float64{"alpha.recovery.detected": 3, "beta.recovery.detected": 4, "total": 14}
+	return r
+}
+
+func TestWhatIsCounted(t *testing.T) {
+	t.Parallel()
+	events := record(t).Events
+	meter, err := metrics.NewMeter("run-1", events[0].Payload.(timeline.RunStarted))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events {
+		meter.Take(e)
+	}
+	meter.Judged(judged())
+	const who = `backend="small",run="run-1",scenario="tale"`
+	for name, lines := range map[string][]string{
+		"transplant_writes_total":                   {`{actor="user",WHO,outcome="acknowledged",shoot="alpha"} 1`, `{actor="user",WHO,outcome="unknown",shoot="alpha"} 1`},
+		"transplant_api_up":                         {`{WHO,shoot="alpha"} 0`},
+		"transplant_api_probes_total":               {`{WHO,outcome="acknowledged",shoot="alpha"} 1`, `{WHO,outcome="failed",shoot="alpha"} 1`},
+		"transplant_cloud_calls_total":              {`{actor="gardenlet-a",WHO,outcome="Refused",resource="records",verb="put"} 1`},
+		"transplant_link_requests":                  {`{actor="gardenlet-a",WHO} 70`},
+		"transplant_landscape_cpu_seconds":          {`{WHO} 90`},
+		"transplant_fault_active":                   {`{WHO,fault="dark",kind="cut"} 0`},
+		"transplant_fault_felt":                     {`{WHO,fault="dark",kind="cut"} 3`},
+		"transplant_shoot_on_seed":                  {`{WHO,seed="b",shoot="alpha"} 1`},
+		"transplant_seed_shoots":                    {`{WHO,seed="a"} 0`, `{WHO,seed="b"} 1`},
+		"transplant_shoot_epoch":                    {`{WHO,seed="a",shoot="alpha"} 1`},
+		"transplant_shoot_nodes":                    {`{WHO,ready="false",shoot="alpha"} 1`, `{WHO,ready="true",shoot="alpha"} 1`},
+		"transplant_shoot_condition":                {`{WHO,shoot="alpha",status="True",type="EveryNodeReady"} 1`},
+		"transplant_shoot_operation_progress_ratio": {`{WHO,operation="Restore",shoot="alpha"} 1`},
+		"transplant_steps_total":                    {`{WHO,outcome="done",verb="expect"} 1`},
+		"transplant_run_verdict":                    {`{WHO,verdict="Broken"} 0`, `{WHO,verdict="Held"} 0`, `{WHO,verdict="Inconclusive"} 0`, `{WHO,verdict="Violated"} 1`},
+		"transplant_run_violations":                 {`{WHO,promise="NoLostWrite"} 0`, `{WHO,promise="expect"} 0`, `{WHO,promise="measure"} 2`, `{WHO,promise="settle"} 0`},
+		"transplant_run_measure_seconds":            {`{WHO,measure="rto"} 21.5`},
+		"transplant_run_measure_count":              {`{WHO,measure="lost_writes"} 2`},
+		"transplant_run_goal":                       {`{WHO,measure="lost_writes"} 0`, `{WHO,measure="rto"} 30`},
+		"transplant_run_recovery_seconds":           {`{WHO,moment="detected"} 4`},
+		"transplant_run_duration_seconds":           {`{WHO} 26`},
+	} {
+		gathered, err := meter.Gatherer().Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want strings.Builder
+		for _, family := range gathered {
+			if family.GetName() == name {
+				want.WriteString("# HELP " + name + " " + family.GetHelp() + "\n# TYPE " + name + " " + strings.ToLower(family.GetType().String()) + "\n")
+			}
+		}
+		for _, line := range lines {
+			inside, value, _ := strings.Cut(strings.TrimPrefix(strings.ReplaceAll(line, "WHO", who), "{"), "}")
+			labels := strings.Split(inside, ",")
+			slices.Sort(labels) // as they are gathered
+			want.WriteString(name + "{" + strings.Join(labels, ",") + "}" + value + "\n")
+		}
+		if err := testutil.GatherAndCompare(meter.Gatherer(), strings.NewReader(want.String()), name); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// phases are the sums of the histogram, by phase.
+func phases(t *testing.T, meter *metrics.Meter) map[string]float64 {
+	t.Helper()
+	gathered, err := meter.Gatherer().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums := map[string]float64{}
+	for _, family := range gathered {
+		if family.GetName() != "transplant_migration_phase_duration_seconds" {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			labels := map[string]string{}
+			for _, l := range m.GetLabel() {
+				labels[l.GetName()] = l.GetValue()
+			}
+			if m.GetHistogram().GetSampleCount() != 1 {
+				t.Errorf("%v was observed %d times", labels, m.GetHistogram().GetSampleCount())
+			}
+			sums[strings.Join([]string{labels["phase"], labels["mode"], labels["source"], labels["destination"], labels["workerless"], labels["hibernated"]}, " ")] = m.GetHistogram().GetSampleSum()
+		}
+	}
+	return sums
+}
+
+func TestPhasesOfMigrations(t *testing.T) {
+	t.Parallel()
+	events := record(t).Events
+	meter, err := metrics.NewMeter("run-1", events[0].Payload.(timeline.RunStarted))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events {
+		meter.Take(e)
+		meter.Take(timeline.Event{Seq: e.Seq, At: e.At, Subject: "other", Payload: timeline.Note{}}) // what is not about the shoot changes nothing
+	}
+	want := map[string]float64{"asked": 0.5, "migrate": 3.5, "handOver": 0.2, "restore": 9.8, "total": 14}
+	got := phases(t, meter)
+	for phase, seconds := range want {
+		key := phase + " planned a b false false"
+		if diff := got[key] - seconds; diff < -1e-6 || diff > 1e-6 {
+			t.Errorf("%s took %v, want %v; all: %v", phase, got[key], seconds, got)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("phases %v", got)
+	}
+}
+
+// What the labels of a metric may be is written down; a metric or a label that is not cannot slip in.
+func TestAllMetricsAreDocumented(t *testing.T) {
+	t.Parallel()
+	documented, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := record(t).Events
+	meter, err := metrics.NewMeter("run-1", events[0].Payload.(timeline.RunStarted))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events {
+		meter.Take(e)
+	}
+	meter.Take(timeline.Event{Subject: "alpha", Payload: timeline.Read{Outcome: timeline.Acknowledged}})
+	meter.Judged(judged())
+	gathered, err := meter.Gatherer().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]string{}
+	for line := range strings.Lines(string(documented)) {
+		if cells := strings.Split(line, "|"); len(cells) > 3 && strings.Contains(cells[1], "`transplant_") {
+			rows[strings.Trim(cells[1], " `")] = cells[2]
+		}
+	}
+	for _, family := range gathered {
+		var labels []string
+		for _, l := range family.GetMetric()[0].GetLabel() {
+			if !slices.Contains([]string{"run", "scenario", "backend"}, l.GetName()) {
+				labels = append(labels, "`"+l.GetName()+"`")
+			}
+		}
+		if got, want := strings.TrimSpace(rows[family.GetName()]), strings.Join(labels, " "); got != want {
+			t.Errorf("README.md has for %s the labels %q, it has %q", family.GetName(), got, want)
+		}
+		delete(rows, family.GetName())
+	}
+	for name := range rows {
+		t.Errorf("README.md tells of %s, which is not counted", name)
+	}
+}
+
+// The documented command reads what a run leaves.
+func TestPastRunsAreLoaded(t *testing.T) {
+	t.Parallel()
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		if os.Getenv(requireTools) != "" {
+			t.Fatalf("there is no promtool, and %s wants one", requireTools)
+		}
+		t.Skip("there is no promtool: install Debian's package prometheus to have the samples read")
+	}
+	folder := t.TempDir()
+	file, err := os.Create(filepath.Join(folder, metrics.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := metrics.WriteSamples(file, record(t), judged()); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), promtool, "tsdb", "create-blocks-from", "openmetrics", file.Name(), filepath.Join(folder, "data")).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := os.Mkdir(filepath.Join(folder, "data", "wal"), 0o755); err != nil { // a dump wants one
+		t.Fatal(err)
+	}
+	dump, err := exec.CommandContext(t.Context(), promtool, "tsdb", "dump", filepath.Join(folder, "data")).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, dump)
+	}
+	for _, want := range []string{
+		`{__name__="transplant_writes_total", actor="user", backend="small", outcome="acknowledged", run="tale-20261121T200000Z", scenario="tale", shoot="alpha"} 1 1795291204000`,
+		`verdict="Violated"} 1 1795291226000`, `fault="dark", kind="cut", run="tale-20261121T200000Z", scenario="tale"} 1 1795291205000`,
+	} {
+		if !strings.Contains(string(dump), want) {
+			t.Errorf("what was loaded lacks %q:\n%.3000s", want, dump)
+		}
+	}
+}
+
+func TestTheEngineServesItsMetrics(t *testing.T) {
+	t.Parallel()
+	exporter := metrics.NewExporter()
+	at, err := exporter.Serve(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	scrape := func() string {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+at+"/metrics", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		content, err := io.ReadAll(answer.Body)
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatalf("%d, %v: %s", answer.StatusCode, err, content)
+		}
+		return string(content)
+	}
+	if body := scrape(); !strings.Contains(body, "process_cpu_seconds_total") || strings.Contains(body, "transplant_") {
+		t.Errorf("before the first run:\n%s", body)
+	}
+	journal := timeline.NewJournal(testingclock.NewFakePassiveClock(time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)), nil)
+	exporter.Follow(t.Context(), journal)
+	for _, m := range told() {
+		journal.Record(timeline.Event{Actor: m.actor, Subject: m.subject, Payload: m.payload})
+	}
+	if err := journal.Close(); err != nil {
+		t.Fatal(err)
+	}
+	exporter.Judged(judged())
+	body := scrape()
+	for _, want := range []string{`transplant_run_verdict{backend="small",run="tale-20261121T200000Z",scenario="tale",verdict="Violated"} 1`, `transplant_events_total{backend="small",kind="Write",run="tale-20261121T200000Z",scenario="tale"} 2`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("after the run %q is not served:\n%.3000s", want, body)
+		}
+	}
+}
