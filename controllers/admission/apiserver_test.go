@@ -111,7 +111,7 @@ func configurationOnServer(t *testing.T, g *gardenOnServer) {
 		}
 	}
 	v, m := validating.Webhooks[0], mutating.Webhooks[0]
-	if len(validating.Webhooks) != 2 || *v.FailurePolicy != "Fail" || *v.SideEffects != "None" || *v.TimeoutSeconds != 5 ||
+	if len(validating.Webhooks) != 3 || *v.FailurePolicy != "Fail" || *v.SideEffects != "None" || *v.TimeoutSeconds != 5 ||
 		!strings.HasPrefix(ptr.Deref(v.ClientConfig.URL, ""), "https://127.0.0.1:") {
 		t.Errorf("validating: %+v", validating.Webhooks)
 	}

@@ -24,6 +24,7 @@ const (
 	pathValidate        = "/validate-core-gardener-cloud-v1beta1-shoot"
 	pathDefault         = "/default-core-gardener-cloud-v1beta1-shoot"
 	pathValidateProfile = "/validate-core-gardener-cloud-v1beta1-cloudprofile"
+	pathValidateProject = "/validate-core-gardener-cloud-v1beta1-project"
 
 	// timeoutSeconds is what a refused look at the garden may take; the server itself answers in milliseconds.
 	timeoutSeconds = 5
@@ -61,6 +62,7 @@ func (c *configuration) validating() *applyadmissionregistrationv1.ValidatingWeb
 	return applyadmissionregistrationv1.ValidatingWebhookConfiguration(ConfigurationName).WithWebhooks(
 		c.validatingWebhook("shoots", pathValidate, admissionregistrationv1.NamespacedScope),
 		c.validatingWebhook("cloudprofiles", pathValidateProfile, admissionregistrationv1.ClusterScope),
+		c.validatingWebhook("projects", pathValidateProject, admissionregistrationv1.ClusterScope),
 	)
 }
 

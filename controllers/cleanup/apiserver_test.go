@@ -233,7 +233,7 @@ func TestWhatHangsIsNamed(t *testing.T) {
 	s, err := b.cleaner.open(t.Context(), b.operation, KubernetesResources)
 	must(t, err)
 	defer s.close()
-	err = coded(&controlplane.TimeoutError{What: "the end", Timeout: StepTimeout, Last: s.look(t.Context())})
+	err = coded(&controlplane.TimeoutError{What: "the end", Timeout: DefaultTimeout, Last: s.look(t.Context())})
 	codedErr := (*controlplane.CodedError)(nil)
 	if !errors.As(err, &codedErr) || !cmp.Equal(codedErr.Codes, []gardencorev1beta1.ErrorCode{"ERR_CLEANUP_CLUSTER_RESOURCES"}) {
 		t.Fatalf("the clean-up ends with %v", err)

@@ -1,6 +1,7 @@
 package cleanup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,8 @@ import (
 // Cleaner empties shoots in the course of their deletion, on their own API servers.
 type Cleaner struct {
 	Shoots controlplane.ShootConfigs
+	// Timeout of each step, DefaultTimeout if it is 0.
+	Timeout time.Duration
 }
 
 // Tasks are those of the deletion flow that empty the shoot (SPEC 6.1), to be done one after the other while its control
@@ -49,7 +52,7 @@ func (c *Cleaner) task(o *controlplane.Operation, step Step) func(context.Contex
 			return err
 		}
 		defer s.close()
-		return coded(o.Until(ctx, StepTimeout, fmt.Sprintf("the end of step %d of the clean-up, %s,", step, step), s.look))
+		return coded(o.Until(ctx, cmp.Or(c.Timeout, DefaultTimeout), fmt.Sprintf("the end of step %d of the clean-up, %s,", step, step), s.look))
 	}
 }
 

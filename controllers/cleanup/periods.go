@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// StepTimeout is after how long a step is given up for this run of the flow, with what is left as the error (SPEC 6.1).
-	StepTimeout = 10 * time.Minute
+	// DefaultTimeout is after how long a step is given up for this run of the flow, with what is left as the error (SPEC 6.1).
+	DefaultTimeout = 10 * time.Minute
 
 	fiveMinutes = 5 * time.Minute
 

@@ -66,6 +66,18 @@ func (o *Operation) HasServed(ctx context.Context) (bool, error) {
 	return o.Shoot.Status.SeedName != nil || d.Status.ReadyReplicas > 0, nil
 }
 
+// serves tells whether the shoot's API server runs now.
+func (o *Operation) serves(ctx context.Context) (bool, error) {
+	d := &appsv1.Deployment{}
+	if err := o.Seed.Get(ctx, o.key(DeploymentKubeAPIServer), d); err != nil {
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return false, fmt.Errorf("read deployment %q: %w", DeploymentKubeAPIServer, err)
+	}
+	return d.Status.ReadyReplicas > 0, nil
+}
+
 // openShoot makes sure that the API server of a shoot in deletion is reached by its name, and that its controllers run.
 // One that slept has no name, and a creation that has failed may not have come so far.
 func (o *Operation) openShoot(ctx context.Context) error {

@@ -99,7 +99,7 @@ func (o *Operation) machinesRestored(ctx context.Context) (bool, error) {
 	return err == nil && restored(worker), nil
 }
 
-// Hibernate puts the control plane to rest: the workers are gone, then the API server, then etcd. The DNS record
+// Hibernate puts the control plane to rest: the workers are gone, and what was attached to them, then the API server, then etcd. The DNS record
 // goes too; the data stays in etcd's volume and in the backups.
 func (o *Operation) Hibernate(ctx context.Context) error {
 	if err := o.Until(ctx, 10*time.Minute, "the end of all machines", func(ctx context.Context) error {
@@ -112,6 +112,9 @@ func (o *Operation) Hibernate(ctx context.Context) error {
 		}
 		return nil
 	}); err != nil {
+		return err
+	}
+	if err := o.ReleaseVolumeAttachments(ctx); err != nil {
 		return err
 	}
 	for _, deployment := range []string{DeploymentResourceManager, DeploymentMachineController, DeploymentScheduler, DeploymentControllerManager, DeploymentKubeAPIServer} {

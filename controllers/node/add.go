@@ -1,9 +1,12 @@
 package node
 
 import (
+	"context"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -15,7 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 )
 
 // AddToManager adds the Reconciler to a manager, which may be on another cluster than the shoot, and fills Shoot and
@@ -24,6 +30,9 @@ func (r *Reconciler) AddToManager(mgr manager.Manager, shoot *rest.Config) error
 	target, err := cluster.New(shoot, func(o *cluster.Options) {
 		o.Scheme = clientgoscheme.Scheme
 		o.Cache.DefaultTransform = cache.TransformStripManagedFields()
+		// There are many pods, and few that nodes wait for.
+		critical := labels.SelectorFromSet(labels.Set{constants.NodeCriticalComponent: constants.LabelTrue})
+		o.Cache.ByObject = map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: critical}}
 	})
 	if err != nil {
 		return fmt.Errorf("make the clients of the shoot: %w", err)
@@ -38,10 +47,21 @@ func (r *Reconciler) AddToManager(mgr manager.Manager, shoot *rest.Config) error
 	tainted := predicate.NewTypedPredicateFuncs(Tainted)
 	err = builder.ControllerManagedBy(mgr).Named("node-critical-components").
 		WatchesRawSource(source.Kind(target.GetCache(), &corev1.Node{}, &handler.TypedEnqueueRequestForObject[*corev1.Node]{}, tainted)).
+		// What a node waits for wakes it: the backoff is for what no watch tells.
+		WatchesRawSource(source.Kind(target.GetCache(), &corev1.Pod{}, handler.TypedEnqueueRequestsFromMapFunc(nodeOf))).
+		WatchesRawSource(source.Kind(target.GetCache(), &storagev1.CSINode{}, &handler.TypedEnqueueRequestForObject[*storagev1.CSINode]{})).
 		WithOptions(controller.Options{SkipNameValidation: ptr.To(true)}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("add the controller of node-critical components: %w", err)
 	}
 	return nil
+}
+
+// nodeOf is the node that a pod is on, if any.
+func nodeOf(_ context.Context, pod *corev1.Pod) []reconcile.Request {
+	if pod.Spec.NodeName == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: pod.Spec.NodeName}}}
 }

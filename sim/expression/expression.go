@@ -189,6 +189,13 @@ func (e *Expression) AsksStates() bool {
 	return slices.ContainsFunc(e.facts, func(f fact) bool { return strings.Contains(f.text, ").state.") })
 }
 
+// AsksNodes says whether it asks for the nodes of a shoot.
+func (e *Expression) AsksNodes() bool {
+	return slices.ContainsFunc(e.facts, func(f fact) bool {
+		return strings.HasSuffix(f.text, ").nodes") || strings.HasSuffix(f.text, ").waitingNodes")
+	})
+}
+
 // AsksCloud says whether it asks for anything of the cloud.
 func (e *Expression) AsksCloud() bool {
 	return slices.ContainsFunc(e.facts, func(f fact) bool { return strings.HasPrefix(f.text, "cloud.") })

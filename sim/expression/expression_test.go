@@ -98,20 +98,22 @@ func TestCompileRefuses(t *testing.T) {
 
 func TestAsksWhatCostsMore(t *testing.T) {
 	t.Parallel()
-	type asks struct{ warnings, states bool }
+	type asks struct{ warnings, states, nodes bool }
 	for text, want := range map[string]asks{
 		"shoot('alpha').healthy":                                          {},
 		"shoot('alpha').lastOperation.state == 'Error'":                   {},
 		"'BackupDamaged' in shoot('alpha').warnings":                      {warnings: true},
 		"shoot('alpha').warnings.exists(w, w == 'Gone')":                  {warnings: true},
 		"shoot('alpha').state.bytes > 3":                                  {states: true},
+		"shoot('alpha').nodes == 2":                                       {nodes: true},
+		"shoot('alpha').waitingNodes == 0":                                {nodes: true},
 		"shoot('a').state.exists && shoot('b').warnings == ['Something']": {warnings: true, states: true},
 	} {
 		e, err := expression.Compile(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := (asks{e.AsksWarnings(), e.AsksStates()}); got != want {
+		if got := (asks{e.AsksWarnings(), e.AsksStates(), e.AsksNodes()}); got != want {
 			t.Errorf("%s asks for %+v, want %+v", text, got, want)
 		}
 	}

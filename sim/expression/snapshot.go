@@ -25,14 +25,20 @@ type Shoot struct {
 	Deleting      bool              `cel:"deleting"`
 	LastOperation Operation         `cel:"lastOperation"`
 	LastErrors    []string          `cel:"lastErrors"`
+	ErrorCodes    []string          `cel:"errorCodes"` // of its last errors, sorted
 	Warnings      []string          `cel:"warnings"`   // reasons of its events of type Warning, sorted
 	Conditions    map[string]string `cel:"conditions"` // status by type
 	Constraints   map[string]string `cel:"constraints"`
-	TechnicalID   string            `cel:"technicalID"`
+	// Reasons are those of its conditions and constraints, by type.
+	Reasons     map[string]string `cel:"reasons"`
+	TechnicalID string            `cel:"technicalID"`
 	// Status is the label shoot.gardener.cloud/status.
 	Status string `cel:"status"`
 	// Epoch is the owner epoch in the garden's claim, 0 without one.
 	Epoch int `cel:"epoch"`
+	// Nodes counts its Nodes, WaitingNodes those that take no pods yet because their critical components are not ready.
+	Nodes        int `cel:"nodes"`
+	WaitingNodes int `cel:"waitingNodes"`
 	// State is what is kept of it in the garden.
 	State State `cel:"state"`
 }

@@ -3,6 +3,7 @@
 package landscape
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,8 @@ type Landscape struct {
 	// Shoots are the shoots of the story. They are created and populated before the first step, except those that a
 	// create step names.
 	Shoots []Shoot `json:"shoots,omitempty"`
+	// Tolerable are the keys of taints that shoots may tolerate: the whitelist of their project.
+	Tolerable []string `json:"tolerable,omitempty"`
 	// Settings of the controllers.
 	Settings Settings `json:"settings,omitzero"`
 }
@@ -30,6 +33,19 @@ type Seed struct {
 	Name string `json:"name"`
 	// Region it is in; that of all shoots, Home, when not given.
 	Region string `json:"region,omitempty"`
+	// Taints keep shoots off the seed that do not tolerate all of them.
+	Taints []Taint `json:"taints,omitempty"`
+}
+
+// Equal says whether both are the same seed.
+func (s Seed) Equal(other Seed) bool {
+	return s.Name == other.Name && s.Region == other.Region && slices.Equal(s.Taints, other.Taints)
+}
+
+// Taint is one of a seed; without a value every toleration of its key will do.
+type Taint struct {
+	Key   string `json:"key"`
+	Value string `json:"value,omitempty"`
 }
 
 // Home is the region that all shoots are in.
@@ -91,6 +107,8 @@ type Settings struct {
 	CareThreshold metav1.Duration `json:"careThreshold,omitzero"`
 	// RemediateWebhooks is whether care changes webhooks that might keep nodes from joining.
 	RemediateWebhooks bool `json:"remediateWebhooks,omitempty"`
+	// CleanupTimeout is after how long a step of the clean-up of a shoot in deletion fails, and is tried again.
+	CleanupTimeout metav1.Duration `json:"cleanupTimeout,omitzero"`
 	// RestoresAtOnce is how many shoots of a lost seed one destination restores at the same time.
 	RestoresAtOnce int `json:"restoresAtOnce,omitempty"`
 	// SecondSign is whether shoots of a silent seed are evacuated only once they do not answer by their names either.
@@ -110,6 +128,7 @@ func (s *Settings) Default() {
 		&s.DeltaInterval: time.Second, &s.FullSnapshotInterval: 5 * time.Minute, &s.DNSTTL: time.Second,
 		&s.SeedLeaseRenew: time.Second, &s.SeedLossGracePeriod: 10 * time.Second, &s.WaitInterval: time.Second,
 		&s.CareSyncPeriod: 30 * time.Second, &s.CareThreshold: time.Minute,
+		&s.CleanupTimeout: 10 * time.Minute,
 	} {
 		if setting.Duration == 0 {
 			setting.Duration = value

@@ -19,7 +19,7 @@ func TestDefaultsAreThoseForScenarios(t *testing.T) {
 	}
 	want := landscape.Settings{
 		OwnerCheckInterval: d(1), OwnerCheckTimeout: d(9), DeltaInterval: d(1), FullSnapshotInterval: d(300), DNSTTL: d(1),
-		SeedLeaseRenew: d(1), SeedLossGracePeriod: d(10), WaitInterval: d(1), CareSyncPeriod: d(30), CareThreshold: d(60), RestoresAtOnce: 20,
+		SeedLeaseRenew: d(1), SeedLossGracePeriod: d(10), WaitInterval: d(1), CareSyncPeriod: d(30), CareThreshold: d(60), CleanupTimeout: d(600), RestoresAtOnce: 20,
 	}
 	if diff := cmp.Diff(want, settings); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -50,5 +50,24 @@ func TestNames(t *testing.T) {
 	}
 	if _, found := l.Shoot("beta"); found {
 		t.Error("a shoot that is not there is found")
+	}
+}
+
+func TestSeedsThatAreTheSame(t *testing.T) {
+	t.Parallel()
+	seed := landscape.Seed{Name: "a", Region: "here", Taints: []landscape.Taint{{Key: "k", Value: "v"}}}
+	for name, c := range map[string]struct {
+		other landscape.Seed
+		want  bool
+	}{
+		"the same":       {landscape.Seed{Name: "a", Region: "here", Taints: []landscape.Taint{{Key: "k", Value: "v"}}}, true},
+		"another name":   {landscape.Seed{Name: "b", Region: "here", Taints: seed.Taints}, false},
+		"another region": {landscape.Seed{Name: "a", Taints: seed.Taints}, false},
+		"another taint":  {landscape.Seed{Name: "a", Region: "here", Taints: []landscape.Taint{{Key: "k"}}}, false},
+		"no taint":       {landscape.Seed{Name: "a", Region: "here"}, false},
+	} {
+		if got := seed.Equal(c.other); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }

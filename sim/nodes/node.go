@@ -39,9 +39,11 @@ func (m *machine) node() (*corev1.Node, error) {
 		}
 		capacity[corev1.ResourceName(name)] = quantity
 	}
+	annotations := map[string]string{controllerAttaches: "true"}
+	maps.Copy(annotations, m.data.Annotations)
 	now := metav1.Now()
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: m.nodeName(), Labels: m.labels(), Annotations: m.data.Annotations},
+		ObjectMeta: metav1.ObjectMeta{Name: m.nodeName(), Labels: m.labels(), Annotations: annotations},
 		Spec:       corev1.NodeSpec{ProviderID: m.providerID(), Taints: m.taints()},
 		Status: corev1.NodeStatus{
 			Capacity:    capacity,

@@ -125,6 +125,7 @@ func (s *shoot) round(ctx context.Context) error {
 			errs = append(errs, err)
 		}
 	}
+	errs = append(errs, s.registerDrivers(ctx, machines, nodes))
 	leases, err := s.listLeases(ctx)
 	if err != nil {
 		return errors.Join(append(errs, err)...)

@@ -60,13 +60,13 @@ func (r *runner) run(ctx context.Context, p *plan) verdict.Verdict {
 }
 
 // grouped puts together what can share a landscape, in the order of the files: stories with the same settings, and with
-// the same seeds, because one more seed is one more place to evacuate to.
+// the same seeds and whitelist, because one more seed is one more place to evacuate to.
 func grouped(stories []*scenario.Scenario) [][]*scenario.Scenario {
 	var groups [][]*scenario.Scenario
 	for _, s := range stories {
 		at := slices.IndexFunc(groups, func(g []*scenario.Scenario) bool {
 			one, other := g[0].Spec.Landscape, s.Spec.Landscape
-			return one.Settings == other.Settings && slices.Equal(one.Seeds, other.Seeds)
+			return one.Settings == other.Settings && slices.EqualFunc(one.Seeds, other.Seeds, landscape.Seed.Equal) && slices.Equal(one.Tolerable, other.Tolerable)
 		})
 		if at < 0 {
 			groups = append(groups, nil)

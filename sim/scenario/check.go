@@ -78,9 +78,15 @@ func checkLandscape(path *field.Path, l landscape.Landscape) field.ErrorList {
 			errs = append(errs, field.Invalid(at, seed.Name, "means something else on a landscape: give the seed another name"))
 		}
 		errs = append(errs, checkUnique(at, seed.Name, seen)...)
+		for j, taint := range seed.Taints {
+			errs = append(errs, checkKey(path.Child("seeds").Index(i).Child("taints").Index(j).Child("key"), taint.Key)...)
+		}
 		if seed.Region != "" {
 			errs = append(errs, checkName(path.Child("seeds").Index(i).Child("region"), seed.Region, maxName)...)
 		}
+	}
+	for i, key := range l.Tolerable {
+		errs = append(errs, checkKey(path.Child("tolerable").Index(i), key)...)
 	}
 	seen = map[string]bool{}
 	for i, shoot := range l.Shoots {
@@ -89,6 +95,14 @@ func checkLandscape(path *field.Path, l landscape.Landscape) field.ErrorList {
 		errs = append(errs, checkShoot(at, shoot, l.SeedNames())...)
 	}
 	return append(errs, checkSettings(path.Child("settings"), l.Settings)...)
+}
+
+func checkKey(path *field.Path, key string) field.ErrorList {
+	var errs field.ErrorList
+	for _, problem := range validation.IsQualifiedName(key) {
+		errs = append(errs, field.Invalid(path, key, problem))
+	}
+	return errs
 }
 
 func checkUnique(path *field.Path, name string, seen map[string]bool) field.ErrorList {

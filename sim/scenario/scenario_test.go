@@ -259,6 +259,7 @@ func TestMistakes(t *testing.T) {
 		"a patch of the status":    {"- heal: cut", "- heal: cut\n  - patch: {shoot: alpha, merge: {status: {}}}", `f:19: spec.steps[5].patch.merge.status: Unsupported value: "status": supported values: "metadata", "spec"`},
 		"a patch that is a list":   {"- heal: cut", "- heal: cut\n  - patch: {shoot: alpha, merge: []}", `f:19: spec.steps[5].patch.merge: is a list; must be a mapping`},
 		"a patch that migrates":    {"- heal: cut", "- heal: cut\n  - patch: {shoot: alpha, merge: {spec: {seedName: b}}}", `f:19: spec.steps[5].patch.merge.spec.seedName: Invalid value: "b": is changed by the step migrate`},
+		"a taint of no key":        {"seeds: [{name: a}", "seeds: [{name: a, taints: [{key: a b}]}", `spec.landscape.seeds[0].taints[0].key: Invalid value: "a b"`},
 		"an object of no field":    {"- heal: cut", "- heal: cut\n  - apply:\n      shoot: alpha\n      object:\n        apiVersion: v1\n        kind: Service\n        metadata: {name: web, namespace: default}\n        spec:\n          tpye: LoadBalancer", `f:26: spec.steps[5].apply.object.spec.tpye: Forbidden: there is no such field`},
 		"an object of no kind":     {"- heal: cut", "- heal: cut\n  - remove: {shoot: alpha, object: {apiVersion: v1, kind: Servcie, metadata: {name: web}}}", `f:19: spec.steps[5].remove.object.kind: Invalid value: "Servcie": there is no such kind in v1`},
 		"a goal without load":      {"- load: {shoot: alpha, writesPerSecond: 20}\n  ", "", `f:20: spec.measure.rpo: Invalid value: "rpo": cannot be measured without a load step`},

@@ -40,15 +40,16 @@ func (a *Apply) Run(ctx context.Context, stage *Stage) error {
 	if err != nil {
 		return err
 	}
-	err = shoot.Create(ctx, a.Object.whole())
-	if err == nil || !apierrors.IsAlreadyExists(err) {
-		return done(a, err)
-	}
 	content, err := json.Marshal(a.Object)
 	if err != nil {
 		return done(a, err)
 	}
-	return done(a, shoot.Patch(ctx, a.Object.whole(), client.RawPatch(types.MergePatchType, content)))
+	// Changes first: a part of an object may be no whole one.
+	err = shoot.Patch(ctx, a.Object.whole(), client.RawPatch(types.MergePatchType, content))
+	if apierrors.IsNotFound(err) {
+		err = shoot.Create(ctx, a.Object.whole())
+	}
+	return done(a, err)
 }
 
 // user is a client of the shoot's API by its public name.

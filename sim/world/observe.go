@@ -35,11 +35,13 @@ type Query struct {
 	Cloud  bool
 	// Warnings lets events of the shoots be read too, States what the garden keeps of them.
 	Warnings, States bool
+	// Nodes lets the shoots' own API servers be asked for their nodes.
+	Nodes bool
 }
 
 // Ask is the query for an expression.
 func Ask(e *expression.Expression) Query {
-	return Query{Shoots: e.Shoots(), Seeds: e.Seeds(), Cloud: e.AsksCloud(), Warnings: e.AsksWarnings(), States: e.AsksStates()}
+	return Query{Shoots: e.Shoots(), Seeds: e.Seeds(), Cloud: e.AsksCloud(), Warnings: e.AsksWarnings(), States: e.AsksStates(), Nodes: e.AsksNodes()}
 }
 
 // Observe takes a snapshot. What cannot be read in time is unknown in it.
@@ -51,7 +53,7 @@ func Observe(ctx context.Context, w World, clients *Clients, query Query) expres
 	var readers sync.WaitGroup
 	for _, name := range query.Shoots {
 		readers.Go(func() {
-			shoot := observeShoot(ctx, w.ShootKey(name), clients, query)
+			shoot := observeShoot(ctx, w, name, clients, query)
 			mu.Lock()
 			defer mu.Unlock()
 			s.Shoots[name] = shoot
@@ -72,7 +74,8 @@ func Observe(ctx context.Context, w World, clients *Clients, query Query) expres
 	return s
 }
 
-func observeShoot(ctx context.Context, key types.NamespacedName, clients *Clients, query Query) expression.Shoot {
+func observeShoot(ctx context.Context, w World, name string, clients *Clients, query Query) expression.Shoot {
+	key := w.ShootKey(name)
 	garden, err := clients.Cluster(landscape.Garden)
 	if err != nil {
 		return expression.Shoot{Unknown: expression.Unknown{"*": notYetConnected + err.Error()}}
@@ -97,6 +100,11 @@ func observeShoot(ctx context.Context, key types.NamespacedName, clients *Client
 	if query.States {
 		if seen.State, err = stateOf(ctx, garden, key); err != nil {
 			unknown["state"] = err.Error()
+		}
+	}
+	if query.Nodes {
+		if seen.Nodes, seen.WaitingNodes, err = nodesOf(ctx, w, name); err != nil {
+			unknown["nodes"], unknown["waitingNodes"] = err.Error(), err.Error()
 		}
 	}
 	if len(unknown) > 0 {
@@ -140,9 +148,17 @@ func DescribeShoot(shoot *gardencorev1beta1.Shoot) expression.Shoot {
 		Hibernated: status.IsHibernated, Deleting: shoot.DeletionTimestamp != nil, TechnicalID: status.TechnicalID,
 		Status:     shoot.Labels[constants.ShootStatus],
 		Conditions: statuses(status.Conditions), Constraints: statuses(status.Constraints),
+		Reasons: reasons(status.Conditions, status.Constraints),
 	}
+	codes := sets.New[string]()
 	for _, problem := range status.LastErrors {
 		seen.LastErrors = append(seen.LastErrors, problem.Description)
+		for _, code := range problem.Codes {
+			codes.Insert(string(code))
+		}
+	}
+	if len(codes) > 0 {
+		seen.ErrorCodes = sets.List(codes)
 	}
 	if o := status.LastOperation; o != nil {
 		seen.LastOperation = expression.Operation{
@@ -231,6 +247,16 @@ func statuses(conditions []gardencorev1beta1.Condition) map[string]string {
 	found := map[string]string{}
 	for _, condition := range conditions {
 		found[string(condition.Type)] = string(condition.Status)
+	}
+	return found
+}
+
+func reasons(lists ...[]gardencorev1beta1.Condition) map[string]string {
+	found := map[string]string{}
+	for _, list := range lists {
+		for _, condition := range list {
+			found[string(condition.Type)] = condition.Reason
+		}
 	}
 	return found
 }

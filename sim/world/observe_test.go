@@ -127,7 +127,7 @@ func TestObserve(t *testing.T) {
 	w := worldtest.New(t, "a", "b")
 	clients, garden, shoot := worldtest.Raise(t, w, 0)
 	want := expression.Shoot{
-		Exists: true, Seed: "a", SpecSeed: "a", Healthy: true, TechnicalID: "shoot--p--alpha", Conditions: map[string]string{}, Constraints: map[string]string{},
+		Exists: true, Seed: "a", SpecSeed: "a", Healthy: true, TechnicalID: "shoot--p--alpha", Conditions: map[string]string{}, Constraints: map[string]string{}, Reasons: map[string]string{},
 		LastOperation: expression.Operation{Type: "Create", State: "Succeeded", Progress: 100, Description: "Create Succeeded"},
 	}
 	var got expression.Snapshot

@@ -38,6 +38,7 @@ type gardenletFlags struct {
 	leaseInterval                                     time.Duration
 	workers                                           int
 	care                                              careFlags
+	cleanupTimeout                                    time.Duration
 }
 
 // NewGardenlet is `transplant gardenlet`.
@@ -73,6 +74,7 @@ func NewGardenlet() *cobra.Command {
 	set.DurationVar(&f.periods.Progress, "progress-period", time.Second, "how often progress is reported at most")
 	set.DurationVar(&f.leaseInterval, "lease-interval", 2*time.Second, "how often the seed's lease in the garden is renewed")
 	set.IntVar(&f.workers, "workers", 20, "how many shoots are worked on at a time")
+	set.DurationVar(&f.cleanupTimeout, "cleanup-timeout", cleanup.DefaultTimeout, "after how long a step of the clean-up of a shoot in deletion fails, and is tried again")
 	f.care.add(set)
 	for _, name := range []string{"garden-kubeconfig", "seed-kubeconfig", "cloud-kubeconfig", "seed-name", "internal-domain", "image", "kubernetes-image"} {
 		if err := command.MarkFlagRequired(name); err != nil {
@@ -170,7 +172,7 @@ func (f *gardenletFlags) addDuties(mgr manager.Manager, seedCluster cluster.Clus
 	retry := f.settings.WaitInterval
 	add := []func() error{
 		func() error {
-			return (&shoot.Reconciler{Factory: factory, Runner: runner, Cadence: f.cadence, Cleanup: &cleanup.Cleaner{Shoots: shoots}}).AddToManager(mgr, f.workers)
+			return (&shoot.Reconciler{Factory: factory, Runner: runner, Cadence: f.cadence, Cleanup: &cleanup.Cleaner{Shoots: shoots, Timeout: f.cleanupTimeout}}).AddToManager(mgr, f.workers)
 		},
 		func() error {
 			return (&migration.Reconciler{Factory: factory, Runner: runner, Release: releaser{factory.Boottime}}).AddToManager(mgr, f.workers)

@@ -38,8 +38,9 @@ const stopTimeout = time.Minute
 func (Backend) Start(ctx context.Context, request run.Request) (world.World, error) {
 	s := New(settingsOf(request.Landscape.Settings))
 	s.Regions = map[string]string{}
+	s.Taints, s.Tolerable = map[string][]landscape.Taint{}, request.Landscape.Tolerable
 	for _, seed := range request.Landscape.Seeds {
-		s.Regions[seed.Name] = seed.Region
+		s.Regions[seed.Name], s.Taints[seed.Name] = seed.Region, seed.Taints
 	}
 	options := embedded.Options{
 		Name:     request.Name,
@@ -71,6 +72,7 @@ func settingsOf(s landscape.Settings) Settings {
 		DNSTTL: s.DNSTTL.Duration, WaitInterval: s.WaitInterval.Duration, LeaseInterval: s.SeedLeaseRenew.Duration,
 		SeedLossGracePeriod: s.SeedLossGracePeriod.Duration, RestoresAtOnce: s.RestoresAtOnce, SecondSign: s.SecondSign,
 		CareSyncPeriod: s.CareSyncPeriod.Duration, CareThreshold: s.CareThreshold.Duration, RemediateWebhooks: s.RemediateWebhooks,
+		CleanupTimeout: s.CleanupTimeout.Duration,
 	}
 }
 

@@ -20,12 +20,14 @@ import (
 // gardenValues and seedValues fill in the manifests.
 type gardenValues struct {
 	Project, KubernetesVersion, Image, ShootProxyURL string
+	Tolerable                                        []string
 	Settings                                         Settings
 }
 
 type seedValues struct {
 	Name, Domain, Pods, Services, Region  string
 	Image, KubernetesImage, ShootProxyURL string
+	Taints                                []landscape.Taint
 	Settings                              Settings
 }
 
@@ -42,7 +44,7 @@ func (s *Stage) setUpGarden(ctx context.Context, l *embedded.Landscape, garden c
 	if err != nil {
 		return err
 	}
-	values := gardenValues{Project: Project, KubernetesVersion: KubernetesVersion, Image: image, ShootProxyURL: proxy.URL(), Settings: s.Settings}
+	values := gardenValues{Project: Project, KubernetesVersion: KubernetesVersion, Image: image, ShootProxyURL: proxy.URL(), Tolerable: s.Tolerable, Settings: s.Settings}
 	if err := apply(ctx, garden, "garden.yaml", values); err != nil {
 		return err
 	}
@@ -80,7 +82,7 @@ func (s *Stage) seedValues(l *embedded.Landscape, seed string) (seedValues, erro
 	}
 	return seedValues{
 		Name: seed, Domain: Domain, Pods: pods, Services: services, Region: cmp.Or(s.Regions[seed], landscape.Home),
-		Image: image, KubernetesImage: kubernetesImage, ShootProxyURL: proxy.URL(), Settings: s.Settings,
+		Image: image, KubernetesImage: kubernetesImage, ShootProxyURL: proxy.URL(), Taints: s.Taints[seed], Settings: s.Settings,
 	}, nil
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	simcloud "github.com/transplant-sim/transplant/sim/cloud"
+	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
 // Names that manifests and stories share (see ARCHITECTURE.md).
@@ -41,6 +42,7 @@ type Settings struct {
 	SeedLossGracePeriod                   time.Duration
 	CareSyncPeriod, CareThreshold         time.Duration
 	RemediateWebhooks                     bool
+	CleanupTimeout                        time.Duration
 	RestoresAtOnce                        int
 	SecondSign                            bool
 }
@@ -69,6 +71,7 @@ var ScenarioSettings = Settings{
 	DNSTTL: time.Second, WaitInterval: time.Second, LeaseInterval: time.Second,
 	SeedLossGracePeriod: 10 * time.Second, RestoresAtOnce: 20,
 	CareSyncPeriod: 30 * time.Second, CareThreshold: time.Minute,
+	CleanupTimeout: 10 * time.Minute,
 }
 
 // Stage is a landscape set up for the product.
@@ -76,6 +79,10 @@ type Stage struct {
 	Settings Settings
 	// Regions of seeds, by name; those that it does not know are in landscape.Home.
 	Regions map[string]string
+	// Taints of seeds, by name.
+	Taints map[string][]landscape.Taint
+	// Tolerable are the keys of taints that shoots may tolerate.
+	Tolerable []string
 
 	tokens    map[string]string // of the cloud, by identity
 	published *published
