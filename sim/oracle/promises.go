@@ -10,6 +10,7 @@ var promises = map[string]string{
 	"MigrationEnds":  "A migration that begins ends, on the seed that was asked for, and it is still the same shoot.",
 	"NoLostWrite":    "Every write that was acknowledged is in the data at the end, and nothing that nobody wrote.",
 	"NoOrphans":      "Nothing of a shoot is left on a seed that it has left.",
+	"NoFalseAlarm":   "No condition of a shoot is False while nothing is wrong with it.",
 	"NodesPreserved": "The shoot's nodes stay the same, and none of its pods is restarted or evicted.",
 	"Revisions":      "No client sees a resource version go backwards without being told to start over.",
 	"SingleWriter":   "No two control planes of a shoot accept writes or answer in overlapping ownership.",
