@@ -51,6 +51,10 @@ kind-image: ## Build a node image for kind, where the published one cannot be pu
 generate: ## Generate deep copies, CRDs and schemas anew; leaves no diff
 	go generate ./...
 
+.PHONY: dashboards
+dashboards: ## Generate the dashboards and alert rules anew (part of generate)
+	go generate ./dashboards
+
 ##@ Checking
 
 .PHONY: lint
