@@ -78,7 +78,8 @@ func (e *Evacuation) look(ctx context.Context) error {
 		return fmt.Errorf("list the shoots: %w", err)
 	}
 	if e.Second != nil {
-		e.second.listen(ctx, e.Second, e.Clock.Now(), e.lost, shoots.Items)
+		atMost := e.second.listen(ctx, e.Second, e.last, e.lost, shoots.Items)
+		e.last = e.last.Add(min(e.Clock.Since(e.last), atMost)) // it is no gap in which nobody looked
 	}
 	stranded, errs := e.stranded(ctx, shoots.Items, lost)
 	for _, shoot := range stranded {

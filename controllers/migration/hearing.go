@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
@@ -14,16 +13,12 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
-// DefaultPatience is how long a shoot may take to answer a question.
-const DefaultPatience = 3 * time.Second
-
 // Hearing asks shoots by their public names whether they are there. It trusts nobody else to answer for them, and needs
 // no access to what is in them.
 type Hearing struct {
 	// Garden is an uncached client.
-	Garden   client.Client
-	Shoots   controlplane.ShootConfigs
-	Patience time.Duration
+	Garden client.Client
+	Shoots controlplane.ShootConfigs
 }
 
 var _ Listener = &Hearing{}
@@ -31,8 +26,6 @@ var _ Listener = &Hearing{}
 // Hear implements Listener. Whoever answers anything but an error of its own is there: a gateway passes on only what comes
 // from a valid owner (SPEC 9.2, O2).
 func (h *Hearing) Hear(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
-	ctx, cancel := context.WithTimeout(ctx, h.Patience)
-	defer cancel()
 	published := &corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: shoot.Namespace, Name: shoot.Name + controlplane.SuffixCA}
 	if err := h.Garden.Get(ctx, key, published); err != nil {

@@ -19,8 +19,11 @@ type Listener interface {
 	Hear(ctx context.Context, shoot *gardencorev1beta1.Shoot) error
 }
 
-// askedAtOnce bounds the shoots that are asked at the same time.
-const askedAtOnce = 20
+// askedAtOnce bounds the shoots that are asked at the same time, and answerWithin how long each may take to answer.
+const (
+	askedAtOnce  = 100
+	answerWithin = 3 * time.Second
+)
 
 // secondSign is what shoots of silent seeds have answered: a seed that only the garden cannot hear is not dead (SPEC 9.4).
 type secondSign struct {
@@ -32,8 +35,10 @@ type answer struct {
 	at   time.Time
 }
 
-// listen asks the shoots of silent seeds, all of them in turn, and notes who answers.
-func (s *secondSign) listen(ctx context.Context, to Listener, now time.Time, silent map[string]time.Time, shoots []gardencorev1beta1.Shoot) {
+// listen asks the shoots of silent seeds, all of them in turn, and notes who answers. It returns how long that may have
+// taken.
+func (s *secondSign) listen(ctx context.Context, to Listener, now time.Time, silent map[string]time.Time, shoots []gardencorev1beta1.Shoot) (atMost time.Duration) {
+	count := 0
 	heard := map[client.ObjectKey]answer{}
 	var mu sync.Mutex
 	var asked sync.WaitGroup
@@ -52,9 +57,12 @@ func (s *secondSign) listen(ctx context.Context, to Listener, now time.Time, sil
 		if !speaks(shoot) {
 			continue
 		}
+		count++
 		tickets <- struct{}{}
 		asked.Go(func() {
 			defer func() { <-tickets }()
+			ctx, cancel := context.WithTimeout(ctx, answerWithin)
+			defer cancel()
 			if err := to.Hear(ctx, shoot); err != nil {
 				return
 			}
@@ -66,6 +74,7 @@ func (s *secondSign) listen(ctx context.Context, to Listener, now time.Time, sil
 	asked.Wait()
 	s.tell(ctx, heard)
 	s.heard = heard
+	return time.Duration((count+askedAtOnce-1)/askedAtOnce) * answerWithin
 }
 
 // tell logs who has been heard for the first time since its seed went silent.

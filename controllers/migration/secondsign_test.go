@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -81,6 +82,34 @@ func TestASilentSeedWhoseShootsAreSilentIsEvacuatedAtOnce(t *testing.T) {
 		want := map[string]string{"s": "b a Reconcile/Succeeded true", "z": "b a Reconcile/Succeeded true"}
 		if diff := cmp.Diff(want, state(t, garden)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// slow is a listener whose questions take their time.
+type slow struct {
+	clock *testingclock.FakeClock
+	takes time.Duration
+}
+
+func (s slow) Hear(context.Context, *gardencorev1beta1.Shoot) error {
+	s.clock.Step(s.takes)
+	return errors.New("it does not answer")
+}
+
+// The time that is spent on asking is no gap, else nobody would ever have been lost for long enough; a time in which
+// nothing was done at all is one.
+func TestAskingIsNoGap(t *testing.T) {
+	t.Parallel()
+	for takes, want := range map[time.Duration]string{
+		3 * time.Second: "b a Reconcile/Succeeded true", 30 * time.Second: "a a Reconcile/Succeeded false",
+	} {
+		garden := newGarden(t, "Unknown", stranded("s", "a", "a", "Reconcile", "Succeeded"))
+		e, clock := newEvacuation(garden, &eventLog{})
+		e.Second = slow{clock, takes}
+		lookFor(t, e, clock, 9)
+		if got := state(t, garden)["s"]; got != want {
+			t.Errorf("asking takes %v: it is %s, want %s", takes, got, want)
 		}
 	}
 }
@@ -160,8 +189,13 @@ func TestHearing(t *testing.T) {
 			if !c.nameless {
 				shoot.Status.AdvertisedAddresses = []gardencorev1beta1.ShootAdvertisedAddress{{Name: "external", URL: "https://127.0.0.1:1"}, {Name: "internal", URL: server.URL}}
 			}
-			h := &Hearing{Garden: garden, Shoots: direct{}, Patience: time.Second}
-			if err := h.Hear(t.Context(), shoot); (err == nil) != c.want {
+			h := &Hearing{Garden: garden, Shoots: direct{}}
+			ctx, cancel := t.Context(), func() {}
+			if name == "hangs" {
+				ctx, cancel = context.WithTimeout(ctx, 100*time.Millisecond)
+			}
+			defer cancel()
+			if err := h.Hear(ctx, shoot); (err == nil) != c.want {
 				t.Errorf("heard: %v", err)
 			}
 			if err := garden.Delete(t.Context(), published, &client.DeleteOptions{}); err != nil {

@@ -171,7 +171,7 @@ func (f *gardenControllerManagerFlags) addSeedLoss(mgr manager.Manager, garden c
 		if err != nil {
 			return err
 		}
-		evacuation.Second = &migration.Hearing{Garden: garden, Shoots: shoots, Patience: migration.DefaultPatience}
+		evacuation.Second = &migration.Hearing{Garden: garden, Shoots: shoots}
 	}
 	return evacuation.AddToManager(mgr)
 }
