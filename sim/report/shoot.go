@@ -23,7 +23,11 @@ func shootLanes(run *Run, shoot string) []Lane {
 		}
 	}
 	add("phases", "the parts of a migration, and the moments of a recovery", phaseBars(run, shoot), subject("ShootSeen", "CloudCalled", "EpochSeen"))
-	add("API", "whether its API server could be reached by name", apiBars(run, shoot), subject("Reached"))
+	if reached := apiBars(run, shoot); len(reached) > 0 {
+		// Attempts overlap, and so do the edges of outages; it is one thing all the same, and one row.
+		lanes = append(lanes, Lane{ID: laneID(groupShoots, shoot+" API"), Group: groupShoots, Label: shoot + " API", About: "whether its API server could be reached by name",
+			Form: bars, Bars: reached, Rows: 1, Show: subject("Reached")})
+	}
 	if slices.ContainsFunc(run.Events, func(e timeline.Event) bool { return e.Subject == shoot && e.Kind == timeline.Write{}.Kind() }) {
 		lanes = append(lanes, Lane{ID: laneID(groupShoots, shoot+" writes"), Group: groupShoots, Label: shoot + " writes", Form: writes, Rows: 3, Show: subject("Write"),
 			About: "writes to it: acknowledged, refused, without an answer, and acknowledged but lost"})
