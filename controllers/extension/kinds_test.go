@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -433,6 +434,14 @@ func TestD5Worker(t *testing.T) {
 	order(t, writes, "create *unstructured.Unstructured/"+machine.Name, "create *v1alpha1.MachineDeployment", "*v1.Deployment/machine-controller")
 	if len(c.IDs(cloud.KindMachines)) > 0 {
 		t.Error("machines were created")
+	}
+	// A restoration that waits is looked at again and again, and the machine controller is awake meanwhile.
+	if err := b.base.Delete(t.Context(), machine); err != nil {
+		t.Fatal(err)
+	}
+	b.ask(there, "restore")
+	if err := b.base.Get(t.Context(), client.ObjectKeyFromObject(machine), machine); !apierrors.IsNotFound(err) {
+		t.Errorf("a machine that was ended since is made anew: %v", err)
 	}
 }
 

@@ -55,6 +55,13 @@ func (p *Provider) restoreWorker(ctx context.Context, log logr.Logger, obj *exte
 			continue
 		}
 		replicas[name] = saved.Replicas
+		done, err := p.restored(ctx, obj.Namespace, name)
+		if err != nil {
+			return err
+		}
+		if done {
+			continue
+		}
 		for _, raw := range slices.Concat(saved.MachineSets, saved.Machines) {
 			if err := p.restoreMachineObject(ctx, obj.Namespace, raw); err != nil {
 				return err
@@ -70,6 +77,16 @@ func (p *Provider) restoreWorker(ctx context.Context, log logr.Logger, obj *exte
 		}
 	}
 	return p.reconcileWorker(ctx, log, obj, cluster)
+}
+
+// restored says whether a deployment's machines were brought back before: it is made after all of them. From then on the
+// machine controller may have ended some; whoever made those anew would make it end others for them.
+func (p *Provider) restored(ctx context.Context, namespace, deployment string) (bool, error) {
+	err := p.Seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: deployment}, &machinev1alpha1.MachineDeployment{})
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("read MachineDeployment %q: %w", deployment, err)
+	}
+	return err == nil, nil
 }
 
 // restoreMachineObject creates a saved object unless it is there. Its owner is found by labels: the UIDs it once

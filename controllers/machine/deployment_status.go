@@ -32,6 +32,9 @@ func (r *Deployments) sizes(ctx context.Context, namespace string, sets []*machi
 
 func (s setSize) with(m *machinev1alpha1.Machine) setSize {
 	s.actual++
+	if m.DeletionTimestamp == nil {
+		s.staying++
+	}
 	switch phase := m.Status.CurrentStatus.Phase; {
 	case m.DeletionTimestamp != nil:
 	case available(m):

@@ -456,16 +456,17 @@ func TestPlan(t *testing.T) {
 		old      setSize
 		want     map[string]int32
 	}{
-		{"no old machines", 3, rolling("1", "0"), setSize{"new", 0, 0, 0, 0}, setSize{"old", 0, 0, 0, 0}, map[string]int32{"new": 3, "old": 0}},
-		{"surge first", 3, rolling("1", "0"), setSize{"new", 0, 0, 0, 0}, setSize{"old", 3, 3, 3, 0}, map[string]int32{"new": 1, "old": 3}},
-		{"not yet available", 3, rolling("1", "0"), setSize{"new", 1, 1, 0, 0}, setSize{"old", 3, 3, 3, 0}, map[string]int32{"new": 1, "old": 3}},
-		{"then shrink", 3, rolling("1", "0"), setSize{"new", 1, 1, 1, 0}, setSize{"old", 3, 3, 3, 0}, map[string]int32{"new": 1, "old": 2}},
-		{"a machine that goes still counts", 3, rolling("1", "0"), setSize{"new", 1, 1, 1, 0}, setSize{"old", 2, 3, 2, 0}, map[string]int32{"new": 1, "old": 2}},
-		{"unavailable first", 4, rolling("0", "25%"), setSize{"new", 0, 0, 0, 0}, setSize{"old", 4, 4, 4, 0}, map[string]int32{"new": 0, "old": 3}},
-		{"both zero still moves", 2, rolling("0", "0"), setSize{"new", 0, 0, 0, 0}, setSize{"old", 2, 2, 2, 0}, map[string]int32{"new": 0, "old": 1}},
-		{"broken ones go", 3, rolling("1", "0"), setSize{"new", 0, 0, 0, 0}, setSize{"old", 3, 3, 1, 2}, map[string]int32{"new": 1, "old": 1}},
-		{"silent ones stay", 3, rolling("1", "0"), setSize{"new", 0, 0, 0, 0}, setSize{"old", 3, 3, 0, 0}, map[string]int32{"new": 1, "old": 3}},
-		{"recreate waits", 3, strategy("Recreate", "1", "0"), setSize{"new", 0, 0, 0, 0}, setSize{"old", 3, 3, 3, 0}, map[string]int32{"new": 0, "old": 0}},
+		{"no old machines", 3, rolling("1", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 0, 0, 0, 0, 0}, map[string]int32{"new": 3, "old": 0}},
+		{"surge first", 3, rolling("1", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 3, 3, 3, 3, 0}, map[string]int32{"new": 1, "old": 3}},
+		{"not yet available", 3, rolling("1", "0"), setSize{"new", 1, 1, 1, 0, 0}, setSize{"old", 3, 3, 3, 3, 0}, map[string]int32{"new": 1, "old": 3}},
+		{"then shrink", 3, rolling("1", "0"), setSize{"new", 1, 1, 1, 1, 0}, setSize{"old", 3, 3, 3, 3, 0}, map[string]int32{"new": 1, "old": 2}},
+		{"a machine that goes still counts", 3, rolling("1", "0"), setSize{"new", 1, 1, 1, 1, 0}, setSize{"old", 2, 3, 3, 2, 0}, map[string]int32{"new": 1, "old": 2}},
+		{"unavailable first", 4, rolling("0", "25%"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 4, 4, 4, 4, 0}, map[string]int32{"new": 0, "old": 3}},
+		{"both zero still moves", 2, rolling("0", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 2, 2, 2, 2, 0}, map[string]int32{"new": 0, "old": 1}},
+		{"a broken one that is too many", 3, rolling("1", "0"), setSize{"new", 2, 2, 2, 2, 0}, setSize{"old", 1, 2, 2, 1, 1}, map[string]int32{"new": 2, "old": 1}},
+		{"broken ones go", 3, rolling("1", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 3, 3, 3, 1, 2}, map[string]int32{"new": 1, "old": 1}},
+		{"silent ones stay", 3, rolling("1", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 3, 3, 3, 0, 0}, map[string]int32{"new": 1, "old": 3}},
+		{"recreate waits", 3, strategy("Recreate", "1", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 3, 3, 3, 3, 0}, map[string]int32{"new": 0, "old": 0}},
 	} {
 		got := plan(test.replicas, test.strategy, test.current, []setSize{test.old})
 		if diff := cmp.Diff(test.want, got); diff != "" {

@@ -14,6 +14,7 @@ type setSize struct {
 	name      string
 	wanted    int32 // spec.replicas
 	actual    int32 // machines that exist
+	staying   int32 // those of them that are not being deleted
 	available int32
 	broken    int32 // machines that were given up, or cannot be made
 }
@@ -96,7 +97,8 @@ func shrink(next map[string]int32, replicas int32, b bounds, current setSize, ol
 	slices.SortFunc(old, func(a, b setSize) int { return cmp.Compare(a.name, b.name) })
 	needed := replicas - b.unavailable
 	for _, set := range old {
-		next[set.name] = set.wanted - min(set.broken, set.wanted)
+		// Broken ones beyond those wanted go anyway, and none for them.
+		next[set.name] = set.wanted - min(max(set.broken-max(set.staying-set.wanted, 0), 0), set.wanted)
 	}
 	available := current.available
 	for _, set := range old {
