@@ -94,6 +94,7 @@ soak: build ## Run SCENARIO twenty times in a row; all must be Held (long)
 bench: build controlplane ## Print the numbers that steer choices
 	go test -run '^$$' -bench . -benchtime 1x -timeout 40m ./e2e
 	go test -run '^$$' -bench LinkOverhead ./clusters/link
+	go test -run '^$$' -bench CareOfASeed -benchtime 1x ./controllers/care
 
 .PHONY: clean
 clean: ## Remove what was built here; the cache stays

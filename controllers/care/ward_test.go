@@ -80,7 +80,7 @@ func (i *illness) RoundTrip(r *http.Request) (*http.Response, error) {
 	return i.next.RoundTrip(r)
 }
 
-func newWard(t *testing.T) *ward {
+func newWard(t testing.TB) *ward {
 	t.Helper()
 	log.SetLogger(logr.Discard())
 	w := &ward{
@@ -113,7 +113,7 @@ func newWard(t *testing.T) *ward {
 	return w
 }
 
-func (w *ward) populateGarden(t *testing.T) {
+func (w *ward) populateGarden(t testing.TB) {
 	for _, name := range []string{"garden-p", technicalID, "extensions"} {
 		w.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
@@ -136,7 +136,7 @@ func (w *ward) populateGarden(t *testing.T) {
 	w.status(t, shoot, status)
 }
 
-func (w *ward) populateSeed(t *testing.T) {
+func (w *ward) populateSeed(t testing.TB) {
 	in := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: technicalID, Name: name, Labels: map[string]string{"app": name}}
 	}
@@ -183,7 +183,7 @@ func (w *ward) populateSeed(t *testing.T) {
 	w.status(t, worker, map[string]any{"conditions": []any{w.condition("EveryNodeReady", "True", "Fine")}})
 }
 
-func (w *ward) populateShoot(t *testing.T) {
+func (w *ward) populateShoot(t testing.TB) {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{"worker.gardener.cloud/pool": "pool"}}}
 	w.create(t, n)
 	w.status(t, n, nodeStatus("True"))
@@ -192,18 +192,18 @@ func (w *ward) populateShoot(t *testing.T) {
 }
 
 // beat renews everything that must be renewed from time to time.
-func (w *ward) beat(t *testing.T) {
+func (w *ward) beat(t testing.TB) {
 	t.Helper()
 	w.renew(t, "extensions", "gardener-extension-heartbeat")
 	w.renewNodeLease(t)
 }
 
-func (w *ward) renewNodeLease(t *testing.T) {
+func (w *ward) renewNodeLease(t testing.TB) {
 	t.Helper()
 	w.renew(t, "kube-node-lease", "node")
 }
 
-func (w *ward) renew(t *testing.T, namespace, name string) {
+func (w *ward) renew(t testing.TB, namespace, name string) {
 	t.Helper()
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	must(t, w.Patch(t.Context(), lease, mergePatch(t, map[string]any{"spec": map[string]any{
@@ -211,7 +211,7 @@ func (w *ward) renew(t *testing.T, namespace, name string) {
 	}})))
 }
 
-func (w *ward) look(t *testing.T) {
+func (w *ward) look(t testing.TB) {
 	t.Helper()
 	result, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "garden-p", Name: "alpha"}})
 	must(t, err)
@@ -220,35 +220,35 @@ func (w *ward) look(t *testing.T) {
 	}
 }
 
-func (w *ward) shoot(t *testing.T) *gardencorev1beta1.Shoot {
+func (w *ward) shoot(t testing.TB) *gardencorev1beta1.Shoot {
 	t.Helper()
 	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "alpha"}}
 	w.get(t, shoot)
 	return shoot
 }
 
-func (w *ward) get(t *testing.T, object client.Object) {
+func (w *ward) get(t testing.TB, object client.Object) {
 	t.Helper()
 	must(t, w.Get(t.Context(), client.ObjectKeyFromObject(object), object))
 }
 
-func (w *ward) create(t *testing.T, object client.Object) {
+func (w *ward) create(t testing.TB, object client.Object) {
 	t.Helper()
 	must(t, w.Create(t.Context(), object))
 }
 
-func (w *ward) remove(t *testing.T, object client.Object) {
+func (w *ward) remove(t testing.TB, object client.Object) {
 	t.Helper()
 	must(t, w.Delete(t.Context(), object))
 }
 
 // status merges into the status of an object.
-func (w *ward) status(t *testing.T, object client.Object, status map[string]any) {
+func (w *ward) status(t testing.TB, object client.Object, status map[string]any) {
 	t.Helper()
 	must(t, w.Status().Patch(t.Context(), object.DeepCopyObject().(client.Object), mergePatch(t, map[string]any{"status": status})))
 }
 
-func mergePatch(t *testing.T, content map[string]any) client.Patch {
+func mergePatch(t testing.TB, content map[string]any) client.Patch {
 	t.Helper()
 	var buffer bytes.Buffer
 	must(t, json.NewEncoder(&buffer).Encode(content))
@@ -288,7 +288,7 @@ func lastOperation(kind, state string, at time.Time) map[string]any {
 	}}
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
