@@ -67,7 +67,7 @@ lint: ## Formatting and vet
 .PHONY: golangci
 golangci: ## All linters (builds them first: minutes)
 	@# a cache of its own: findings kept from another checkout name files by where that one lay, and no exclusion fits them
-	GOLANGCI_LINT_CACHE=$(CURDIR)/.cache/golangci go tool -modfile=.ci/lint/go.mod golangci-lint run --timeout 15m ./...
+	GOLANGCI_LINT_CACHE=$(CURDIR)/.cache/golangci go tool -modfile=.ci/lint/go.mod golangci-lint run --allow-parallel-runners --timeout 15m ./...
 
 .PHONY: race
 race: build controlplane ## Run the tests with the race detector
