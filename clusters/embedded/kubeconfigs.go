@@ -5,25 +5,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/transplant-sim/transplant/clusters"
-	"github.com/transplant-sim/transplant/clusters/embedded/program"
-	"github.com/transplant-sim/transplant/clusters/pki"
+	"github.com/transplant-sim/transplant/clusters/kubeconfig"
 )
 
 // ActorKubeconfig makes a kubeconfig for a ServiceAccount ("namespace/name") of a cluster, with a token that lives as
 // long as the landscape. Server and CA are those of the link the actor is to use.
 func (l *Landscape) ActorKubeconfig(ctx context.Context, cluster, serviceAccount, server string, ca []byte) ([]byte, error) {
-	namespace, name, found := strings.Cut(serviceAccount, "/")
-	if !found {
-		return nil, fmt.Errorf("make a kubeconfig for the ServiceAccount %q: it is not of the form namespace/name", serviceAccount)
-	}
 	c, err := l.embedded(cluster)
 	if err != nil {
 		return nil, err
@@ -32,18 +23,7 @@ func (l *Landscape) ActorKubeconfig(ctx context.Context, cluster, serviceAccount
 	if err != nil {
 		return nil, err
 	}
-	clients, err := kubernetes.NewForConfig(observer)
-	if err != nil {
-		return nil, fmt.Errorf("make the client for cluster %q: %w", cluster, err)
-	}
-	seconds := int64(pki.Lifetime.Seconds())
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
-	token, err := clients.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, request, metav1.CreateOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("request a token for the ServiceAccount %q of cluster %q: %w", serviceAccount, cluster, err)
-	}
-	return program.KubeconfigOf(cluster, clientcmdapi.Cluster{Server: server, CertificateAuthorityData: ca},
-		name, clientcmdapi.AuthInfo{Token: token.Status.Token})
+	return kubeconfig.OfAccount(ctx, observer, cluster, serviceAccount, clientcmdapi.Cluster{Server: server, CertificateAuthorityData: ca})
 }
 
 // LinkKubeconfig is ActorKubeconfig over link(actor, cluster), which it opens.

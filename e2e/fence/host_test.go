@@ -20,6 +20,7 @@ import (
 	api "github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
 	"github.com/transplant-sim/transplant/clusters/embedded/program"
+	"github.com/transplant-sim/transplant/clusters/kubeconfig"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/sim/cloud"
 )
@@ -79,7 +80,7 @@ func (h *host) startCloud(t *testing.T) {
 	must(t, err)
 	_, err = h.cloud.Zones().Create(t.Context(), &api.Zone{Name: domain})
 	must(t, err)
-	content, err := program.KubeconfigOf("cloud", clientcmdapi.Cluster{Server: web.URL, CertificateAuthorityData: ca}, "admin", clientcmdapi.AuthInfo{Token: token})
+	content, err := kubeconfig.Of("cloud", clientcmdapi.Cluster{Server: web.URL, CertificateAuthorityData: ca}, "admin", clientcmdapi.AuthInfo{Token: token})
 	must(t, err)
 	h.cloudKubeconfig = filepath.Join(dir, "cloud.kubeconfig")
 	must(t, os.WriteFile(h.cloudKubeconfig, content, 0o600))

@@ -4,25 +4,11 @@ import (
 	"fmt"
 	"os"
 
-	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/transplant-sim/transplant/clusters/kubeconfig"
 	"github.com/transplant-sim/transplant/clusters/pki"
 )
-
-// KubeconfigOf builds a kubeconfig for one cluster and one user.
-func KubeconfigOf(cluster string, server clientcmdapi.Cluster, user string, credentials clientcmdapi.AuthInfo) ([]byte, error) {
-	config := clientcmdapi.NewConfig()
-	config.Clusters[cluster] = &server
-	config.AuthInfos[user] = &credentials
-	config.Contexts[cluster] = &clientcmdapi.Context{Cluster: cluster, AuthInfo: user}
-	config.CurrentContext = cluster
-	content, err := clientcmd.Write(*config)
-	if err != nil {
-		return nil, fmt.Errorf("encode the kubeconfig of user %q for %q: %w", user, cluster, err)
-	}
-	return content, nil
-}
 
 // users are the cluster's own, with the names and groups Kubernetes' own roles know.
 var users = map[string]pki.Request{
@@ -46,7 +32,7 @@ func (c Cluster) writeKubeconfigs(authority *pki.Authority) error {
 			return err
 		}
 		credentials := clientcmdapi.AuthInfo{ClientCertificateData: certificate, ClientKeyData: key}
-		content, err := KubeconfigOf(c.Name, server, request.Name, credentials)
+		content, err := kubeconfig.Of(c.Name, server, request.Name, credentials)
 		if err != nil {
 			return err
 		}
