@@ -34,7 +34,7 @@ func rootWhereForbidden(f *fixture) {
 	f.pod("p", "sleep", edit(func(c *corev1.Container) {
 		c.SecurityContext = &corev1.SecurityContext{RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To(int64(0))}
 	}))
-	f.awaitPod("p", phase(corev1.PodPending), waiting("c", "CreateContainerConfigError", "runAsNonRoot"))
+	f.awaitPod("p", phase(corev1.PodPending), waiting("c", "CreateContainerConfigError", "container's runAsUser breaks non-root policy"))
 }
 
 func readOnlyRoot(f *fixture) {

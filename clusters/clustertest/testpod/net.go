@@ -20,8 +20,15 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 )
 
-// address is where a server of this pod listens: its own address where it is told it, else all.
-func address(port string) string { return net.JoinHostPort(os.Getenv("POD_IP"), port) }
+// address is where a server of this pod listens: its own address only where that is one of the machine's loopback, which
+// all pods of a process node share. Elsewhere all addresses are the pod's own, and a forwarded port arrives at loopback.
+func address(port string) string {
+	ip := os.Getenv("POD_IP")
+	if parsed := net.ParseIP(ip); parsed == nil || !parsed.IsLoopback() {
+		ip = ""
+	}
+	return net.JoinHostPort(ip, port)
+}
 
 // serve answers HTTP: serve PORT. "/" says the host name; "/file/PATH" answers 200 if the path exists and 500 if not,
 // "/nofile/PATH" the other way round, so that a test turns a probe by making a file.

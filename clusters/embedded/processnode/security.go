@@ -27,7 +27,10 @@ func secure(spec *container.Spec, pod *corev1.Pod, c *corev1.Container) error {
 		spec.User.Groups = append(spec.User.Groups, uint32(group))
 	}
 	if spec.User.UID == 0 && first(own.RunAsNonRoot, podContext.RunAsNonRoot) {
-		return errors.New("container has runAsNonRoot and image will run as root")
+		if own.RunAsUser == nil && podContext.RunAsUser == nil {
+			return errors.New("container has runAsNonRoot and image will run as root")
+		}
+		return errors.New("container's runAsUser breaks non-root policy")
 	}
 	spec.ReadOnlyRoot = first(own.ReadOnlyRootFilesystem)
 	spec.NoNewPrivileges = own.AllowPrivilegeEscalation != nil && !*own.AllowPrivilegeEscalation
