@@ -28,6 +28,10 @@ test: build controlplane ## Run all tests that need no Docker
 	@# one package at a time: most of them start API servers, and share the machine's cores badly
 	go test -p 1 -count=1 -shuffle=on -timeout 40m ./...
 
+.PHONY: test-kind
+test-kind: controlplane ## Run the tests that need Docker; NODE_IMAGE=name takes that instead of the published node image
+	TRANSPLANT_NODE_IMAGE=$(NODE_IMAGE) go test -tags docker -p 1 -count=1 -timeout 30m ./clusters/kind
+
 .PHONY: oracle
 oracle: ## Run the tests against cases with known answers (part of test)
 	go test -count=1 -run Oracle ./controllers/... ./cmd/transplant/explain/...

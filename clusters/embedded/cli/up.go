@@ -14,6 +14,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/address"
 	"github.com/transplant-sim/transplant/clusters/embedded/supervisor"
+	"github.com/transplant-sim/transplant/clusters/kind"
 )
 
 // superviseCommand is the hidden command of the detached process.
@@ -114,7 +115,11 @@ func newDown() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if was {
+		containers, err := kind.Down(ctx, dir)
+		if err != nil {
+			return err
+		}
+		if was || containers > 0 {
 			fmt.Fprintf(command.OutOrStdout(), "The landscape %q has ended, nothing of it is left.\n", dir.Name)
 		} else {
 			fmt.Fprintf(command.OutOrStdout(), "The landscape %q is not up.\n", dir.Name)

@@ -1,0 +1,69 @@
+package kind
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/transplant-sim/transplant/clusters"
+)
+
+var (
+	_ clusters.Stopper = &Cluster{}
+	_ clusters.Freezer = &Cluster{}
+)
+
+// Lose kills the node, and with it everything that runs in it. With wipe its data goes too: the node itself is removed.
+// The authority, the addresses and the names stay.
+func (c *Cluster) Lose(ctx context.Context, wipe bool) error {
+	c.abilities.Lock()
+	defer c.abilities.Unlock()
+	if wipe {
+		c.wiped = true
+		return c.done("lose", remove(ctx, c.Node()))
+	}
+	_, err := docker(ctx, "kill", c.Node())
+	return c.done("lose", err)
+}
+
+// Return starts the node on the data it has, or makes it anew when that was wiped, and waits until it is ready.
+func (c *Cluster) Return(ctx context.Context) error {
+	c.abilities.Lock()
+	defer c.abilities.Unlock()
+	began := time.Now()
+	if c.wiped {
+		if err := c.create(ctx); err != nil {
+			return c.done("return", err)
+		}
+		c.wiped = false
+		return c.done("return", c.load(ctx, c.landscape.images))
+	}
+	if _, err := docker(ctx, "start", c.Node()); err != nil {
+		return c.done("return", err)
+	}
+	return c.done("return", c.awaitReady(ctx, began))
+}
+
+// Freeze holds every process of the node; connections stay open, nothing answers.
+func (c *Cluster) Freeze(ctx context.Context) error {
+	c.abilities.Lock()
+	defer c.abilities.Unlock()
+	_, err := docker(ctx, "pause", c.Node())
+	return c.done("freeze", err)
+}
+
+// Thaw lets everything go that Freeze has held.
+func (c *Cluster) Thaw(ctx context.Context) error {
+	c.abilities.Lock()
+	defer c.abilities.Unlock()
+	_, err := docker(ctx, "unpause", c.Node())
+	return c.done("thaw", err)
+}
+
+// done names the cluster in the error.
+func (c *Cluster) done(verb string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s cluster %q: %w", verb, c.name, err)
+	}
+	return nil
+}

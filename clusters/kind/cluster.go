@@ -1,0 +1,163 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
+	kind "sigs.k8s.io/kind/pkg/cluster"
+	kindexec "sigs.k8s.io/kind/pkg/exec"
+	"sigs.k8s.io/kind/pkg/log"
+
+	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/clusters/pki"
+)
+
+// Cluster is a garden or a seed as a container.
+type Cluster struct {
+	name      string
+	role      clusters.Role
+	full      string // what kind calls it
+	port      int32  // of the API server on this machine's loopback, the same for as long as the landscape lives
+	landscape *Landscape
+	provider  *kind.Provider
+
+	abilities sync.Mutex // one of Lose, Return, Freeze, Thaw at a time
+	wiped     bool       // the node is gone, with its data
+}
+
+var _ clusters.Cluster = &Cluster{}
+
+// readyTimeout bounds the start of one cluster on a machine with all cores busy.
+const readyTimeout = 5 * time.Minute
+
+// The authorities of a cluster, as kubeadm names them. They are made here, so that they outlive its node.
+const authority = "ca"
+
+func newCluster(l *Landscape, name string, role clusters.Role) (*Cluster, error) {
+	c := &Cluster{
+		name: name, role: role, full: prefix(l.dir.Path, l.dir.Name) + name, landscape: l,
+		provider: kind.NewProvider(kind.ProviderWithDocker(), kind.ProviderWithLogger(log.NoopLogger{})),
+	}
+	made, err := pki.NewAuthority(c.full)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.keys().WriteAuthority(authority, made); err != nil {
+		return nil, fmt.Errorf("write the authority of cluster %q: %w", name, err)
+	}
+	return c, nil
+}
+
+// Name is "garden" or the seed's name.
+func (c *Cluster) Name() string { return c.name }
+
+// Role is what the cluster is to the landscape.
+func (c *Cluster) Role() clusters.Role { return c.role }
+
+// Node is the name of the container that is the cluster's node, by which other containers on the network reach it.
+func (c *Cluster) Node() string { return nodeName(c.full) }
+
+// URL is where the API server is found from this machine, InnerURL from other containers and their pods.
+func (c *Cluster) URL() string { return fmt.Sprintf("https://127.0.0.1:%d", c.port) }
+
+// InnerURL is where other containers and pods of other clusters find the API server.
+func (c *Cluster) InnerURL() string { return fmt.Sprintf("https://%s:6443", c.Node()) }
+
+func (c *Cluster) keys() pki.Folder {
+	return pki.Folder(c.landscape.dir.Join("clusters", c.name, "pki"))
+}
+
+func (c *Cluster) kubeconfig() string {
+	return c.landscape.dir.Join("clusters", c.name, "admin.kubeconfig")
+}
+
+// Connect returns the configuration of the observer, or of an actor that WriteKubeconfig has been called for.
+func (c *Cluster) Connect(actor string) (*rest.Config, error) {
+	path := c.landscape.dir.Kubeconfig(actor, c.name)
+	if actor == clusters.Observer {
+		path = c.kubeconfig()
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		return nil, fmt.Errorf("connect actor %q to cluster %q: %w", actor, c.name, err)
+	}
+	config.QPS = -1 // limits are the API server's business
+	return config, nil
+}
+
+// create makes the node, and waits until pods can run on it.
+func (c *Cluster) create(ctx context.Context) error {
+	began := time.Now()
+	done := make(chan error, 1)
+	go func() {
+		options := []kind.CreateOption{
+			kind.CreateWithV1Alpha4Config(c.config()), kind.CreateWithKubeconfigPath(c.kubeconfig()),
+			kind.CreateWithDisplayUsage(false), kind.CreateWithDisplaySalutation(false),
+		}
+		if image := c.landscape.options.NodeImage; image != "" {
+			options = append(options, kind.CreateWithNodeImage(image))
+		}
+		done <- c.provider.Create(c.full, options...)
+	}()
+	select {
+	case err := <-done:
+		if err != nil {
+			return fmt.Errorf("create the cluster %q: %w", c.name, explain(err))
+		}
+	case <-ctx.Done():
+		// kind does not hear of it; without a node it fails
+		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		err := remove(cleanup, c.Node())
+		<-done
+		return errors.Join(fmt.Errorf("create the cluster %q: %w", c.name, ctx.Err()), err, remove(cleanup, c.Node()))
+	}
+	if err := os.Chmod(c.kubeconfig(), 0o600); err != nil {
+		return fmt.Errorf("keep the kubeconfig of cluster %q: %w", c.name, err)
+	}
+	if err := c.awaitReady(ctx, began); err != nil {
+		return err
+	}
+	c.landscape.tell(c.name, fmt.Sprintf("ready after %s", time.Since(began).Round(tick)))
+	return nil
+}
+
+// config is a cluster of one node with the landscape's authority. Pods see changed volumes within seconds, as they do on
+// a process node.
+func (c *Cluster) config() *v1alpha4.Cluster {
+	const kubelet = "kind: KubeletConfiguration\nsyncFrequency: 5s\n"
+	config := &v1alpha4.Cluster{
+		Networking:           v1alpha4.Networking{APIServerAddress: "127.0.0.1", APIServerPort: c.port},
+		KubeadmConfigPatches: []string{kubelet},
+	}
+	node := v1alpha4.Node{Role: v1alpha4.ControlPlaneRole}
+	for _, path := range []string{c.keys().Certificate(authority), c.keys().Key(authority)} {
+		node.ExtraMounts = append(node.ExtraMounts, v1alpha4.Mount{
+			HostPath: path, ContainerPath: "/etc/kubernetes/pki/" + filepath.Base(path), Readonly: true,
+		})
+	}
+	config.Nodes = []v1alpha4.Node{node}
+	v1alpha4.SetDefaultsCluster(config)
+	return config
+}
+
+// explainBytes of what a command of kind's has said are shown with its error.
+const explainBytes = 2048
+
+// explain adds what a command of kind's has said.
+func explain(err error) error {
+	ran := kindexec.RunErrorForError(err)
+	if ran == nil {
+		return err
+	}
+	output := ran.Output
+	return fmt.Errorf("%w: it said:\n%s", err, output[max(0, len(output)-explainBytes):])
+}

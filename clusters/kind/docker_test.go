@@ -1,0 +1,22 @@
+package kind
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestWithoutDockerThereIsOneClearLine(t *testing.T) {
+	for name, set := range map[string]func(){
+		"no daemon":  func() { t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(t.TempDir(), "none.sock")) },
+		"no command": func() { t.Setenv("PATH", t.TempDir()) },
+	} {
+		set()
+		_, err := Start(t.Context(), Options{Dir: filepath.Join(t.TempDir(), "landscape")})
+		if !errors.Is(err, ErrNoDocker) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: got %v", name, err)
+		}
+		t.Logf("%s: %v", name, err)
+	}
+}

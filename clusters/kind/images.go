@@ -1,0 +1,127 @@
+package kind
+
+import (
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
+
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+)
+
+// Image is a folder of programs under a name: nothing else is in it, no shell either. The programs are in its PATH.
+type Image struct {
+	Name     string
+	Programs map[string]string // by their names in the image, the files on this machine; they are static
+	User     string            // "uid:gid"; empty for root
+}
+
+// buildImages has Docker make the images, and returns the archive of all; empty when there are none.
+func buildImages(ctx context.Context, dir rundir.Dir, images []Image) (string, error) {
+	if len(images) == 0 {
+		return "", nil
+	}
+	work, err := os.MkdirTemp(dir.Path, "images-")
+	if err != nil {
+		return "", fmt.Errorf("make the folder of images: %w", err)
+	}
+	defer os.RemoveAll(work)
+	var names []string
+	for n, image := range images {
+		if err := image.build(ctx, filepath.Join(work, fmt.Sprint(n))); err != nil {
+			return "", fmt.Errorf("build the image %q: %w", image.Name, err)
+		}
+		names = append(names, image.Name)
+	}
+	archive := dir.Join("images.tar")
+	_, err = docker(ctx, append([]string{"save", "--output", archive}, names...)...)
+	return archive, err
+}
+
+// build lays the programs out in a folder and makes an image of it. Programs of one file are one file and links.
+func (i Image) build(ctx context.Context, folder string) error {
+	programs := filepath.Join(folder, "usr", "local", "bin")
+	if err := os.MkdirAll(programs, 0o755); err != nil {
+		return fmt.Errorf("make the folder of programs: %w", err)
+	}
+	temporary := filepath.Join(folder, "tmp")
+	if err := errors.Join(os.Mkdir(temporary, 0o777), os.Chmod(temporary, 0o1777|os.ModeSticky)); err != nil {
+		return fmt.Errorf("make the folder for temporary files: %w", err)
+	}
+	names := make([]string, 0, len(i.Programs))
+	for name := range i.Programs {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	first := map[string]string{} // the name that a file has in the image
+	for _, name := range names {
+		file, target := i.Programs[name], filepath.Join(programs, name)
+		if other, there := first[file]; there {
+			if err := os.Symlink(other, target); err != nil {
+				return fmt.Errorf("link the program %q: %w", name, err)
+			}
+			continue
+		}
+		first[file] = name
+		if err := place(file, target); err != nil {
+			return err
+		}
+	}
+	text := "FROM scratch\nCOPY . /\nENV PATH=/usr/local/bin\n"
+	if i.User != "" {
+		text += "USER " + i.User + "\n"
+	}
+	dockerfile := folder + ".dockerfile"
+	if err := os.WriteFile(dockerfile, []byte(text), 0o600); err != nil {
+		return fmt.Errorf("write the Dockerfile: %w", err)
+	}
+	_, err := docker(ctx, "build", "--quiet", "--tag", i.Name, "--file", dockerfile, folder)
+	return err
+}
+
+// place puts a static program into an image. One that needs the system's libraries would not start there.
+func place(file, target string) error {
+	program, err := elf.Open(file)
+	if err != nil {
+		return fmt.Errorf("read the program %q: %w", file, err)
+	}
+	defer program.Close()
+	if slices.ContainsFunc(program.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+		return fmt.Errorf("put the program %q into an image: it is not static: build it with CGO_ENABLED=0", file)
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("read the program: %w", err)
+	}
+	if err := os.WriteFile(target, content, 0o755); err != nil {
+		return fmt.Errorf("write the program: %w", err)
+	}
+	return nil
+}
+
+// load puts the images of an archive into the node's store.
+func (c *Cluster) load(ctx context.Context, archive string) error {
+	if archive == "" {
+		return nil
+	}
+	nodes, err := c.provider.ListInternalNodes(c.full)
+	if err != nil {
+		return fmt.Errorf("list the nodes of cluster %q: %w", c.name, err)
+	}
+	for _, node := range nodes {
+		file, err := os.Open(archive)
+		if err != nil {
+			return fmt.Errorf("open the archive of images: %w", err)
+		}
+		err = errors.Join(explain(nodeutils.LoadImageArchive(node, file)), file.Close(), ctx.Err())
+		if err != nil {
+			return fmt.Errorf("load images into cluster %q: %w", c.name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,237 @@
+// Package kind runs a landscape as clusters of sigs.k8s.io/kind, each a container with one real node (DESIGN section 3).
+// It needs Docker, and offers what package embedded offers wherever containers can do it.
+//
+// What it makes in Docker bears the landscape's name and folder, and is removed by Stop; when the process that called
+// Start dies without one, a guard removes it. The package applies no manifests and knows no actors.
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+)
+
+// Landscape is a running garden with its seeds.
+type Landscape struct {
+	options  Options
+	dir      rundir.Dir
+	lock     *rundir.Lock
+	guard    *guard
+	images   string // archive of the images that nodes get
+	clusters []*Cluster
+	began    time.Time
+	ready    time.Time
+
+	news     sync.Mutex // held while Progress is called
+	stopOnce sync.Once
+	stopErr  error
+}
+
+var _ clusters.Landscape = &Landscape{}
+
+const (
+	// tick is what durations are rounded to for people.
+	tick = 100 * time.Millisecond
+	// stopTimeout bounds a stop.
+	stopTimeout = time.Minute
+)
+
+// Start brings a landscape up and returns when everything is ready. When it fails, whatever it has made is removed
+// again. It is ErrNoDocker where no Docker answers.
+func Start(ctx context.Context, options Options) (*Landscape, error) {
+	if err := options.complete(); err != nil {
+		return nil, err
+	}
+	if err := Available(ctx); err != nil {
+		return nil, err
+	}
+	dir, err := options.dir()
+	if err != nil {
+		return nil, err
+	}
+	l := &Landscape{options: options, dir: dir, began: time.Now()}
+	if err := l.run(ctx); err != nil {
+		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		return nil, errors.Join(fmt.Errorf("start the landscape %q on kind: %w", options.Name, err), l.Stop(cleanup))
+	}
+	return l, nil
+}
+
+func (l *Landscape) run(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{l.acquire, l.plan, l.watch, l.create} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	if l.options.AfterClusters != nil {
+		if err := l.options.AfterClusters(l); err != nil {
+			return err
+		}
+	}
+	l.ready = time.Now()
+	return nil
+}
+
+// acquire takes the run directory, and removes what a landscape that died has left of the same.
+func (l *Landscape) acquire(ctx context.Context) (err error) {
+	if l.lock, _, err = l.dir.Acquire(); err != nil {
+		return err
+	}
+	removed, err := Remove(ctx, l.dir)
+	if removed > 0 {
+		l.tell("landscape", fmt.Sprintf("removed %d containers that an earlier one has left", removed))
+	}
+	return err
+}
+
+func (l *Landscape) plan(context.Context) error {
+	for n, name := range append([]string{GardenName}, l.options.Seeds...) {
+		role := clusters.Seed
+		if n == 0 {
+			role = clusters.Garden
+		}
+		made, err := newCluster(l, name, role)
+		if err != nil {
+			return err
+		}
+		l.clusters = append(l.clusters, made)
+	}
+	return l.choosePorts()
+}
+
+// choosePorts finds a free port for each API server: a cluster keeps its own even when its node is made anew. All are
+// held until all are found, so that none is found twice.
+func (l *Landscape) choosePorts() error {
+	for _, c := range l.clusters {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return fmt.Errorf("find a port for the API server of cluster %q: %w", c.name, err)
+		}
+		defer listener.Close()
+		c.port = int32(listener.Addr().(*net.TCPAddr).Port)
+	}
+	return nil
+}
+
+func (l *Landscape) watch(context.Context) (err error) {
+	l.guard, err = newGuard(l.containers())
+	return err
+}
+
+// create makes all clusters side by side, and the images meanwhile.
+func (l *Landscape) create(ctx context.Context) error {
+	group, groupCtx := errgroup.WithContext(ctx)
+	built := make(chan struct{})
+	group.Go(func() (err error) {
+		defer close(built)
+		l.images, err = buildImages(groupCtx, l.dir, l.options.Images)
+		return err
+	})
+	for _, c := range l.clusters {
+		group.Go(func() error {
+			if err := c.create(groupCtx); err != nil {
+				return err
+			}
+			select {
+			case <-built:
+			case <-groupCtx.Done():
+				return groupCtx.Err()
+			}
+			return c.load(groupCtx, l.images)
+		})
+	}
+	return group.Wait()
+}
+
+// Stop removes everything of the landscape from Docker. The run directory stays, until it is used again. Only the first
+// call does something.
+func (l *Landscape) Stop(ctx context.Context) error {
+	l.stopOnce.Do(func() {
+		if l.lock == nil {
+			return // somebody else's
+		}
+		_, err := Remove(ctx, l.dir)
+		errs := []error{err}
+		if l.guard != nil && err == nil {
+			errs = append(errs, l.guard.dismiss())
+		}
+		l.stopErr = errors.Join(append(errs, l.dir.MarkEnded(), l.lock.Unlock())...)
+	})
+	return l.stopErr
+}
+
+// Remove removes what a landscape has in Docker, and nothing of any other, and says how many containers it has removed.
+// It is for those who own the run directory.
+func Remove(ctx context.Context, dir rundir.Dir) (int, error) {
+	left, err := containers(ctx, prefix(dir.Path, dir.Name))
+	if err != nil {
+		return 0, err
+	}
+	return len(left), remove(ctx, left...)
+}
+
+// Down removes what is left of a landscape whose owner is dead, and says how many containers that were. Without Docker
+// nothing can be left. While the owner lives it is rundir.ErrInUse.
+func Down(ctx context.Context, dir rundir.Dir) (int, error) {
+	if err := Available(ctx); errors.Is(err, ErrNoDocker) {
+		return 0, nil
+	}
+	lock, err := dir.TakeLock()
+	if err != nil {
+		return 0, err
+	}
+	removed, err := Remove(ctx, dir)
+	return removed, errors.Join(err, lock.Unlock())
+}
+
+// containers are the names that the landscape's containers have, or will have.
+func (l *Landscape) containers() []string {
+	var names []string
+	for _, c := range l.clusters {
+		names = append(names, c.Node())
+	}
+	return names
+}
+
+// Name is the name of the landscape.
+func (l *Landscape) Name() string { return l.options.Name }
+
+// Dir is the run directory.
+func (l *Landscape) Dir() rundir.Dir { return l.dir }
+
+// Took is the time from the call of Start until the landscape was ready.
+func (l *Landscape) Took() time.Duration { return l.ready.Sub(l.began) }
+
+// Clusters lists the garden first, then the seeds in order.
+func (l *Landscape) Clusters() []clusters.Cluster {
+	all := make([]clusters.Cluster, 0, len(l.clusters))
+	for _, c := range l.clusters {
+		all = append(all, c)
+	}
+	return all
+}
+
+// Cluster finds a cluster by name.
+func (l *Landscape) Cluster(name string) (clusters.Cluster, error) {
+	for _, c := range l.clusters {
+		if c.name == name {
+			return c, nil
+		}
+	}
+	return nil, fmt.Errorf("find the cluster %q: the landscape has the garden and seeds %v", name, l.options.Seeds)
+}
+
+func (l *Landscape) tell(subject, what string) {
+	l.news.Lock()
+	defer l.news.Unlock()
+	l.options.Progress(subject, what)
+}

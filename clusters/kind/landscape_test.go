@@ -1,0 +1,270 @@
+//go:build docker
+
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/clusters/clustertest"
+	"github.com/transplant-sim/transplant/clusters/embedded/binary"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+)
+
+// nodeImageVariable names the node image of the tests; without it, kind takes its own.
+const nodeImageVariable = "TRANSPLANT_NODE_IMAGE"
+
+// start brings a landscape up that ends with the test.
+func start(t *testing.T, options Options) *Landscape {
+	t.Helper()
+	if options.Dir == "" {
+		options.Dir = filepath.Join(t.TempDir(), "landscape")
+	}
+	options.NodeImage = os.Getenv(nodeImageVariable)
+	options.Progress = func(subject, what string) { t.Logf("%s: %s", subject, what) }
+	l, err := Start(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		defer cancel()
+		if err := l.Stop(ctx); err != nil {
+			t.Errorf("stop the landscape: %v", err)
+		}
+		if left, err := containers(ctx, prefix(l.dir.Path, l.dir.Name)); err != nil || len(left) > 0 {
+			t.Errorf("left behind: %v, %v", left, err)
+		}
+	})
+	return l
+}
+
+// TestContract has every case of the backends' contract pass on a node of kind.
+func TestContract(t *testing.T) {
+	image := Image{Name: clustertest.Image, Programs: map[string]string{
+		"testpod": filepath.Join(clustertest.BuildTestPod(t), "testpod"),
+	}}
+	l := start(t, Options{Name: "contract", Seeds: []string{}, Images: []Image{image}})
+	garden, err := l.Cluster(GardenName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := garden.Connect(clusters.Observer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clustertest.Run(t, clustertest.Backend{Config: config})
+}
+
+// TestAbilities loses, returns, freezes and thaws a seed of two, while the others go on.
+func TestAbilities(t *testing.T) {
+	controlPlane, err := binary.Ensure(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := start(t, Options{Name: "abilities", Images: []Image{{
+		Name: toolImage, User: "65532:65532", Programs: map[string]string{"kubectl": controlPlane},
+	}}})
+	t.Logf("three clusters took %s", l.Took())
+	seed := l.clusters[1]
+	client := observe(t, seed)
+	reachFromPod(t, l, seed, l.clusters[0])
+	mark := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "mark", Namespace: "default"}}
+	if _, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), mark, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := seed.Freeze(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := look(t.Context(), client); err == nil {
+		t.Error("a frozen cluster has answered")
+	}
+	if err := seed.Thaw(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	awaitAnswer(t, client)
+
+	if err := seed.Lose(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	if err := look(t.Context(), client); err == nil {
+		t.Error("a lost cluster has answered")
+	}
+	for _, other := range []*Cluster{l.clusters[0], l.clusters[2]} {
+		if err := look(t.Context(), observe(t, other)); err != nil {
+			t.Errorf("cluster %q: %v", other.Name(), err)
+		}
+	}
+	if err := seed.Return(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.CoreV1().ConfigMaps("default").Get(t.Context(), "mark", metav1.GetOptions{}); err != nil {
+		t.Errorf("a cluster that returned has forgotten: %v", err)
+	}
+
+	if err := errors.Join(seed.Lose(t.Context(), true), seed.Return(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	_, err = observe(t, seed).CoreV1().ConfigMaps("default").Get(t.Context(), "mark", metav1.GetOptions{})
+	if err == nil || !strings.Contains(err.Error(), `"mark" not found`) {
+		t.Errorf("a cluster that was wiped remembers: %v", err)
+	}
+}
+
+// TestDownRemovesItsOwnOnly finds what a landscape has left, and leaves alone what another has.
+func TestDownRemovesItsOwnOnly(t *testing.T) {
+	home := t.TempDir()
+	mine, other := rundir.At("mine", filepath.Join(home, "mine")), rundir.At("mine", filepath.Join(home, "other"))
+	image := os.Getenv(nodeImageVariable)
+	for _, dir := range []rundir.Dir{mine, other} {
+		name := nodeName(prefix(dir.Path, dir.Name) + "a")
+		if _, err := docker(t.Context(), "create", "--name", name, image); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = remove(context.Background(), name) }) // it may be gone
+	}
+	lock, err := mine.TakeLock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Down(t.Context(), mine); !errors.Is(err, rundir.ErrInUse) {
+		t.Errorf("while the owner lives: got %v", err)
+	}
+	if err := lock.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{1, 0} {
+		if got, err := Down(t.Context(), mine); err != nil || got != want {
+			t.Errorf("removed %d, %v; want %d", got, err, want)
+		}
+	}
+	if left, err := containers(t.Context(), prefix(other.Path, other.Name)); err != nil || len(left) != 1 {
+		t.Errorf("of the other landscape there is %v, %v", left, err)
+	}
+}
+
+// TestKilledStarter kills the process that has started a landscape, and finds nothing left of it.
+func TestKilledStarter(t *testing.T) {
+	if dir := os.Getenv("TRANSPLANT_TEST_STARTER"); dir != "" {
+		options := Options{Name: "killed", Dir: dir, Seeds: []string{}, NodeImage: os.Getenv(nodeImageVariable)}
+		l, err := Start(t.Context(), options)
+		fmt.Println("started", err == nil, err, l != nil)
+		<-t.Context().Done()
+		return
+	}
+	dir := filepath.Join(t.TempDir(), "landscape")
+	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledStarter$")
+	command.Env = append(os.Environ(), "TRANSPLANT_TEST_STARTER="+dir)
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	name := prefix(dir, "killed")
+	poll(t, "the node", func(ctx context.Context) error {
+		found, err := containers(ctx, name)
+		if err == nil && len(found) == 0 {
+			err = errors.New("it is not there")
+		}
+		return err
+	})
+	if err := command.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = command.Wait() // it was killed
+	poll(t, "the end of the node", func(ctx context.Context) error {
+		found, err := containers(ctx, name)
+		if err == nil && len(found) > 0 {
+			err = fmt.Errorf("found %v", found)
+		}
+		return err
+	})
+}
+
+// toolImage has kubectl.
+const toolImage = "transplant.dev/tools:test"
+
+// reachFromPod has a pod of one cluster ask the API server of another who it is, with a kubeconfig of its own.
+func reachFromPod(t *testing.T, l *Landscape, from, to *Cluster) {
+	t.Helper()
+	authority, err := to.CA()
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := l.ActorKubeconfig(t.Context(), to.Name(), "default/default", to.InnerURL(), authority)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := observe(t, from)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "kubeconfig"}, Data: map[string][]byte{"kubeconfig": content}}
+	if _, err := client.CoreV1().Secrets("default").Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "whoami"}, Spec: corev1.PodSpec{
+		Containers: []corev1.Container{{
+			Name: "c", Image: toolImage, ImagePullPolicy: corev1.PullNever,
+			Command:      []string{"kubectl", "--kubeconfig=/k/kubeconfig", "auth", "whoami"},
+			VolumeMounts: []corev1.VolumeMount{{Name: "k", MountPath: "/k"}},
+		}},
+		Volumes: []corev1.Volume{{Name: "k", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "kubeconfig"}}}},
+	}}
+	if _, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	poll(t, "the pod's answer", func(ctx context.Context) error {
+		log, err := client.CoreV1().Pods("default").GetLogs("whoami", &corev1.PodLogOptions{}).DoRaw(ctx)
+		if err == nil && !strings.Contains(string(log), "system:serviceaccount:default:default") {
+			err = fmt.Errorf("its log is %q", log)
+		}
+		return err
+	})
+}
+
+func observe(t *testing.T, c *Cluster) kubernetes.Interface {
+	t.Helper()
+	config, err := c.Connect(clusters.Observer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Timeout = 3 * time.Second
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func look(ctx context.Context, client kubernetes.Interface) error {
+	_, err := client.CoreV1().Namespaces().Get(ctx, "default", metav1.GetOptions{})
+	return err
+}
+
+func awaitAnswer(t *testing.T, client kubernetes.Interface) {
+	t.Helper()
+	poll(t, "an answer", func(ctx context.Context) error { return look(ctx, client) })
+}
+
+// poll looks until it is content, and tells the last mismatch when it is not in time.
+func poll(t *testing.T, what string, look func(context.Context) error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
+		last = look(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("wait for %s: %v: %v", what, err, last)
+	}
+}

@@ -1,0 +1,90 @@
+package kind
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+)
+
+// GardenName is the name of the garden cluster.
+const GardenName = "garden"
+
+// Options of a landscape. The zero value is a garden with seeds a and b in the user's default place, on the node image
+// that kind itself would take.
+type Options struct {
+	Name  string   // of the landscape; empty for "default"
+	Dir   string   // the run directory; empty for $TRANSPLANT_HOME/<name>
+	Seeds []string // in order; nil for a and b
+
+	NodeImage string  // empty for kind's own, which Docker pulls
+	Images    []Image // built, and loaded into every node, before the landscape is ready
+
+	// AfterClusters runs once all clusters are ready, before the landscape is.
+	AfterClusters func(*Landscape) error
+
+	Progress func(subject, what string) // told what happens, one call at a time; may be nil
+}
+
+func (o *Options) complete() error {
+	if o.Name == "" {
+		o.Name = rundir.DefaultName
+	}
+	if o.Seeds == nil {
+		o.Seeds = []string{"a", "b"}
+	}
+	if o.Progress == nil {
+		o.Progress = func(string, string) {}
+	}
+	return o.check()
+}
+
+// check says what is wrong with the names, before anything is made of them.
+func (o *Options) check() error {
+	for i, seed := range o.Seeds {
+		if problems := validation.IsDNS1123Label(seed); len(problems) > 0 {
+			return fmt.Errorf("name the seed %q: %s", seed, problems[0])
+		}
+		if seed == GardenName || slices.Contains(o.Seeds[:i], seed) {
+			return fmt.Errorf("name the seed %q: the name is used twice", seed)
+		}
+	}
+	for _, name := range append([]string{GardenName}, o.Seeds...) {
+		// a node's name is its host name
+		if node := nodeName(prefix("", o.Name) + name); len(node) > validation.DNS1123LabelMaxLength {
+			return fmt.Errorf("name the cluster %q of the landscape %q: its node would be %q, which is longer than %d characters",
+				name, o.Name, node, validation.DNS1123LabelMaxLength)
+		}
+	}
+	return nil
+}
+
+func (o *Options) dir() (rundir.Dir, error) {
+	if o.Dir != "" {
+		path, err := filepath.Abs(o.Dir) // Docker is told of folders in it
+		if err != nil {
+			return rundir.Dir{}, fmt.Errorf("find the run directory: %w", err)
+		}
+		return rundir.At(o.Name, path), nil
+	}
+	home, err := rundir.Home()
+	if err != nil {
+		return rundir.Dir{}, err
+	}
+	return rundir.Of(home, o.Name)
+}
+
+// prefix begins the names of everything that a landscape has in Docker. kind takes no labels for its nodes, so the name
+// says whose they are: of landscapes with the same name, those of other folders have another prefix.
+func prefix(path, name string) string {
+	sum := sha256.Sum256([]byte(path))
+	return fmt.Sprintf("transplant-%s-%s-", hex.EncodeToString(sum[:])[:6], name)
+}
+
+// nodeName is what kind calls the container of a cluster with one node.
+func nodeName(cluster string) string { return cluster + "-control-plane" }
