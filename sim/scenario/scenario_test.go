@@ -114,6 +114,23 @@ spec:
 
 const cutOfRight = "cut: {actor: gardenlet-a, target: garden}"
 
+// printedAgain prints a scenario and reads it again; both must say the same.
+func printedAgain(t *testing.T, s *scenario.Scenario) (text []byte) {
+	t.Helper()
+	text, err := scenario.Print(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := scenario.Parse("printed", text)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if diff := cmp.Diff(s, again); diff != "" {
+		t.Errorf("(-file +printed):\n%s", diff)
+	}
+	return text
+}
+
 // A file with every form of fault that has a form of its own is printed as it was read.
 func TestPrintedFaultsSayTheSame(t *testing.T) {
 	t.Parallel()
@@ -129,17 +146,7 @@ func TestPrintedFaultsSayTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := scenario.Print(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := scenario.Parse("printed", text)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
-		if diff := cmp.Diff(s, again); diff != "" {
-			t.Errorf("(-file +printed):\n%s", diff)
-		}
+		printedAgain(t, s)
 	}
 }
 
@@ -155,17 +162,7 @@ func TestPrintedPatchesSayTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := scenario.Print(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := scenario.Parse("printed", text)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	if diff := cmp.Diff(s, again); diff != "" {
-		t.Errorf("(-file +printed):\n%s", diff)
-	}
+	text := printedAgain(t, s)
 	for _, want := range []string{"finalizers: null", "b: null", "2030-01-02T03:04:05Z", "no: \"reason\""} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%q is not in\n%s", want, text)
