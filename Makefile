@@ -6,6 +6,7 @@ SHELL       := bash
 SCENARIO ?= scenarios/seed-loss.yaml
 BACKEND  ?= embedded
 SAMPLE   ?= 3
+JOBS     ?= 2
 OUT      ?= out/$(basename $(notdir $(SCENARIO)))
 # On a slow or busy machine, 2 or 3 gives every step and every goal for a time so many times as long.
 TIMEOUT_MULTIPLIER ?= 1
@@ -15,6 +16,7 @@ RUN      := bin/transplant run --backend $(BACKEND) --timeout-multiplier $(TIMEO
 help: ## Explain the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@printf '\nVariables: SCENARIO=%s BACKEND=%s OUT=%s SAMPLE=%s\n' $(SCENARIO) $(BACKEND) $(OUT) $(SAMPLE)
+	@printf 'JOBS=%s (landscapes at once in catalogue and sweep; each wants about one core)\n' $(JOBS)
 	@printf 'TIMEOUT_MULTIPLIER=%s (2 or 3 on a slow or busy machine), MUTANTS="a b" (some instead of all)\n' $(TIMEOUT_MULTIPLIER)
 
 ##@ The two commands of the README
@@ -82,12 +84,12 @@ mutants: build controlplane ## Plant bugs one by one and see that each is caught
 	go run ./e2e/mutants -out out/mutants $(MUTANTS)
 
 .PHONY: catalogue
-catalogue: build ## Run every scenario on BACKEND, one after the other in one landscape, and SAMPLE points of each sweep
-	$(RUN) scenarios/*.yaml --sample $(SAMPLE) --out out/catalogue
+catalogue: build ## Run every scenario on BACKEND, JOBS at once, and SAMPLE points of each sweep
+	$(RUN) scenarios/*.yaml --jobs $(JOBS) --sample $(SAMPLE) --out out/catalogue
 
 .PHONY: sweep
 sweep: build ## Run every point of every sweep (hours)
-	$(RUN) $$(grep -l "^  sweep:" scenarios/*.yaml) --out out/sweep
+	$(RUN) $$(grep -l "^  sweep:" scenarios/*.yaml) --jobs $(JOBS) --out out/sweep
 
 .PHONY: soak
 soak: build ## Run SCENARIO twenty times in a row; all must be Held (long)

@@ -18,17 +18,17 @@ import (
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
-// Exporter shows the metrics of the run that is being told, and of the engine's own process. Between runs it shows the
-// last one, with its verdict.
+// Exporter shows the metrics of the run that is being told on each landscape, and of the engine's own process. Between
+// runs it shows the last one of a landscape, with its verdict.
 type Exporter struct {
 	process *prometheus.Registry
 
-	mu      sync.Mutex
-	current *followed
+	mu   sync.Mutex
+	runs map[string]*Following // by landscape
 }
 
-// followed is one run whose meter goes on while others gather it.
-type followed struct {
+// Following is one run whose meter goes on while others gather it.
+type Following struct {
 	mu    sync.Mutex
 	meter *Meter
 	done  chan struct{}
@@ -38,29 +38,30 @@ var _ prometheus.Gatherer = &Exporter{}
 
 // NewExporter shows the process, until there is a run.
 func NewExporter() *Exporter {
-	e := &Exporter{process: prometheus.NewRegistry()}
+	e := &Exporter{process: prometheus.NewRegistry(), runs: map[string]*Following{}}
 	e.process.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return e
 }
 
-// Follow a run until its journal is closed. The verdict, if there is one, is told with Judged afterwards.
-func (e *Exporter) Follow(ctx context.Context, journal *timeline.Journal) {
-	f := &followed{done: make(chan struct{})}
+// Follow a run until its journal is closed, in place of the last one on the same landscape.
+func (e *Exporter) Follow(ctx context.Context, landscape string, journal *timeline.Journal) *Following {
+	f := &Following{done: make(chan struct{})}
 	go func() {
 		defer close(f.done)
 		for event := range journal.Follow(context.WithoutCancel(ctx)) {
 			if start, is := event.Payload.(timeline.RunStarted); is {
-				e.begin(f, start, journal.Started())
+				f.begin(start, journal.Started())
 			}
 			f.take(event)
 		}
 	}()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.current = f
+	e.runs[landscape] = f
+	return f
 }
 
-func (e *Exporter) begin(f *followed, start timeline.RunStarted, started time.Time) {
+func (f *Following) begin(start timeline.RunStarted, started time.Time) {
 	meter, err := NewMeter(RunName(start.Scenario, started), start)
 	if err != nil {
 		return // a scenario that cannot be read ends the run, and is told there
@@ -70,7 +71,7 @@ func (e *Exporter) begin(f *followed, start timeline.RunStarted, started time.Ti
 	f.meter = meter
 }
 
-func (f *followed) take(event timeline.Event) {
+func (f *Following) take(event timeline.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.meter != nil {
@@ -78,11 +79,8 @@ func (f *followed) take(event timeline.Event) {
 	}
 }
 
-// Judged adds the verdict about the run that was followed last, after all of its events. Its journal must be closed.
-func (e *Exporter) Judged(r *verdict.Report) {
-	e.mu.Lock()
-	f := e.current
-	e.mu.Unlock()
+// Judged adds the verdict about the run, after all of its events. Its journal must be closed.
+func (f *Following) Judged(r *verdict.Report) {
 	<-f.done
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -91,19 +89,24 @@ func (e *Exporter) Judged(r *verdict.Report) {
 	}
 }
 
+// gather what has been counted of the run so far.
+func (f *Following) gather() ([]*dto.MetricFamily, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.meter == nil {
+		return nil, nil
+	}
+	return f.meter.Gatherer().Gather()
+}
+
 // Gather what has been counted so far.
 func (e *Exporter) Gather() ([]*dto.MetricFamily, error) {
 	e.mu.Lock()
-	f := e.current
-	e.mu.Unlock()
 	all := prometheus.Gatherers{e.process}
-	if f != nil {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if f.meter != nil {
-			all = append(all, f.meter.Gatherer())
-		}
+	for _, f := range e.runs {
+		all = append(all, prometheus.GathererFunc(f.gather))
 	}
+	e.mu.Unlock()
 	return all.Gather()
 }
 

@@ -317,18 +317,36 @@ func TestTheEngineServesItsMetrics(t *testing.T) {
 		t.Errorf("before the first run:\n%s", body)
 	}
 	journal := timeline.NewJournal(testingclock.NewFakePassiveClock(time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)), nil)
-	exporter.Follow(t.Context(), journal)
+	following := exporter.Follow(t.Context(), "run", journal)
 	for _, m := range told() {
 		journal.Record(timeline.Event{Actor: m.actor, Subject: m.subject, Payload: m.payload})
 	}
 	if err := journal.Close(); err != nil {
 		t.Fatal(err)
 	}
-	exporter.Judged(judged())
+	following.Judged(judged())
 	body := scrape()
 	for _, want := range []string{`transplant_run_verdict{backend="small",run="tale-20261121T200000Z",scenario="tale",verdict="Violated"} 1`, `transplant_events_total{backend="small",kind="Write",run="tale-20261121T200000Z",scenario="tale"} 2`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("after the run %q is not served:\n%.3000s", want, body)
+		}
+	}
+	tell := func(landscape, scenario string) {
+		t.Helper()
+		journal := timeline.NewJournal(testingclock.NewFakePassiveClock(time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)), nil)
+		following := exporter.Follow(t.Context(), landscape, journal)
+		journal.Record(timeline.Event{Payload: timeline.RunStarted{Scenario: scenario, Backend: "small", Story: json.RawMessage(story)}})
+		if err := journal.Close(); err != nil {
+			t.Fatal(err)
+		}
+		following.Judged(&verdict.Report{Scenario: scenario, Backend: "small", Verdict: verdict.Held})
+	}
+	tell("run-2", "beside")
+	tell("run", "next")
+	body = scrape()
+	for scenario, want := range map[string]bool{"tale": false, "next": true, "beside": true} {
+		if strings.Contains(body, `scenario="`+scenario+`"`) != want {
+			t.Errorf("%s is served: %t, want %t", scenario, !want, want)
 		}
 	}
 }

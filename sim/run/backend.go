@@ -23,7 +23,7 @@ type Backend interface {
 
 // Request for a landscape.
 type Request struct {
-	// Name of the landscape; empty for the backend's default.
+	// Name of the landscape.
 	Name string
 	// Landscape is what the stories need: seeds and settings. It holds no shoots, they are the engine's.
 	Landscape landscape.Landscape

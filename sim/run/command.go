@@ -26,8 +26,8 @@ func NewRunCommand(backends map[string]Backend) *cobra.Command {
 		Short: "Tell scenarios on a landscape and judge them",
 		Long: `Tell scenarios on a landscape and judge them.
 
-Files with the same seeds and settings share one landscape, one after the other, each with fresh shoots. If any file has mistakes,
-nothing is started or written.
+Files with the same seeds and settings share one landscape, one after the other, each with fresh shoots. With --jobs N there are up
+to N landscapes at once, and each story is shown when it has ended. If any file has mistakes, nothing is started or written.
 
 The evidence of a story is kept in a folder: timeline.jsonl, verdict.json, junit.xml and report.html, a page to look at; metrics.om, its samples for Prometheus; and scenario.yaml, the story by itself:
 told with the same --seed and --timeout-multiplier, which the verdict shows, it is the same again. Of one story the folder is --out,
@@ -57,7 +57,7 @@ Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest
 				if err != nil {
 					return untold{err}
 				}
-				r.printf("metrics at http://%s/metrics\n", at)
+				fmt.Fprintf(r.out, "metrics at http://%s/metrics\n", at)
 			}
 			return result(r.run(ctx, accepted))
 		},
@@ -67,7 +67,8 @@ Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest
 	flags.StringVar(&r.backend, "backend", "embedded", "where the story is told: "+strings.Join(slices.Sorted(maps.Keys(backends)), ", "))
 	flags.Uint64Var(&r.randomSeed, "seed", 0, "random seed of the story (default: one is rolled and printed)")
 	flags.Float64Var(&r.stretch, "timeout-multiplier", 1, "multiplies the deadlines of steps, settleWithin and the goals for times, for slow machines")
-	flags.StringVar(&r.landscape, "landscape", "", "name of the landscape (default: the backend's)")
+	flags.StringVar(&r.landscape, "landscape", "run", "name of the landscape; with several at once NAME-2 and so on are the others")
+	flags.IntVar(&r.jobs, "jobs", 1, "tell stories on up to so many landscapes at once; each wants about one core")
 	flags.IntVar(&r.sample, "sample", 0, "tell so many points of each sweep, chosen by the random seed (default: all)")
 	flags.StringVar(&metricsAddress, "metrics-address", "", "serve /metrics of the runs at this address, such as 127.0.0.1:9740 (default: nowhere)")
 	flags.BoolVar(&r.keep, "keep", false, "keep the last landscape after the verdict, until interrupted")
@@ -84,5 +85,3 @@ func (r *runner) folderOf(scenario string, of int) string {
 	}
 	return filepath.Join(r.folder, scenario)
 }
-
-func (r *runner) printf(format string, arguments ...any) { fmt.Fprintf(r.out, format, arguments...) }

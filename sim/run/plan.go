@@ -36,6 +36,9 @@ func (r *runner) accept(files []string) (*plan, error) {
 
 // read all files, and report the mistakes of all; from tells each story's file.
 func (r *runner) read(files []string) (stories []*scenario.Scenario, from map[string]string, err error) {
+	if r.jobs < 1 || r.jobs > 1 && r.keep {
+		return nil, nil, fmt.Errorf("--jobs %d: must be 1 or more, and 1 with --keep, which keeps one landscape", r.jobs)
+	}
 	if r.stretch <= 0 {
 		return nil, nil, fmt.Errorf("--timeout-multiplier %g: must be above 0; 2 gives every step twice its time", r.stretch)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,11 +26,17 @@ import (
 
 // small is a backend of small worlds.
 type small struct {
-	t       *testing.T
-	bug     worldtest.Bug
-	refuse  map[world.Ability]error
-	fail    error
+	t      *testing.T
+	bug    worldtest.Bug
+	refuse map[world.Ability]error
+	fail   error
+
+	// meet, where there is one, keeps the first worlds waiting for each other.
+	meet *sync.WaitGroup
+
+	mu      sync.Mutex
 	started []*worldtest.World
+	names   []string
 }
 
 func (s *small) Can(ability world.Ability) error { return s.refuse[ability] }
@@ -41,7 +48,14 @@ func (s *small) Start(_ context.Context, request Request) (world.World, error) {
 	request.Progress("making a small world")
 	w := worldtest.New(s.t, request.Landscape.SeedNames()...)
 	w.Bug = s.bug
-	s.started = append(s.started, w)
+	s.mu.Lock()
+	s.started, s.names = append(s.started, w), append(s.names, request.Name)
+	first := len(s.started) <= 2
+	s.mu.Unlock()
+	if s.meet != nil && first {
+		s.meet.Done()
+		s.meet.Wait()
+	}
 	return w, nil
 }
 
@@ -83,9 +97,13 @@ func tell(t *testing.T, s *small, folder string, files ...string) (string, verdi
 }
 
 func tellFor(ctx context.Context, s *small, folder string, files ...string) (string, verdict.Verdict, error) {
+	return tellAtOnce(ctx, s, 1, folder, files...)
+}
+
+func tellAtOnce(ctx context.Context, s *small, jobs int, folder string, files ...string) (string, verdict.Verdict, error) {
 	var out bytes.Buffer
 	r := &runner{
-		clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", out: &out, metrics: metrics.NewExporter(), folder: folder, randomSeed: 7, stretch: 1,
+		clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", landscape: "run", jobs: jobs, out: &out, metrics: metrics.NewExporter(), folder: folder, randomSeed: 7, stretch: 1,
 		patience: story.Patience{Raise: 20 * time.Second, Still: time.Second, Round: 150 * time.Millisecond},
 	}
 	accepted, err := r.accept(files)
@@ -284,7 +302,7 @@ func TestAKeptStoryIsNotStretchedTwice(t *testing.T) {
 	s := &small{t: t}
 	stretched := func(folder, file string) (string, verdict.Report, string) {
 		var out bytes.Buffer
-		r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", out: &out, metrics: metrics.NewExporter(), folder: folder, stretch: 2.5}
+		r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", landscape: "run", jobs: 1, out: &out, metrics: metrics.NewExporter(), folder: folder, stretch: 2.5}
 		accepted, err := r.accept([]string{file})
 		if err != nil {
 			t.Fatal(err)
@@ -354,7 +372,7 @@ func TestNothingIsStartedForWhatCannotBe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &small{t: t, refuse: map[world.Ability]error{world.BreakLinks: c.refuse}}
-			r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", out: io.Discard, metrics: metrics.NewExporter(), folder: t.TempDir(), stretch: 1, sample: c.sample}
+			r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", landscape: "run", jobs: 1, out: io.Discard, metrics: metrics.NewExporter(), folder: t.TempDir(), stretch: 1, sample: c.sample}
 			if c.stretch != 0 {
 				r.stretch = c.stretch
 			}

@@ -17,9 +17,6 @@ type Backend struct{}
 
 var _ run.Backend = Backend{}
 
-// RunLandscape is the name of the landscapes of `transplant run`, beside the default one of `transplant up`.
-const RunLandscape = "run"
-
 // Can implements run.Backend: this backend can do all that stories know today.
 func (Backend) Can(ability world.Ability) error {
 	switch ability {
@@ -46,9 +43,6 @@ func (Backend) Start(ctx context.Context, request run.Request) (world.World, err
 		Name:     request.Name,
 		Seeds:    request.Landscape.SeedNames(),
 		Progress: progress(request.Progress),
-	}
-	if options.Name == "" {
-		options.Name = RunLandscape
 	}
 	s.Configure(&options)
 	l, err := embedded.Start(ctx, options)

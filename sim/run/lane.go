@@ -1,0 +1,146 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/transplant-sim/transplant/sim/metrics"
+	"github.com/transplant-sim/transplant/sim/report"
+	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/story"
+	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/verdict"
+)
+
+// lane tells one story after the other, beside other lanes, each on landscapes of its own.
+type lane struct {
+	*runner
+	maker     Backend
+	landscape string // name of its landscapes
+	stories   *queue
+	verdicts  *verdicts
+	of        int // stories in all
+}
+
+// verdicts of the stories that were judged.
+type verdicts struct {
+	mu    sync.Mutex
+	worst verdict.Verdict
+	of    map[string]verdict.Verdict // by story
+}
+
+// tellAll tells stories until none is left.
+func (l *lane) tellAll(ctx context.Context) {
+	for g := l.stories.join(); g != nil; g = l.stories.join() {
+		l.tellGroup(ctx, g)
+	}
+}
+
+// tellGroup tells stories that share a landscape.
+func (l *lane) tellGroup(ctx context.Context, g *group) {
+	shared := &stage{lane: l, needs: g.needs}
+	for s := l.stories.next(g); s != nil; {
+		l.tellOne(ctx, s, shared)
+		if s = l.stories.next(g); s != nil {
+			shared.clear(ctx)
+		}
+	}
+	if l.keep && l.stories.told() && shared.world != nil {
+		l.printf("\nThe landscape is kept; interrupt to end it.\n")
+		<-ctx.Done()
+	}
+	if err := shared.stop(ctx); err != nil {
+		l.printf("%v\n", err)
+		l.judged("", verdict.Broken)
+	}
+}
+
+func (l *lane) printf(format string, arguments ...any) {
+	l.printing.Lock()
+	defer l.printing.Unlock()
+	fmt.Fprintf(l.out, format, arguments...)
+}
+
+// tellOne story and note its verdict. It is shown while it is told or, where several are told at a time, when it has ended.
+func (l *lane) tellOne(ctx context.Context, s *scenario.Scenario, shared *stage) {
+	name, out := s.Metadata.Name, l.out
+	if l.jobs > 1 {
+		l.printf("%s begins\n", name)
+		var kept bytes.Buffer
+		defer func() { l.printf("\n%s", kept.Bytes()) }()
+		out = &kept
+	}
+	judged, err := l.tell(ctx, s, shared, l.folderOf(name, l.of), out)
+	if err != nil {
+		fmt.Fprintf(out, "%s: %v\n", name, err)
+		l.judged("", verdict.Broken)
+		return
+	}
+	l.judged(name, judged.Verdict)
+}
+
+// judged notes a verdict; one without a story counts only in the whole.
+func (l *lane) judged(name string, v verdict.Verdict) {
+	l.verdicts.mu.Lock()
+	defer l.verdicts.mu.Unlock()
+	l.verdicts.worst = verdict.Worst(l.verdicts.worst, v)
+	if name != "" {
+		l.verdicts.of[name] = v
+	}
+}
+
+// tell one story, judge it, and keep the evidence.
+func (l *lane) tell(ctx context.Context, s *scenario.Scenario, shared *stage, folder string, out io.Writer) (*verdict.Report, error) {
+	file, err := openTimeline(folder)
+	if err != nil {
+		return nil, err
+	}
+	if err := keepStory(folder, s); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	s.Stretch(l.stretch) // for this run only: what is kept can be told again with the same multiplier, or another
+	journal := timeline.NewJournal(l.clock, file)
+	view := showing(ctx, out, journal, s)
+	following := l.metrics.Follow(ctx, l.landscape, journal)
+	told := l.play(ctx, s, shared, journal)
+	err = errors.Join(journal.Close(), file.Close())
+	view.wait()
+	if err != nil {
+		return nil, fmt.Errorf("keep the evidence: %w", err)
+	}
+	events := journal.Events()
+	judged, err := verdict.Judge(events)
+	if err != nil {
+		return nil, errors.Join(told, err)
+	}
+	following.Judged(judged)
+	if err := errors.Join(verdict.Write(folder, judged, events), report.Write(folder), metrics.WriteFolder(folder, judged)); err != nil {
+		return nil, err
+	}
+	show(out, judged, folder)
+	return judged, nil
+}
+
+// play the story on the shared landscape, which it makes if there is none.
+func (l *lane) play(ctx context.Context, s *scenario.Scenario, shared *stage, journal *timeline.Journal) error {
+	content, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("marshal the scenario: %w", err)
+	}
+	journal.Record(timeline.Event{Payload: timeline.RunStarted{
+		Scenario: s.Metadata.Name, Backend: l.backend, RandomSeed: l.randomSeed, TimeoutMultiplier: l.stretch, Story: content,
+	}})
+	if err := shared.start(ctx, journal); err != nil {
+		journal.Record(timeline.Event{Payload: timeline.RunEnded{Broken: err.Error()}})
+		return err
+	}
+	journal.Record(timeline.Event{Payload: timeline.LandscapeReady{Seeds: shared.world.Seeds()}})
+	return story.Tell(ctx, story.Options{
+		Scenario: s, World: shared.world, Journal: journal, Clock: l.clock, RandomSeed: l.randomSeed, Patience: l.patience,
+	})
+}

@@ -1,0 +1,107 @@
+package run
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
+
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/verdict"
+)
+
+func TestTheQueueMakesFewLandscapes(t *testing.T) {
+	t.Parallel()
+	of := func(seeds string, names ...string) *group {
+		g := &group{needs: landscape.Landscape{Seeds: []landscape.Seed{{Name: seeds}}}}
+		for _, name := range names {
+			s := &scenario.Scenario{}
+			s.Metadata.Name = name
+			g.stories = append(g.stories, s)
+		}
+		return g
+	}
+	q := newQueue([]*group{of("one", "1", "2", "3", "4"), of("two", "5"), of("three", "6", "7")})
+	var told []string
+	tell := func(lane string, g *group, times int) {
+		for range times {
+			told = append(told, lane+g.needs.Seeds[0].Name+" "+q.next(g).Metadata.Name)
+		}
+	}
+	left, right := q.join(), q.join()
+	tell("left ", left, 1)
+	tell("right ", right, 1)
+	if q.next(right) != nil {
+		t.Error("a story was handed out twice")
+	}
+	right = q.join()
+	tell("right ", right, 2)
+	right = q.join() // helps with the rest of the first
+	tell("left ", left, 1)
+	tell("right ", right, 1)
+	if q.told() {
+		t.Error("all is told, and one story is left")
+	}
+	tell("left ", left, 1)
+	want := []string{"left one 1", "right two 5", "right three 6", "right three 7", "left one 2", "right one 3", "left one 4"}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("handed out (-want +got):\n%s", diff)
+	}
+	if q.next(right) != nil || q.join() != nil || !q.told() {
+		t.Error("something is left")
+	}
+}
+
+func TestStoriesAtOnce(t *testing.T) {
+	t.Parallel()
+	s, folder, scenes := &small{t: t, meet: &sync.WaitGroup{}}, t.TempDir(), t.TempDir()
+	s.meet.Add(2) // one after the other they would wait for ever
+	wait := "  steps: [{wait: {for: 300ms, because: both are told at once}}]"
+	files := []string{
+		scene(t, scenes, "first", empty, wait), scene(t, scenes, "second", empty, wait),
+		scene(t, scenes, "other", "{seeds: [{name: z}]}", "  steps: [{expect: {that: \"seed('z').shoots == 7\", within: 1ms}}]"),
+	}
+	out, worst, err := tellAtOnce(t.Context(), s, 2, folder, files...)
+	if err != nil || worst != verdict.Violated {
+		t.Fatalf("verdict %s, %v\n%s", worst, err, out)
+	}
+	for name, want := range map[string]verdict.Verdict{"first": verdict.Held, "second": verdict.Held, "other": verdict.Violated} {
+		if got := readReport(t, folder+"/"+name).Verdict; got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+		if at := strings.Index(out, string(want)+"  "+name); at < 0 || strings.Contains(between(out, name+"  a small story", out[max(at, 0):]), " begins") {
+			t.Errorf("%s is not told in one piece:\n%s", name, out)
+		}
+	}
+	if slices.Sort(s.names); s.names[0] != "run" || s.names[len(s.names)-1] != "run-2" {
+		t.Errorf("landscapes %q", s.names)
+	}
+	for i, w := range s.started {
+		if w.Stopped() != 1 {
+			t.Errorf("landscape %s was ended %d times", s.names[i], w.Stopped())
+		}
+	}
+}
+
+// between the first occurrence of a text and what ends the whole.
+func between(whole, begin, rest string) string {
+	return strings.TrimSuffix(whole[max(strings.Index(whole, begin), 0):], rest)
+}
+
+func TestJobsThatCannotBe(t *testing.T) {
+	t.Parallel()
+	file := scene(t, t.TempDir(), "one", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]")
+	for name, r := range map[string]*runner{"none": {jobs: 0}, "two that are kept": {jobs: 2, keep: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r.clock, r.stretch = clock.RealClock{}, 1
+			if _, err := r.accept([]string{file}); err == nil || !strings.HasPrefix(err.Error(), "--jobs ") {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
