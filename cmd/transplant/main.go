@@ -67,7 +67,7 @@ func newCommand() *cobra.Command {
 	add(people, cli.NewCommands(func(o *embedded.Options) { stage.New(stage.ScenarioSettings).Configure(o) })...)
 	add(people,
 		run.NewRunCommand(map[string]run.Backend{"embedded": stage.Backend{}}),
-		run.NewJudgeCommand(), run.NewReportCommand(), scenario.NewValidateCommand(), scenario.NewPlanCommand(), explain.NewCommand(),
+		run.NewJudgeCommand(), run.NewReportCommand(), run.NewTrendCommand(), scenario.NewValidateCommand(), scenario.NewPlanCommand(), explain.NewCommand(),
 	)
 	add(programs,
 		actors.NewGardenControllerManager(), actors.NewGardenlet(),

@@ -3,6 +3,7 @@
 package measure
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -30,6 +31,34 @@ type Measures struct {
 	Evacuation *Evacuation `json:"evacuation,omitempty"`
 	// Phases are the parts of migrations and the moments of recoveries, in seconds: see Phases and Recovery.
 	Phases map[string]float64 `json:"phases,omitempty"`
+}
+
+// Numbers are the measures that apply to a run, phases left out, by the names of their fields in verdict.json.
+func (m Measures) Numbers() iter.Seq2[string, float64] {
+	return func(yield func(string, float64) bool) {
+		for _, one := range []struct {
+			name    string
+			seconds *float64
+			count   *int
+		}{
+			{name: "apiDowntimeSeconds", seconds: m.APIDowntimeSeconds}, {name: "apiLongestGapSeconds", seconds: m.APILongestGapSeconds},
+			{name: "rtoSeconds", seconds: m.RTOSeconds}, {name: "rpoSeconds", seconds: m.RPOSeconds},
+			{name: "lostWrites", count: m.LostWrites}, {name: "restoresAtOnce", count: m.RestoresAtOnce},
+		} {
+			var value float64
+			switch {
+			case one.seconds != nil:
+				value = *one.seconds
+			case one.count != nil:
+				value = float64(*one.count)
+			default:
+				continue
+			}
+			if !yield(one.name, value) {
+				return
+			}
+		}
+	}
 }
 
 // Of measures a run.

@@ -47,7 +47,7 @@ type promise struct {
 type line MoreLine
 
 func pageOf(run *Run) page {
-	p := page{Run: run, Verdict: "Running", Tone: "unclear", Facts: factsOf(run), Faults: bandsOf(run), Lines: linesOf(run), Command: commandOf(run), Model: ModelOf(run, 0), Assets: theAssets}
+	p := page{Run: run, Verdict: "Running", Tone: "unclear", Facts: factsOf(run), Faults: bandsOf(run), Lines: linesOf(run), Command: verdict.Again("", run.Start.Backend, run.Start.RandomSeed, run.Start.TimeoutMultiplier), Model: ModelOf(run, 0), Assets: theAssets}
 	switch {
 	case run.Verdict != nil:
 		p.Verdict, p.Tone = string(run.Verdict.Verdict), verdictTone(run.Verdict.Verdict)
@@ -156,15 +156,6 @@ func linesOf(run *Run) []line {
 		}
 	}
 	return all
-}
-
-// commandOf the run: told in its folder, it tells the story again.
-func commandOf(run *Run) string {
-	command := fmt.Sprintf("transplant run %s --backend %s --seed %d", StoryName, run.Start.Backend, run.Start.RandomSeed)
-	if m := run.Start.TimeoutMultiplier; m != 0 && m != 1 {
-		command += fmt.Sprintf(" --timeout-multiplier %g", m)
-	}
-	return command
 }
 
 // events that stand in a violation's card, by number.

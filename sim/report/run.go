@@ -14,9 +14,6 @@ import (
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
-// StoryName is the file in a run's folder that tells the story again.
-const StoryName = "scenario.yaml"
-
 // Run is what lies in a run's folder.
 type Run struct {
 	// Name of the folder, for people.
@@ -98,7 +95,7 @@ func (r *Run) prove() {
 }
 
 func loadText(folder string, story *scenario.Scenario) (string, error) {
-	content, err := os.ReadFile(filepath.Join(folder, StoryName))
+	content, err := os.ReadFile(filepath.Join(folder, verdict.StoryName))
 	if errors.Is(err, fs.ErrNotExist) {
 		content, err = scenario.Print(story)
 	}

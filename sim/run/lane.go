@@ -13,7 +13,9 @@ import (
 	"github.com/transplant-sim/transplant/sim/report"
 	"github.com/transplant-sim/transplant/sim/scenario"
 	"github.com/transplant-sim/transplant/sim/story"
+	"github.com/transplant-sim/transplant/sim/summary"
 	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/trend"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
@@ -23,15 +25,15 @@ type lane struct {
 	maker     Backend
 	landscape string // name of its landscapes
 	stories   *queue
-	verdicts  *verdicts
+	results   *results
 	of        int // stories in all
 }
 
-// verdicts of the stories that were judged.
-type verdicts struct {
+// results of all lanes.
+type results struct {
 	mu    sync.Mutex
 	worst verdict.Verdict
-	of    map[string]verdict.Verdict // by story
+	told  map[string]summary.Story // by name
 }
 
 // tellAll tells stories until none is left.
@@ -56,7 +58,7 @@ func (l *lane) tellGroup(ctx context.Context, g *group) {
 	}
 	if err := shared.stop(ctx); err != nil {
 		l.printf("%v\n", err)
-		l.judged("", verdict.Broken)
+		l.results.worsen(verdict.Broken)
 	}
 }
 
@@ -75,23 +77,25 @@ func (l *lane) tellOne(ctx context.Context, s *scenario.Scenario, shared *stage)
 		defer func() { l.printf("\n%s", kept.Bytes()) }()
 		out = &kept
 	}
-	judged, err := l.tell(ctx, s, shared, l.folderOf(name, l.of), out)
-	if err != nil {
-		fmt.Fprintf(out, "%s: %v\n", name, err)
-		l.judged("", verdict.Broken)
-		return
+	told := summary.Story{Name: name, Folder: l.folderOf(name, l.of)}
+	told.Report, told.Err = l.tell(ctx, s, shared, told.Folder, out)
+	if told.Err != nil {
+		fmt.Fprintf(out, "%s: %v\n", name, told.Err)
 	}
-	l.judged(name, judged.Verdict)
+	l.results.add(told)
 }
 
-// judged notes a verdict; one without a story counts only in the whole.
-func (l *lane) judged(name string, v verdict.Verdict) {
-	l.verdicts.mu.Lock()
-	defer l.verdicts.mu.Unlock()
-	l.verdicts.worst = verdict.Worst(l.verdicts.worst, v)
-	if name != "" {
-		l.verdicts.of[name] = v
-	}
+func (r *results) add(told summary.Story) {
+	r.worsen(told.Verdict())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.told[told.Name] = told
+}
+
+func (r *results) worsen(v verdict.Verdict) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.worst = verdict.Worst(r.worst, v)
 }
 
 // tell one story, judge it, and keep the evidence.
@@ -119,11 +123,19 @@ func (l *lane) tell(ctx context.Context, s *scenario.Scenario, shared *stage, fo
 		return nil, errors.Join(told, err)
 	}
 	following.Judged(judged)
-	if err := errors.Join(verdict.Write(folder, judged, events), report.Write(folder), metrics.WriteFolder(folder, judged)); err != nil {
+	if err := errors.Join(verdict.Write(folder, judged, events), report.Write(folder), metrics.WriteFolder(folder, judged), l.remember(judged)); err != nil {
 		return nil, err
 	}
 	show(out, judged, folder)
 	return judged, nil
+}
+
+// remember the run in the history, if there is one.
+func (l *lane) remember(judged *verdict.Report) error {
+	if l.history == "" {
+		return nil
+	}
+	return trend.Append(l.history, trend.Of(judged, l.clock.Now()))
 }
 
 // play the story on the shared landscape, which it makes if there is none.

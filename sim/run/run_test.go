@@ -127,6 +127,46 @@ func readReport(t *testing.T, folder string) verdict.Report {
 	return report
 }
 
+func TestSummaryAndHistory(t *testing.T) {
+	t.Parallel()
+	folder, scenes := t.TempDir(), t.TempDir()
+	files := []string{
+		scene(t, scenes, "well", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]"),
+		scene(t, scenes, "ill", empty, "  steps: [{expect: {that: \"seed('a').shoots == 7\", within: 1ms}}]"),
+	}
+	r := &runner{
+		clock: clock.RealClock{}, backends: map[string]Backend{"small": &small{t: t}}, backend: "small", landscape: "run", jobs: 1, out: io.Discard,
+		metrics: metrics.NewExporter(), folder: folder, stretch: 1, summary: filepath.Join(folder, "summary.md"), history: filepath.Join(folder, "history.jsonl"),
+	}
+	if err := os.WriteFile(r.summary, []byte("# What was here before\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	accepted, err := r.accept(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if worst := r.run(t.Context(), accepted); worst != verdict.Violated {
+		t.Fatalf("verdict %s", worst)
+	}
+	for file, want := range map[string][]string{
+		r.summary: {"# What was here before\n", "## Violated: 2 scenarios, 1 Held, 1 Violated\n", "| well | Held |", "### ill: Violated\n"},
+		r.history: {`"scenario":"well","backend":"small","verdict":"Held"`, `"scenario":"ill","backend":"small","verdict":"Violated"`},
+	} {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rest := string(content)
+		for _, part := range want {
+			at := strings.Index(rest, part)
+			if at < 0 {
+				t.Fatalf("%s lacks %q, or has it too early:\n%s", file, part, content)
+			}
+			rest = rest[at+len(part):]
+		}
+	}
+}
+
 func TestAMigrationIsHeld(t *testing.T) {
 	t.Parallel()
 	s := &small{t: t}

@@ -15,6 +15,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/metrics"
 	"github.com/transplant-sim/transplant/sim/report"
 	"github.com/transplant-sim/transplant/sim/story"
+	"github.com/transplant-sim/transplant/sim/summary"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
@@ -39,16 +40,19 @@ type runner struct {
 	sample     int // how many points of each sweep are told; 0 means all
 	jobs       int // how many landscapes there are at once, at most
 
+	summary string // file
+	history string // file
+
 	printing sync.Mutex // of whole stories, where there are several at once
 }
 
 // run tells and judges what was accepted.
 func (r *runner) run(ctx context.Context, p *plan) verdict.Verdict {
-	judged := &verdicts{worst: verdict.Held, of: map[string]verdict.Verdict{}}
+	all := &results{worst: verdict.Held, told: map[string]summary.Story{}}
 	stories := newQueue(grouped(p.stories))
 	var lanes sync.WaitGroup
 	for i := range min(r.jobs, len(p.stories)) {
-		l := &lane{runner: r, maker: p.backend, landscape: r.landscape, stories: stories, verdicts: judged, of: len(p.stories)}
+		l := &lane{runner: r, maker: p.backend, landscape: r.landscape, stories: stories, results: all, of: len(p.stories)}
 		if i > 0 {
 			l.landscape = fmt.Sprintf("%s-%d", r.landscape, i+1)
 		}
@@ -56,12 +60,32 @@ func (r *runner) run(ctx context.Context, p *plan) verdict.Verdict {
 	}
 	lanes.Wait()
 	for _, s := range p.sweeps {
-		fmt.Fprintf(r.out, "\n%s\n", s.count(judged.of))
+		fmt.Fprintf(r.out, "\n%s\n", s.count(all.told))
 	}
 	if len(p.stories) > 1 {
-		fmt.Fprintf(r.out, "\n%d scenarios: %s\n", len(p.stories), judged.worst)
+		fmt.Fprintf(r.out, "\n%d scenarios: %s\n", len(p.stories), all.worst)
 	}
-	return judged.worst
+	if err := r.summarize(p, all); err != nil {
+		fmt.Fprintln(r.out, err)
+		all.worsen(verdict.Broken)
+	}
+	return all.worst
+}
+
+// summarize the stories, in the order of the files, where a summary is asked for.
+func (r *runner) summarize(p *plan, all *results) error {
+	if r.summary == "" {
+		return nil
+	}
+	file, err := os.OpenFile(r.summary, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("open the summary: %w", err)
+	}
+	var stories []summary.Story
+	for _, s := range p.stories {
+		stories = append(stories, all.told[s.Metadata.Name])
+	}
+	return errors.Join(summary.Write(file, stories), file.Close())
 }
 
 // openTimeline makes the folder of a run, without the evidence of an earlier one.

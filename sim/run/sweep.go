@@ -10,13 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/transplant-sim/transplant/sim/report"
 	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/summary"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
-
-// StoryName is the file in a run's folder that tells the story again: `transplant run FOLDER/scenario.yaml`.
-const StoryName = report.StoryName
 
 // sweep is what is told of the points of one scenario.
 type sweep struct {
@@ -79,18 +76,14 @@ func sampleOf(points []*scenario.Scenario, n int, randomSeed uint64, name string
 }
 
 // count says how many of the points have held, and which have not.
-func (s sweep) count(verdicts map[string]verdict.Verdict) string {
+func (s sweep) count(told map[string]summary.Story) string {
 	held, others := 0, []string{}
 	for _, point := range s.points {
-		v, told := verdicts[point.Metadata.Name]
-		switch {
-		case v == verdict.Held:
-			held++
+		if v := told[point.Metadata.Name].Verdict(); v != verdict.Held {
+			others = append(others, fmt.Sprintf("%s: %s", point.Metadata.Name, v))
 			continue
-		case !told:
-			v = verdict.Broken
 		}
-		others = append(others, fmt.Sprintf("%s: %s", point.Metadata.Name, v))
+		held++
 	}
 	text := fmt.Sprintf("%s: %d of %d points Held", s.name, held, len(s.points))
 	if len(s.points) < s.all {
@@ -106,7 +99,7 @@ func keepStory(folder string, s *scenario.Scenario) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(folder, StoryName), text, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, verdict.StoryName), text, 0o644); err != nil {
 		return fmt.Errorf("keep the story: %w", err)
 	}
 	return nil

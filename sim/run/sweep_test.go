@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/summary"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
@@ -28,11 +29,11 @@ func TestASweepIsToldPointByPoint(t *testing.T) {
 		}
 	}
 	// What is kept beside the evidence tells the point again.
-	content, err := os.ReadFile(filepath.Join(folder, "swept-dies-2", StoryName))
+	content, err := os.ReadFile(filepath.Join(folder, "swept-dies-2", verdict.StoryName))
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := scenario.Parse(StoryName, content)
+	again, err := scenario.Parse(verdict.StoryName, content)
 	if err != nil || again.Metadata.Name != "swept-dies-2" || len(again.Spec.Sweep) != 0 || again.Spec.Steps[0].Fault.Crash.Nth != 2 {
 		t.Errorf("%v:\n%s", err, content)
 	}
@@ -41,12 +42,13 @@ func TestASweepIsToldPointByPoint(t *testing.T) {
 func TestCountOfASweep(t *testing.T) {
 	t.Parallel()
 	s := sweep{name: "swept", all: 9, points: points("one", "two", "three")}
-	got := s.count(map[string]verdict.Verdict{"one": verdict.Held, "two": verdict.Violated})
+	as := func(v verdict.Verdict) summary.Story { return summary.Story{Report: &verdict.Report{Verdict: v}} }
+	got := s.count(map[string]summary.Story{"one": as(verdict.Held), "two": as(verdict.Violated)})
 	if want := "swept: 1 of 3 points Held, a sample of 9\n  two: Violated\n  three: Broken"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	s.all = 3
-	held := map[string]verdict.Verdict{"one": verdict.Held, "two": verdict.Held, "three": verdict.Held}
+	held := map[string]summary.Story{"one": as(verdict.Held), "two": as(verdict.Held), "three": as(verdict.Held)}
 	if got, want := s.count(held), "swept: 3 of 3 points Held"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -15,7 +15,18 @@ import (
 const (
 	FileName  = "verdict.json"
 	JUnitName = "junit.xml"
+	// StoryName is the file that tells the story again.
+	StoryName = "scenario.yaml"
 )
+
+// Again is the command that tells the story in a run's folder again.
+func Again(folder, backend string, randomSeed uint64, timeoutMultiplier float64) string {
+	command := fmt.Sprintf("transplant run %s --backend %s --seed %d", filepath.Join(folder, StoryName), backend, randomSeed)
+	if timeoutMultiplier != 0 && timeoutMultiplier != 1 {
+		command += fmt.Sprintf(" --timeout-multiplier %g", timeoutMultiplier)
+	}
+	return command
+}
 
 // JudgeFolder judges the run in a folder. A timeline whose last line is torn is judged by what is there.
 func JudgeFolder(folder string) (*Report, []timeline.Event, error) {

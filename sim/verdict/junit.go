@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/transplant-sim/transplant/sim/measure"
@@ -21,7 +22,13 @@ type suite struct {
 	Failures int        `xml:"failures,attr"`
 	Errors   int        `xml:"errors,attr"`
 	Time     float64    `xml:"time,attr"`
+	Measured []property `xml:"properties>property"`
 	Cases    []testCase `xml:"testcase"`
+}
+
+type property struct {
+	Name  string `xml:"name,attr"`
+	Value string `xml:"value,attr"`
 }
 
 type testCase struct {
@@ -37,12 +44,16 @@ type problem struct {
 	Text    string `xml:",chardata"`
 }
 
-// suiteOf makes a test case of each step and each promise; a story that is Broken or Inconclusive has one in error.
+// suiteOf makes a test case of each step, each promise and each goal; a story that is Broken or Inconclusive has one in
+// error. What was measured without a goal are properties.
 func suiteOf(r *Report, events []timeline.Event) suite {
-	s := suite{Name: r.Scenario, Time: r.WallSeconds}
+	s := suite{Name: r.Scenario, Time: r.WallSeconds, Measured: propertiesOf(r)}
 	s.steps(events)
 	for _, promise := range promises(events) {
 		s.promise(r, promise)
+	}
+	for _, o := range r.Objectives {
+		s.objective(r, o)
 	}
 	if r.Verdict == Broken || r.Verdict == Inconclusive {
 		text := strings.Join(r.Reasons, "\n")
@@ -58,6 +69,14 @@ func suiteOf(r *Report, events []timeline.Event) suite {
 		}
 	}
 	return s
+}
+
+func propertiesOf(r *Report) []property {
+	all := []property{{"verdict", string(r.Verdict)}, {"backend", r.Backend}, {"randomSeed", strconv.FormatUint(r.RandomSeed, 10)}}
+	for name, value := range r.Measures.Numbers() {
+		all = append(all, property{name, strconv.FormatFloat(value, 'g', -1, 64)})
+	}
+	return all
 }
 
 func (s *suite) steps(events []timeline.Event) {
@@ -80,10 +99,23 @@ func (s *suite) steps(events []timeline.Event) {
 }
 
 func (s *suite) promise(r *Report, promise string) {
-	c := testCase{Class: s.Name, Name: promise}
+	s.judged(r, testCase{Class: s.Name, Name: promise}, func(v Violation) bool { return v.Oracle == promise })
+}
+
+func (s *suite) objective(r *Report, o Objective) {
+	c := testCase{Class: s.Name, Name: "measure " + o.Measure}
+	if o.Measured == nil {
+		text := fmt.Sprintf("could not be measured; the goal is at most %g", o.Max)
+		c.Error = &problem{text, text}
+	}
+	s.judged(r, c, func(v Violation) bool { return v.Measure == o.Measure })
+}
+
+// judged adds a test case that fails with the violations that are its own.
+func (s *suite) judged(r *Report, c testCase, own func(Violation) bool) {
 	var found []string
 	for _, v := range r.Violations {
-		if v.Oracle == promise {
+		if own(v) {
 			found = append(found, fmt.Sprintf("at %gs: %s", v.At, v.Message))
 		}
 	}
@@ -93,14 +125,14 @@ func (s *suite) promise(r *Report, promise string) {
 	s.Cases = append(s.Cases, c)
 }
 
-// promises are the oracles of the scenario, and those that every scenario makes.
+// promises are the oracles of the scenario, and that which every scenario makes.
 func promises(events []timeline.Event) []string {
 	_, started, _ := timeline.First[timeline.RunStarted](events)
 	story := &scenario.Scenario{}
 	if err := json.Unmarshal(started.Story, story); err != nil {
 		return nil // Judge has refused such a timeline
 	}
-	names := []string{Settle, Goal}
+	names := []string{Settle}
 	for _, name := range story.Spec.Always {
 		names = append(names, string(name))
 	}

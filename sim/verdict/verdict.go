@@ -73,6 +73,8 @@ type Report struct {
 	Measures    measure.Measures `json:"measures"`
 	Faults      []Fault          `json:"faults"`
 	WallSeconds float64          `json:"wallSeconds"`
+	// Objectives are the goals of the scenario, in the order of its fields; absent when it has none.
+	Objectives []Objective `json:"objectives,omitempty"`
 	// AtDefaults is what the recovery would take at the product's default settings; absent when there was none.
 	AtDefaults *measure.AtDefaults `json:"atDefaults,omitempty"`
 	// Reasons why the story is Broken or Inconclusive, or was broken off after a violation; absent otherwise.
@@ -88,9 +90,24 @@ type Violation struct {
 	Oracle  string  `json:"oracle"` // or expect, measure, settle
 	At      float64 `json:"at"`     // seconds since the start of the run
 	Message string  `json:"message"`
+	// Measure whose goal was missed; absent for other promises.
+	Measure string `json:"measure,omitempty"`
 	// Events that prove it, by their numbers in the timeline.
 	Events []int `json:"events,omitempty"`
 }
+
+// Objective is the goal for a measure.
+type Objective struct {
+	// Measure as the scenario names it, such as rto.
+	Measure string `json:"measure"`
+	// Max is the most it may be, in seconds or a count.
+	Max float64 `json:"max"`
+	// Measured is what it was; absent when it could not be measured.
+	Measured *float64 `json:"measured,omitempty"`
+}
+
+// Missed says whether more was measured than may be.
+func (o Objective) Missed() bool { return o.Measured != nil && *o.Measured > o.Max }
 
 // Fault and how often it was felt.
 type Fault struct {
@@ -137,7 +154,7 @@ func Judge(events []timeline.Event) (*Report, error) {
 }
 
 func (r *Report) violate(oracle string, at time.Duration, message string, proof ...int) {
-	r.Violations = append(r.Violations, Violation{oracle, measure.Seconds(at), message, proof})
+	r.Violations = append(r.Violations, Violation{Oracle: oracle, At: measure.Seconds(at), Message: message, Events: proof})
 }
 
 // judgeStory finds expectations that were not met, and why the story could not be told.
@@ -220,33 +237,44 @@ func (r *Report) judgeFaults(events []timeline.Event) (unfelt []string) {
 
 // judgeGoals compares what was measured with the goals, and says which goals could not be measured.
 func (r *Report) judgeGoals(events []timeline.Event, goals scenario.Measure) (lacks []string) {
-	at := events[len(events)-1].At
-	missing := func(name string) { lacks = append(lacks, "the goal for "+name+" could not be measured") }
-	below := func(name string, measured *float64, goal *scenario.Bound) {
-		switch {
-		case goal == nil:
-		case measured == nil:
-			missing(name)
-		case *measured > goal.Seconds():
-			r.violate(Goal, at, fmt.Sprintf("%s is %gs, the goal is at most %s", name, *measured, goal.Max.Duration), proofOf(name, events)...)
+	seconds := func(name string, measured *float64, goal *scenario.Bound) {
+		if goal != nil {
+			lacks = append(lacks, r.judgeGoal(events, Objective{name, goal.Seconds(), measured}, func(measured float64) string {
+				return fmt.Sprintf("%s is %gs, the goal is at most %s", name, measured, goal.Max.Duration)
+			})...)
 		}
 	}
-	below("apiDowntime", r.Measures.APIDowntimeSeconds, goals.APIDowntime)
-	below("rto", r.Measures.RTOSeconds, goals.RTO)
-	below("rpo", r.Measures.RPOSeconds, goals.RPO)
-	switch lost := r.Measures.LostWrites; {
-	case goals.LostWrites == nil:
-	case lost == nil:
-		missing("lostWrites")
-	case *lost > goals.LostWrites.Max:
-		r.violate(Goal, at, fmt.Sprintf("%d acknowledged writes are lost, the goal is at most %d", *lost, goals.LostWrites.Max), proofOf("lostWrites", events)...)
+	count := func(name, missed string, measured *int, goal *scenario.Count) {
+		if goal != nil {
+			lacks = append(lacks, r.judgeGoal(events, Objective{name, float64(goal.Max), number(measured)}, func(measured float64) string {
+				return fmt.Sprintf("%g %s, the goal is at most %d", measured, missed, goal.Max)
+			})...)
+		}
 	}
-	switch most := r.Measures.RestoresAtOnce; {
-	case goals.RestoresAtOnce == nil:
-	case most == nil:
-		missing("restoresAtOnce")
-	case *most > goals.RestoresAtOnce.Max:
-		r.violate(Goal, at, fmt.Sprintf("%d shoots were restored at once on one seed, the goal is at most %d", *most, goals.RestoresAtOnce.Max))
-	}
+	seconds("apiDowntime", r.Measures.APIDowntimeSeconds, goals.APIDowntime)
+	seconds("rto", r.Measures.RTOSeconds, goals.RTO)
+	seconds("rpo", r.Measures.RPOSeconds, goals.RPO)
+	count("lostWrites", "acknowledged writes are lost", r.Measures.LostWrites, goals.LostWrites)
+	count("restoresAtOnce", "shoots were restored at once on one seed", r.Measures.RestoresAtOnce, goals.RestoresAtOnce)
 	return lacks
+}
+
+// judgeGoal notes an objective; message says how it was missed.
+func (r *Report) judgeGoal(events []timeline.Event, o Objective, message func(measured float64) string) (lacks []string) {
+	r.Objectives = append(r.Objectives, o)
+	if o.Measured == nil {
+		return []string{"the goal for " + o.Measure + " could not be measured"}
+	}
+	if o.Missed() {
+		r.violate(Goal, events[len(events)-1].At, message(*o.Measured), proofOf(o.Measure, events)...)
+		r.Violations[len(r.Violations)-1].Measure = o.Measure
+	}
+	return nil
+}
+
+func number(count *int) *float64 {
+	if count == nil {
+		return nil
+	}
+	return new(float64(*count))
 }

@@ -160,7 +160,9 @@ func TestTheFilesOfAVerdict(t *testing.T) {
 		t.Fatal(err)
 	}
 	journal := timeline.NewJournal(clock.RealClock{}, file)
-	for _, e := range run(`"MigrationEnds"`, "", timeline.StepStarted{Index: 1}, step(timeline.StepUnmet, "late"), timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{Touched: 4}, steady, rebound, ended) {
+	goals := `"apiDowntime":{"max":"1s"},"rto":{"max":"20s"}`
+	for _, e := range run(`"MigrationEnds"`, goals, timeline.StepStarted{Index: 1}, step(timeline.StepUnmet, "late"), timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{Touched: 4}, steady, rebound,
+		reached(7, timeline.Acknowledged), reached(8, timeline.Failed), reached(12, timeline.Acknowledged), ended) {
 		journal.Record(e)
 	}
 	if err := errors.Join(journal.Close(), file.Close()); err != nil {
@@ -170,7 +172,7 @@ func TestTheFilesOfAVerdict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.WallSeconds, r.Violations[0].At, r.Violations[1].At = 12.5, 1, 2.5
+	r.WallSeconds, r.Violations[0].At, r.Violations[1].At, r.Violations[2].At = 12.5, 1, 2.5, 11
 	if err := verdict.Write(folder, r, events); err != nil {
 		t.Fatal(err)
 	}
@@ -183,11 +185,14 @@ func TestTheFilesOfAVerdict(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]any{
-		"scenario": "tale", "backend": "small", "randomSeed": 3.0, "verdict": "Violated", "wallSeconds": 12.5, "promises": []any{"MigrationEnds"}, "measures": map[string]any{"phases": map[string]any{"asked": 0.0}},
+		"scenario": "tale", "backend": "small", "randomSeed": 3.0, "verdict": "Violated", "wallSeconds": 12.5, "promises": []any{"MigrationEnds"},
+		"measures":   map[string]any{"apiDowntimeSeconds": 5.0, "apiLongestGapSeconds": 5.0, "phases": map[string]any{"asked": 0.0, "apiDown.asked": 0.0}},
+		"objectives": []any{map[string]any{"measure": "apiDowntime", "max": 1.0, "measured": 5.0}, map[string]any{"measure": "rto", "max": 20.0}},
 		"faults": []any{map[string]any{"name": "alpha", "touched": 4.0}},
 		"violations": []any{
 			map[string]any{"oracle": "expect", "at": 1.0, "message": "step 2: late", "events": []any{3.0}},
 			map[string]any{"oracle": "MigrationEnds", "at": 2.5, "message": r.Violations[1].Message, "events": []any{7.0}},
+			map[string]any{"oracle": "measure", "measure": "apiDowntime", "at": 11.0, "message": "apiDowntime is 5s, the goal is at most 1s", "events": []any{8.0, 10.0}},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -203,22 +208,42 @@ func checkJUnit(t *testing.T, folder string) {
 		t.Fatal(err)
 	}
 	var suite struct {
-		Tests    int `xml:"tests,attr"`
-		Failures int `xml:"failures,attr"`
-		Cases    []struct {
+		Tests      int `xml:"tests,attr"`
+		Failures   int `xml:"failures,attr"`
+		Errors     int `xml:"errors,attr"`
+		Properties []struct {
+			Name  string `xml:"name,attr"`
+			Value string `xml:"value,attr"`
+		} `xml:"properties>property"`
+		Cases []struct {
 			Name    string    `xml:"name,attr"`
 			Failure *struct{} `xml:"failure"`
+			Error   *struct{} `xml:"error"`
 		} `xml:"testcase"`
 	}
 	if err := xml.Unmarshal(content, &suite); err != nil {
 		t.Fatal(err)
 	}
-	failed := map[string]bool{}
+	cases, properties := map[string]string{}, map[string]string{}
 	for _, c := range suite.Cases {
-		failed[c.Name] = c.Failure != nil
+		switch {
+		case c.Failure != nil:
+			cases[c.Name] = "failed"
+		case c.Error != nil:
+			cases[c.Name] = "error"
+		default:
+			cases[c.Name] = "passed"
+		}
 	}
-	want := map[string]bool{"step 2: expect much": true, "MigrationEnds": true, "measure": false, "settle": false}
-	if diff := cmp.Diff(want, failed); diff != "" || suite.Tests != 4 || suite.Failures != 2 {
-		t.Errorf("%d tests, %d failures (-want +got):\n%s", suite.Tests, suite.Failures, diff)
+	for _, p := range suite.Properties {
+		properties[p.Name] = p.Value
+	}
+	want := map[string]string{"step 2: expect much": "failed", "MigrationEnds": "failed", "settle": "passed", "measure apiDowntime": "failed", "measure rto": "error"}
+	if diff := cmp.Diff(want, cases); diff != "" || suite.Tests != 5 || suite.Failures != 3 || suite.Errors != 1 {
+		t.Errorf("%d tests, %d failures, %d errors (-want +got):\n%s", suite.Tests, suite.Failures, suite.Errors, diff)
+	}
+	measured := map[string]string{"verdict": "Violated", "backend": "small", "randomSeed": "3", "apiDowntimeSeconds": "5", "apiLongestGapSeconds": "5"}
+	if diff := cmp.Diff(measured, properties); diff != "" {
+		t.Errorf("properties (-want +got):\n%s", diff)
 	}
 }

@@ -1,0 +1,103 @@
+package run
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/transplant-sim/transplant/sim/trend"
+	"github.com/transplant-sim/transplant/sim/verdict"
+)
+
+// NewTrendCommand is the command `trend FILE`.
+func NewTrendCommand() *cobra.Command {
+	var asJSON bool
+	var options trend.Options
+	command := &cobra.Command{
+		Use:   "trend FILE",
+		Short: "Say whether RTO, RPO or API downtime got worse",
+		Long: `Say whether RTO, RPO or API downtime got worse. FILE is what "run --history FILE" has written.
+
+Of each scenario and backend the newest run is compared with those before it. It is worse when it is above their median by more than the
+tolerance, and by more than three standard deviations, which are estimated by the median absolute deviation. With fewer than three
+earlier runs nothing is said. Broken runs do not count.
+
+Exit codes: 0 nothing got worse, 1 something did, 2 the file cannot be read.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, files []string) error {
+			if options.Last < 1 || options.Tolerance < 0 {
+				return untold{fmt.Errorf("--last %d, --tolerance %g: must be at least 1 and at least 0", options.Last, options.Tolerance)}
+			}
+			file, err := os.Open(files[0])
+			if err != nil {
+				return untold{fmt.Errorf("open the history: %w", err)}
+			}
+			defer file.Close()
+			records, err := trend.Read(file, files[0])
+			if err != nil {
+				return untold{err}
+			}
+			trends := trend.Compare(records, options)
+			if err := showTrends(command.OutOrStdout(), trends, asJSON); err != nil {
+				return untold{err}
+			}
+			return worse(trends)
+		},
+	}
+	command.Flags().BoolVar(&asJSON, "json", false, "print a line of JSON for each measure")
+	command.Flags().IntVar(&options.Last, "last", 10, "compare with so many earlier runs, at most")
+	command.Flags().Float64Var(&options.Tolerance, "tolerance", 0.2, "what part of the median a run may be above it in any case")
+	return command
+}
+
+// worseError is the error of a command that found something to be worse.
+type worseError int
+
+func (w worseError) Error() string { return fmt.Sprintf("%d measures got worse", int(w)) }
+
+// ExitCode of the program: a promise is broken.
+func (w worseError) ExitCode() int { return verdict.Violated.ExitCode() }
+
+func worse(trends []trend.Trend) error {
+	count := 0
+	for _, t := range trends {
+		if t.Worse {
+			count++
+		}
+	}
+	if count == 0 {
+		return nil
+	}
+	return worseError(count)
+}
+
+func showTrends(out io.Writer, trends []trend.Trend, asJSON bool) error {
+	if asJSON {
+		for _, t := range trends {
+			if err := json.NewEncoder(out).Encode(t); err != nil {
+				return fmt.Errorf("print a trend: %w", err)
+			}
+		}
+		return nil
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "SCENARIO\tBACKEND\tMEASURE\tNEWEST\tMEDIAN\tLIMIT\tEARLIER\tRESULT")
+	for _, t := range trends {
+		median, limit, result := "-", "-", "too few earlier runs"
+		if t.Limit != nil {
+			median, limit, result = fmt.Sprintf("%.3f", *t.Median), fmt.Sprintf("%.3f", *t.Limit), "not worse"
+		}
+		if t.Worse {
+			result = "WORSE"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%.3f\t%s\t%s\t%d\t%s\n", t.Scenario, t.Backend, t.Measure, t.Newest, median, limit, t.Earlier, result)
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("print the trends: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+// Package summary tells runs in a page of Markdown, fit for the summary of a CI job. It shows verdicts, and judges nothing.
+package summary
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/transplant-sim/transplant/sim/telling"
+	"github.com/transplant-sim/transplant/sim/verdict"
+)
+
+// Story is one that was to be told.
+type Story struct {
+	Name string
+	// Folder of its evidence.
+	Folder string
+	// Report is its verdict; nil when it could not be judged, for the reason in Err.
+	Report *verdict.Report
+	Err    error
+}
+
+// Verdict of the story.
+func (s Story) Verdict() verdict.Verdict {
+	if s.Report == nil {
+		return verdict.Broken
+	}
+	return s.Report.Verdict
+}
+
+// Write the summary of stories, in their order.
+func Write(out io.Writer, stories []Story) error {
+	var b strings.Builder
+	counts := map[verdict.Verdict]int{}
+	worst := verdict.Held
+	for _, s := range stories {
+		counts[s.Verdict()]++
+		worst = verdict.Worst(worst, s.Verdict())
+	}
+	fmt.Fprintf(&b, "## %s: %s\n\n", worst, tally(counts, len(stories)))
+	b.WriteString("| scenario | verdict | RTO | RPO | lost writes | API downtime | took |\n|---|---|--:|--:|--:|--:|--:|\n")
+	for _, s := range stories {
+		b.WriteString(rowOf(s))
+	}
+	for _, s := range stories {
+		if s.Verdict() != verdict.Held {
+			b.WriteString(detailsOf(s))
+		}
+	}
+	b.WriteByte('\n')
+	if _, err := io.WriteString(out, b.String()); err != nil {
+		return fmt.Errorf("write the summary: %w", err)
+	}
+	return nil
+}
+
+func tally(counts map[verdict.Verdict]int, all int) string {
+	parts := []string{}
+	for _, v := range []verdict.Verdict{verdict.Held, verdict.Violated, verdict.Broken, verdict.Inconclusive} {
+		if counts[v] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[v], v))
+		}
+	}
+	noun := "scenarios"
+	if all == 1 {
+		noun = "scenario"
+	}
+	return fmt.Sprintf("%d %s, %s", all, noun, strings.Join(parts, ", "))
+}
+
+func rowOf(s Story) string {
+	shown := string(s.Verdict())
+	if s.Verdict() != verdict.Held {
+		shown = "**" + shown + "**"
+	}
+	if s.Report == nil {
+		return fmt.Sprintf("| %s | %s | | | | | |\n", escape(s.Name), shown)
+	}
+	m := s.Report.Measures
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %.0f s |\n", escape(s.Name), shown,
+		s.cell("rto", m.RTOSeconds, "%.1f s"), s.cell("rpo", m.RPOSeconds, "%.1f s"), s.cell("lostWrites", number(m.LostWrites), "%.0f"),
+		s.cell("apiDowntime", m.APIDowntimeSeconds, "%.1f s"), s.Report.WallSeconds)
+}
+
+// cell shows a measure, and its goal where there is one.
+func (s Story) cell(name string, value *float64, form string) string {
+	if value == nil {
+		return ""
+	}
+	text := fmt.Sprintf(form, *value)
+	for _, o := range s.Report.Objectives {
+		if o.Measure == name {
+			text += fmt.Sprintf(" (at most %g)", o.Max)
+		}
+		if o.Measure == name && o.Missed() {
+			text = "**" + text + "**"
+		}
+	}
+	return text
+}
+
+func number(count *int) *float64 {
+	if count == nil {
+		return nil
+	}
+	return new(float64(*count))
+}
+
+// mostLines bounds what is said of one story; the whole is in its folder.
+const mostLines = 20
+
+func detailsOf(s Story) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n### %s: %s\n\n", escape(s.Name), s.Verdict())
+	var lines []string
+	if s.Report == nil {
+		lines = append(lines, escape(s.Err.Error()))
+	} else {
+		for _, v := range s.Report.Violations {
+			lines = append(lines, fmt.Sprintf("**%s** at %.1f s: %s", escape(v.Oracle), v.At, escape(v.Message)))
+		}
+		for _, reason := range s.Report.Reasons {
+			lines = append(lines, escape(reason))
+		}
+	}
+	for _, line := range lines[:min(len(lines), mostLines)] {
+		fmt.Fprintf(&b, "- %s\n", line)
+	}
+	if more := len(lines) - mostLines; more > 0 {
+		fmt.Fprintf(&b, "- and %d more\n", more)
+	}
+	if s.Report == nil {
+		return b.String()
+	}
+	for _, f := range s.Report.Faults {
+		fmt.Fprintf(&b, "- the fault %s was felt %s\n", escape(f.Name), telling.Times(f.Touched))
+	}
+	fmt.Fprintf(&b, "\nThe evidence is in `%s`. The same again: `%s`\n", s.Folder, verdict.Again(s.Folder, s.Report.Backend, s.Report.RandomSeed, s.Report.TimeoutMultiplier))
+	return b.String()
+}
+
+// escape text for Markdown, on one line.
+func escape(text string) string {
+	return strings.NewReplacer("\r", "", "\n", " ", `\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", "&lt;", "|", `\|`, "#", `\#`).Replace(text)
+}

@@ -1,0 +1,70 @@
+package summary
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/transplant-sim/transplant/sim/measure"
+	"github.com/transplant-sim/transplant/sim/verdict"
+)
+
+func TestWrite(t *testing.T) {
+	t.Parallel()
+	held := &verdict.Report{
+		Scenario: "well", Backend: "small", Verdict: verdict.Held, WallSeconds: 86.3,
+		Measures:   measure.Measures{RTOSeconds: new(23.71), RPOSeconds: new(0.4), LostWrites: new(0), APIDowntimeSeconds: new(12.0)},
+		Objectives: []verdict.Objective{{Measure: "rto", Max: 45, Measured: new(23.71)}, {Measure: "rpo", Max: 2, Measured: new(0.4)}},
+	}
+	violated := &verdict.Report{
+		Scenario: "ill", Backend: "small", RandomSeed: 7, TimeoutMultiplier: 3, Verdict: verdict.Violated, WallSeconds: 9,
+		Measures:   measure.Measures{RTOSeconds: new(50.0)},
+		Objectives: []verdict.Objective{{Measure: "rto", Max: 45, Measured: new(50.0)}},
+		Violations: []verdict.Violation{{Oracle: "expect", At: 1.25, Message: "step 2: shoot_a | *gone*\nand <b>"}},
+		Faults:     []verdict.Fault{{Name: "fire", Touched: 15}},
+	}
+	var out strings.Builder
+	if err := Write(&out, []Story{{"well", "out/well", held, nil}, {"ill", "out/ill", violated, nil}, {"untold", "out/untold", nil, errors.New("no landscape")}}); err != nil {
+		t.Fatal(err)
+	}
+	want := `## Violated: 3 scenarios, 1 Held, 1 Violated, 1 Broken
+
+| scenario | verdict | RTO | RPO | lost writes | API downtime | took |
+|---|---|--:|--:|--:|--:|--:|
+| well | Held | 23.7 s (at most 45) | 0.4 s (at most 2) | 0 | 12.0 s | 86 s |
+| ill | **Violated** | **50.0 s (at most 45)** |  |  |  | 9 s |
+| untold | **Broken** | | | | | |
+
+### ill: Violated
+
+- **expect** at 1.2 s: step 2: shoot\_a \| \*gone\* and &lt;b>
+- the fault fire was felt 15 times
+
+The evidence is in ` + "`out/ill`. The same again: `transplant run out/ill/scenario.yaml --backend small --seed 7 --timeout-multiplier 3`" + `
+
+### untold: Broken
+
+- no landscape
+
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("summary (-want +got):\n%s", diff)
+	}
+}
+
+func TestMuchIsCutShort(t *testing.T) {
+	t.Parallel()
+	r := &verdict.Report{Verdict: verdict.Violated}
+	for range 25 {
+		r.Violations = append(r.Violations, verdict.Violation{Oracle: "NoOrphans", Message: "something is left"})
+	}
+	var out strings.Builder
+	if err := Write(&out, []Story{{Name: "ill", Report: r}}); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out.String(), "something is left"); n != mostLines || !strings.Contains(out.String(), "- and 5 more\n") {
+		t.Errorf("%d lines:\n%s", n, out.String())
+	}
+}
