@@ -3,11 +3,49 @@
 // program.
 package dashboards
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Board is one dashboard.
 type Board struct {
 	UID, Title, About string
-	Panels            []Panel
+	// Variables choose what is shown.
+	Variables []Variable
+	// Live boards show what programs serve while they run, and nothing of past runs.
+	Live   bool
+	Panels []Panel
 }
+
+// Variable is a label whose values can be chosen.
+type Variable struct {
+	Label string
+	// Of is the selector of series that have the label.
+	Of string
+}
+
+// Filter is what FILTER stands for: the labels that the board's variables choose.
+func (b Board) Filter() string {
+	var all []string
+	for _, v := range b.Variables {
+		all = append(all, fmt.Sprintf(`%s=~"$%s"`, v.Label, v.Label))
+	}
+	return strings.Join(all, ",")
+}
+
+// Expr is a query of the board with everything chosen, over a time such as 30s, with rates over an interval.
+func (b Board) Expr(q Query, span, interval string) string {
+	expr := strings.ReplaceAll(q.Expr, "FILTER", b.Filter())
+	all := []string{"$__range", span, "$__rate_interval", interval}
+	for _, v := range b.Variables {
+		all = append(all, "$"+v.Label, ".*")
+	}
+	return strings.NewReplacer(all...).Replace(expr)
+}
+
+// ofRuns are the variables of boards about runs.
+var ofRuns = []Variable{{"scenario", "transplant_events_total"}, {"run", `transplant_events_total{scenario=~"$scenario"}`}}
 
 // Panel shows the answers to its queries.
 type Panel struct {
@@ -23,7 +61,7 @@ type Panel struct {
 	Wide bool
 }
 
-// Query in PromQL. FILTER stands for the labels that the dashboard's variables choose.
+// Query in PromQL. FILTER stands for the labels that the board's variables choose.
 type Query struct {
 	Expr, Legend string
 	// Instant queries look back over the whole time that is shown and give one value for each series; the others are
@@ -31,23 +69,20 @@ type Query struct {
 	Instant bool
 }
 
-// Filter is what FILTER stands for.
-const Filter = `scenario=~"$scenario",run=~"$run"`
-
 func red(from float64) *float64 { return &from }
 
 func now(legend, expr string) Query  { return Query{Expr: expr, Legend: legend, Instant: true} }
 func over(legend, expr string) Query { return Query{Expr: expr, Legend: legend} }
 
 // Boards are all dashboards.
-func Boards() []Board { return []Board{migrations(), recovery(), landscape()} }
+func Boards() []Board { return []Board{migrations(), recovery(), landscape(), controllers()} }
 
 func migrations() Board {
 	const phase = "transplant_migration_phase_duration_seconds"
 	quantile := func(q string) string {
 		return `histogram_quantile(` + q + `, sum by (le, phase, mode) (max_over_time(` + phase + `_bucket{FILTER}[$__range])))`
 	}
-	return Board{UID: "transplant-migrations", Title: "transplant: migration timings", About: "How long the parts of migrations take: planned against forced, and run by run.", Panels: []Panel{
+	return Board{UID: "transplant-migrations", Title: "transplant: migration timings", About: "How long the parts of migrations take: planned against forced, and run by run.", Variables: ofRuns, Panels: []Panel{
 		{Title: "Migrations", About: "Migrations that have ended, by mode.", Kind: "stat", Unit: "short", Queries: []Query{
 			now("{{mode}}", `sum by (mode) (max_over_time(`+phase+`_count{phase="total",FILTER}[$__range]))`)}},
 		{Title: "Mean of each phase", About: "Planned against forced.", Kind: "bargauge", Unit: "s", Queries: []Query{
@@ -72,7 +107,7 @@ func recovery() Board {
 	measure := func(name string) string {
 		return `last_over_time(transplant_run_measure_seconds{measure="` + name + `",FILTER}[$__range])`
 	}
-	return Board{UID: "transplant-recovery", Title: "transplant: disaster recovery", About: "RTO and RPO against their goals, verdicts, and whether the faults were felt.", Panels: []Panel{
+	return Board{UID: "transplant-recovery", Title: "transplant: disaster recovery", About: "RTO and RPO against their goals, verdicts, and whether the faults were felt.", Variables: ofRuns, Panels: []Panel{
 		{Title: "Verdicts", About: "Runs by verdict.", Kind: "stat", Unit: "short", Queries: []Query{
 			now("{{verdict}}", `sum by (verdict) (last_over_time(transplant_run_verdict{FILTER}[$__range]))`)}},
 		{Title: "Verdicts by scenario", About: "How often each scenario was Held, Violated, Broken or Inconclusive.", Kind: "table", Unit: "short", Queries: []Query{
@@ -99,7 +134,7 @@ func recovery() Board {
 }
 
 func landscape() Board {
-	return Board{UID: "transplant-landscape", Title: "transplant: landscape", About: "Seeds, shoots, conditions, and what crosses the links.", Panels: []Panel{
+	return Board{UID: "transplant-landscape", Title: "transplant: landscape", About: "Seeds, shoots, conditions, and what crosses the links.", Variables: ofRuns, Panels: []Panel{
 		{Title: "Shoots by seed", About: "Whose status names it.", Kind: "timeseries", Unit: "short", Queries: []Query{over("{{seed}}", `sum by (seed) (transplant_seed_shoots{FILTER})`)}},
 		{Title: "Where each shoot is", About: "The seed in its status.", Kind: "state-timeline", Unit: "short", Queries: []Query{over("{{shoot}} on {{seed}}", `max by (shoot, seed) (transplant_shoot_on_seed{FILTER})`)}},
 		{Title: "Epochs that are served", About: "By each control plane; two lines above 0 at the same time are two owners.", Kind: "timeseries", Unit: "short", Queries: []Query{over("{{shoot}} on {{seed}}", `max by (shoot, seed) (transplant_shoot_epoch{FILTER})`)}},

@@ -46,6 +46,10 @@ func rules() object {
 
 func (b Board) grafana() object {
 	var panels []object
+	variables := []object{datasource()}
+	for _, v := range b.Variables {
+		variables = append(variables, v.grafana())
+	}
 	x, y := 0, 0
 	for i, p := range b.Panels {
 		width := 12
@@ -55,7 +59,7 @@ func (b Board) grafana() object {
 		if x+width > 24 {
 			x, y = 0, y+panelHeight
 		}
-		panels = append(panels, p.grafana(i+1, object{"x": x, "y": y, "w": width, "h": panelHeight}))
+		panels = append(panels, p.grafana(i+1, b.Filter(), object{"x": x, "y": y, "w": width, "h": panelHeight}))
 		if x += width; x >= 24 {
 			x, y = 0, y+panelHeight
 		}
@@ -63,7 +67,7 @@ func (b Board) grafana() object {
 	return object{
 		"uid": b.UID, "title": b.Title, "description": b.About, "tags": []string{"transplant"}, "schemaVersion": 39, "version": 1, "editable": true,
 		"graphTooltip": 1, "time": object{"from": "now-7d", "to": "now"}, "timezone": "browser", "panels": panels,
-		"templating": object{"list": []object{datasource(), variable("scenario", "transplant_events_total"), variable("run", `transplant_events_total{scenario=~"$scenario"}`)}},
+		"templating": object{"list": variables},
 	}
 }
 
@@ -75,20 +79,20 @@ func datasource() object {
 	return object{"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus", "current": object{}, "hide": 0}
 }
 
-// variable chooses values of a label; all of them at first.
-func variable(label, of string) object {
-	query := fmt.Sprintf("label_values(%s, %s)", of, label)
+// grafana's form of the variable; all values are chosen at first.
+func (v Variable) grafana() object {
+	query := fmt.Sprintf("label_values(%s, %s)", v.Of, v.Label)
 	return object{
-		"name": label, "label": strings.ToUpper(label[:1]) + label[1:], "type": "query", "datasource": fromPrometheus, "definition": query, "query": object{"query": query, "refId": "v"},
+		"name": v.Label, "label": strings.ToUpper(v.Label[:1]) + v.Label[1:], "type": "query", "datasource": fromPrometheus, "definition": query, "query": object{"query": query, "refId": "v"},
 		"refresh": 2, "sort": 2, "multi": true, "includeAll": true, "allValue": ".*", "current": object{"selected": true, "text": []string{"All"}, "value": []string{"$__all"}},
 	}
 }
 
-func (p Panel) grafana(id int, place object) object {
+func (p Panel) grafana(id int, filter string, place object) object {
 	var targets []object
 	for i, q := range p.Queries {
 		targets = append(targets, object{
-			"refId": string(rune('A' + i)), "datasource": fromPrometheus, "expr": strings.ReplaceAll(q.Expr, "FILTER", Filter), "legendFormat": q.Legend, "instant": q.Instant, "range": !q.Instant,
+			"refId": string(rune('A' + i)), "datasource": fromPrometheus, "expr": strings.ReplaceAll(q.Expr, "FILTER", filter), "legendFormat": q.Legend, "instant": q.Instant, "range": !q.Instant,
 		})
 	}
 	steps := []object{{"color": "green", "value": nil}}

@@ -97,6 +97,7 @@ func TestALandscapeAsItsUsersSeeIt(t *testing.T) {
 		t.Fatalf("create the shoot: %v\n%s", err, said)
 	}
 	l.await(t, "Create/Succeeded a")
+	watched := l.watch(t)
 	t.Run("kubectl shows the shoot and its control plane", l.showsShoot)
 	t.Run("the shoot is used through the gateway", l.use)
 	t.Run("a change of seed changes nothing else", l.guarded)
@@ -105,6 +106,7 @@ func TestALandscapeAsItsUsersSeeIt(t *testing.T) {
 	l.await(t, "Restore/Succeeded b")
 	t.Run("the shoot is used after it has moved", l.use)
 	l.keepsUnmodelledFields(t, "b")
+	t.Run("Prometheus sees what the programs do", watched)
 	l.on(t, "garden", "delete", "shoot", "-n", "garden-p", "alpha", "--timeout=120s")
 	if left := l.on(t, "garden", "get", "shootstates,shootstatechunks,backupentries,leases", "-n", "garden-p", "-o", "name"); left != "" {
 		t.Errorf("the shoot is gone, but this is left of it:\n%s", left)

@@ -128,7 +128,7 @@ func (o *Operation) backupContainer(mounts []corev1.VolumeMount) corev1.Containe
 			"--delta-interval=" + o.DeltaInterval.String(),
 			"--full-interval=" + o.FullSnapshotInterval.String(),
 		}, o.backupFlags()...),
-		Env: []corev1.EnvVar{podIP, goMemory}, VolumeMounts: mounts,
+		Env: []corev1.EnvVar{podIP, goMemory}, VolumeMounts: mounts, Ports: metricsAt(backupPort),
 		ReadinessProbe: httpProbe(corev1.URISchemeHTTP, "/healthz", backupPort, 3),
 	}
 }
@@ -154,7 +154,7 @@ func (o *Operation) guardContainer(mounts []corev1.VolumeMount) corev1.Container
 			"--owner-check-timeout=" + o.OwnerCheckTimeout.String(),
 			fmt.Sprintf("--backup-url=http://$(POD_IP):%d", backupPort),
 		},
-		Env: []corev1.EnvVar{podIP, goMemory}, VolumeMounts: mounts,
+		Env: []corev1.EnvVar{podIP, goMemory}, VolumeMounts: mounts, Ports: metricsAt(guardPort),
 		ReadinessProbe: httpProbe(corev1.URISchemeHTTP, "/readyz", guardPort, 3),
 	}
 }

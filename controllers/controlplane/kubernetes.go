@@ -127,8 +127,9 @@ func (o *Operation) DeployMachineController(ctx context.Context, replicas int32)
 				"--target-kubeconfig=" + secretFile(secretMachineController, "kubeconfig"),
 				"--cloud-kubeconfig=" + secretFile(SecretKubeconfigCloud, "kubeconfig"),
 				fmt.Sprintf("--guard-url=http://$(ETCD_MAIN_CLIENT_SERVICE_HOST):%d", guardPort),
+				metricsFlag,
 			},
-			Env: []corev1.EnvVar{podIP, goMemory}, VolumeMounts: mounts,
+			Env: []corev1.EnvVar{podIP, goMemory}, VolumeMounts: mounts, Ports: metricsAt(metricsPort),
 		}},
 	})
 }

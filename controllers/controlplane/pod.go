@@ -20,6 +20,17 @@ var podIP = corev1.EnvVar{Name: "POD_IP", ValueFrom: &corev1.EnvVarSource{
 // goMemory lets a garbage collector run twice as often: on a machine that holds many control planes memory is dearer.
 var goMemory = corev1.EnvVar{Name: "GOGC", Value: "50"}
 
+// metricsPort is where controllers serve metrics, by metricsFlag.
+const (
+	metricsPort = 9100
+	metricsFlag = "--metrics-bind-address=$(POD_IP):9100"
+)
+
+// metricsAt names the port of a container that serves metrics, so that scrapers find it.
+func metricsAt(port int32) []corev1.ContainerPort {
+	return []corev1.ContainerPort{{Name: "metrics", ContainerPort: port}}
+}
+
 // secretFile is the path of a key of a mounted secret.
 func secretFile(secret, key string) string { return path.Join(mountRoot, secret, key) }
 

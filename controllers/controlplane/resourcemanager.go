@@ -34,8 +34,9 @@ func (o *Operation) DeployResourceManager(ctx context.Context, replicas int32) e
 			Command: []string{"transplant", "resource-manager",
 				"--namespace=" + o.Namespace(),
 				"--target-kubeconfig=" + secretFile(secretResourceManager, "kubeconfig"),
+				metricsFlag,
 			},
-			Env: []corev1.EnvVar{podIP, goMemory}, VolumeMounts: mounts,
+			Env: []corev1.EnvVar{podIP, goMemory}, VolumeMounts: mounts, Ports: metricsAt(metricsPort),
 		}},
 	})
 }

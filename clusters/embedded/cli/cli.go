@@ -1,4 +1,4 @@
-// Package cli is the command line of embedded landscapes: up, down, status, logs, kubeconfig, controlplane.
+// Package cli is the command line of embedded landscapes: up, down, status, logs, kubeconfig, scrape-targets, controlplane.
 //
 // It parses, prints and calls; what happens is in package supervisor. What runs on the clusters comes from the caller.
 package cli
@@ -22,7 +22,7 @@ type Configure func(*embedded.Options)
 // NewCommands lists the commands.
 func NewCommands(configure Configure) []*cobra.Command {
 	return []*cobra.Command{
-		newUp(), newDown(), newStatus(), newLogs(), newKubeconfig(), newControlPlane(), newSupervise(configure),
+		newUp(), newDown(), newStatus(), newLogs(), newKubeconfig(), newScrapeTargets(), newControlPlane(), newSupervise(configure),
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 
 type gardenControllerManagerFlags struct {
 	kubeconfig     string
+	metricsAddress string
 	waitInterval   time.Duration
 	webhook        admission.Options
 	webhookService string
@@ -50,6 +51,7 @@ func NewGardenControllerManager() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error { return f.run(ctrl.SetupSignalHandler()) },
 	}
 	command.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the garden")
+	command.Flags().StringVar(&f.metricsAddress, "metrics-bind-address", "0", "address of the metrics server; 0 for none")
 	command.Flags().DurationVar(&f.waitInterval, "wait-interval", 5*time.Second, "how often a wait looks again when no watch woke it")
 	command.Flags().StringVar(&f.webhook.Host, "webhook-host", os.Getenv("POD_IP"), "address of the webhook server, on which the garden calls it")
 	command.Flags().IntVar(&f.webhook.Port, "webhook-port", admission.DefaultPort, "port of the webhook server")
@@ -95,7 +97,7 @@ func (f *gardenControllerManagerFlags) run(ctx context.Context) error {
 		return err
 	}
 	mgr, err := ctrl.NewManager(config, manager.Options{
-		Scheme: gardenScheme(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
+		Scheme: gardenScheme(), Metrics: metricsserver.Options{BindAddress: f.metricsAddress}, HealthProbeBindAddress: "0",
 	})
 	if err != nil {
 		return fmt.Errorf("make the manager on the garden: %w", err)

@@ -39,6 +39,7 @@ type gardenletFlags struct {
 	workers                                           int
 	care                                              careFlags
 	cleanupTimeout                                    time.Duration
+	metricsAddress                                    string
 }
 
 // NewGardenlet is `transplant gardenlet`.
@@ -52,6 +53,7 @@ func NewGardenlet() *cobra.Command {
 	set.StringVar(&f.gardenKubeconfig, "garden-kubeconfig", "", "kubeconfig of the garden")
 	set.StringVar(&f.seedKubeconfig, "seed-kubeconfig", "", "kubeconfig of the seed")
 	set.StringVar(&f.cloudKubeconfig, "cloud-kubeconfig", "", "kubeconfig file of the cloud's API")
+	set.StringVar(&f.metricsAddress, "metrics-bind-address", "0", "address of the metrics server; 0 for none")
 	set.StringVar(&f.shootProxyURL, "shoot-proxy-url", "", "HTTP proxy by which shoots are reached; empty for none")
 	set.StringVar(&f.shootProxyCA, "shoot-proxy-ca-file", "", "certificate authority that the proxy signs with, if it ends TLS")
 	set.StringVar(&f.settings.SeedName, "seed-name", "", "the Seed that this gardenlet serves")
@@ -95,7 +97,7 @@ func (f *gardenletFlags) run(ctx context.Context) error {
 		return err
 	}
 	mgr, err := ctrl.NewManager(gardenConfig, manager.Options{
-		Scheme: gardenScheme(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
+		Scheme: gardenScheme(), Metrics: metricsserver.Options{BindAddress: f.metricsAddress}, HealthProbeBindAddress: "0",
 	})
 	if err != nil {
 		return fmt.Errorf("make the manager on the garden: %w", err)

@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+)
+
+// metricsPort is the name of the container ports that serve metrics.
+const metricsPort = "metrics"
+
+func newScrapeTargets() *cobra.Command {
+	var flags landscapeFlag
+	var address string
+	command := newCommand("scrape-targets", "Tell a Prometheus what there is to scrape in a landscape", func(ctx context.Context, command *cobra.Command, _ []string) error {
+		dir, err := flags.dir()
+		if err != nil {
+			return err
+		}
+		if _, err := readState(dir); err != nil {
+			return err
+		}
+		ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		return serveTargets(ctx, address, dir, func(url string) {
+			fmt.Fprintf(command.OutOrStdout(), "What there is to scrape in the landscape %s is told at %s until interrupted.\n", dir.Name, url)
+		})
+	})
+	command.Long = `Tell a Prometheus what there is to scrape in a landscape: every pod with a port named "metrics", on the garden and all seeds, in the form of
+its http_sd_configs. Series get the labels cluster, namespace, pod and actor.`
+	flags.register(command)
+	command.Flags().StringVar(&address, "address", "127.0.0.1:9741", "where to serve; only an address of this machine's loopback")
+	return command
+}
+
+// serveTargets until ctx ends; ready is called with the address.
+func serveTargets(ctx context.Context, address string, dir rundir.Dir, ready func(url string)) error {
+	if at, err := netip.ParseAddrPort(address); err != nil || !at.Addr().IsLoopback() {
+		return fmt.Errorf("--address %q: must be an address of the loopback with a port, such as 127.0.0.1:9741", address)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("listen for Prometheus: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /targets", func(w http.ResponseWriter, r *http.Request) {
+		groups, err := targetsOf(r.Context(), dir)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable) // Prometheus keeps those that it knows
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(groups) // who does not listen any more need not be told
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	defer context.AfterFunc(ctx, func() { server.Close() })()
+	ready("http://" + listener.Addr().String() + "/targets")
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve Prometheus: %w", err)
+	}
+	return nil
+}
+
+// targetGroup is Prometheus's.
+type targetGroup struct {
+	Targets []string          `json:"targets"`
+	Labels  map[string]string `json:"labels"`
+}
+
+// targetsOf all clusters that answer: one that is lost has nothing to scrape.
+func targetsOf(ctx context.Context, dir rundir.Dir) ([]targetGroup, error) {
+	state, err := readState(dir)
+	if err != nil {
+		return nil, err
+	}
+	groups := []targetGroup{}
+	for _, c := range state.Clusters {
+		config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+		if err != nil {
+			return nil, fmt.Errorf("read the kubeconfig of %q: %w", c.Name, err)
+		}
+		config.Timeout = 5 * time.Second
+		clients, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			return nil, fmt.Errorf("make a client of %q: %w", c.Name, err)
+		}
+		pods, err := clients.CoreV1().Pods("").List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+		if err != nil {
+			continue
+		}
+		for i := range pods.Items {
+			groups = append(groups, targetsIn(&pods.Items[i], c.Name)...)
+		}
+	}
+	return groups, nil
+}
+
+func targetsIn(pod *corev1.Pod, cluster string) []targetGroup {
+	if pod.Status.Phase != corev1.PodRunning || pod.Status.PodIP == "" {
+		return nil
+	}
+	var groups []targetGroup
+	for _, container := range pod.Spec.Containers {
+		for _, port := range container.Ports {
+			if port.Name == metricsPort {
+				groups = append(groups, targetGroup{
+					Targets: []string{net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(int(port.ContainerPort)))},
+					Labels:  map[string]string{"cluster": cluster, "namespace": pod.Namespace, "pod": pod.Name, "actor": container.Name},
+				})
+			}
+		}
+	}
+	return groups
+}

@@ -1,0 +1,39 @@
+package dashboards
+
+// controllers shows what the programs of a landscape serve: `transplant scrape-targets` lets a Prometheus find them.
+func controllers() Board {
+	rate := func(by, series string) string { return `sum by (` + by + `) (rate(` + series + `[$__rate_interval]))` }
+	quantile := func(q, by, series string) string {
+		return `histogram_quantile(` + q + `, ` + rate("le, "+by, series+`_bucket{FILTER}`) + `)`
+	}
+	return Board{
+		UID: "transplant-controllers", Title: "transplant: controllers", About: "What the controllers of a landscape do, and what they cost; of one that runs.",
+		Variables: []Variable{{"cluster", `up{actor!=""}`}, {"actor", `up{cluster=~"$cluster",actor!=""}`}}, Live: true,
+		Panels: []Panel{
+			{Title: "Programs", About: "That are there and can be scraped, by cluster.", Kind: "timeseries", Unit: "short", Queries: []Query{
+				over("{{actor}} on {{cluster}}", `sum by (cluster, actor) (up{FILTER})`)}},
+			{Title: "Reconciliations", About: "By controller and result.", Kind: "timeseries", Unit: "reqps", Queries: []Query{
+				over("{{actor}} {{controller}} {{result}}", rate("actor, controller, result", `controller_runtime_reconcile_total{FILTER}`))}},
+			{Title: "Reconciliations that failed", About: "By controller. Some are a matter of course: they wait for others.", Kind: "timeseries", Unit: "reqps", Queries: []Query{
+				over("{{actor}} {{controller}}", rate("actor, controller", `controller_runtime_reconcile_errors_total{FILTER}`))}},
+			{Title: "Time of reconciliations", About: "99th percentile, by controller.", Kind: "timeseries", Unit: "s", Queries: []Query{
+				over("{{actor}} {{controller}}", quantile("0.99", "actor, controller", `controller_runtime_reconcile_time_seconds`))}},
+			{Title: "Waiting in queues", About: "How many objects wait for each controller.", Kind: "timeseries", Unit: "short", Queries: []Query{
+				over("{{actor}} {{name}}", `sum by (actor, name) (workqueue_depth{FILTER})`)}},
+			{Title: "Time in queues", About: "99th percentile, by controller.", Kind: "timeseries", Unit: "s", Queries: []Query{
+				over("{{actor}} {{name}}", quantile("0.99", "actor, name", `workqueue_queue_duration_seconds`))}},
+			{Title: "Requests to API servers", About: "By program, method and code.", Kind: "timeseries", Unit: "reqps", Queries: []Query{
+				over("{{actor}} {{method}} {{code}}", rate("actor, method, code", `rest_client_requests_total{FILTER}`))}},
+			{Title: "Admission", About: "Requests to the garden's webhooks.", Kind: "timeseries", Unit: "reqps", Queries: []Query{
+				over("{{webhook}} {{code}}", rate("webhook, code", `controller_runtime_webhook_requests_total{FILTER}`))}},
+			{Title: "Validity of guards", About: "How long each etcd may still be used without news of its ownership.", Kind: "timeseries", Unit: "s", Queries: []Query{
+				over("{{namespace}} on {{cluster}}", `min by (namespace, cluster) (etcd_guard_validity_seconds{FILTER})`)}},
+			{Title: "Backups of etcd", About: "Objects uploaded, by kind.", Kind: "timeseries", Unit: "reqps", Queries: []Query{
+				over("{{namespace}} {{kind}}", rate("namespace, kind", `etcd_backup_uploads_total{FILTER}`))}},
+			{Title: "Processor time", About: "By program, in cores.", Kind: "timeseries", Unit: "short", Queries: []Query{
+				over("{{actor}} on {{cluster}}", rate("actor, cluster", `process_cpu_seconds_total{FILTER}`))}},
+			{Title: "Memory", About: "Resident, by program.", Kind: "timeseries", Unit: "bytes", Queries: []Query{
+				over("{{actor}} on {{cluster}}", `sum by (actor, cluster) (process_resident_memory_bytes{FILTER})`)}},
+		},
+	}
+}

@@ -1,0 +1,119 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/transplant-sim/transplant/dashboards"
+	"github.com/transplant-sim/transplant/dashboards/prometheustest"
+)
+
+// watch has a real Prometheus scrape the landscape, as its users are told to. The test that it returns executes every query of
+// the boards about programs that run: each parses, finds something, and has what its legend names.
+func (l *landscape) watch(t *testing.T) func(t *testing.T) {
+	t.Helper()
+	begin, folder := time.Now(), t.TempDir()
+	config := filepath.Join(folder, "prometheus.yml")
+	content := fmt.Sprintf("global: {scrape_interval: 1s}\nscrape_configs: [{job_name: controllers, http_sd_configs: [{url: %q, refresh_interval: 1s}]}]\n", l.targets(t))
+	if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	started := false
+	var server *prometheustest.Server
+	t.Run("a Prometheus is started", func(sub *testing.T) {
+		prometheustest.Program(sub, "prometheus") // skips only this, where there is none
+		server, started = prometheustest.Start(t, config, filepath.Join(folder, "data")), true
+	})
+	return func(t *testing.T) {
+		if !started {
+			t.Skip("there is no Prometheus")
+		}
+		asked := 0
+		for _, b := range dashboards.Boards() {
+			if !b.Live {
+				continue
+			}
+			for _, panel := range b.Panels {
+				for _, q := range panel.Queries {
+					asked++
+					answered(t, server, begin, b, panel, q)
+				}
+			}
+		}
+		if asked == 0 {
+			t.Error("there is no board about programs that run")
+		}
+		actors, err := server.Query(`up{actor!=""} == 1`, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		there := map[string]bool{}
+		for _, s := range actors {
+			there[s["actor"]+" on "+s["cluster"]] = true
+		}
+		for _, want := range []string{
+			"garden-controller-manager on garden", "gardenlet on a", "gardenlet on b", "provider-transplant on a", "provider-transplant on b",
+			"guard on b", "backup on b", "machine-controller on b", "gardener-resource-manager on b",
+		} {
+			if !there[want] {
+				t.Errorf("%s is not scraped: there are %v", want, there)
+			}
+		}
+	}
+}
+
+// targets are told at an address until the test ends.
+func (l *landscape) targets(t *testing.T) string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), program, "scrape-targets", "--landscape", "e2e", "--address", "127.0.0.1:0")
+	said, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Kill() // it may have ended, which the queries show
+		_ = command.Wait()
+	})
+	line, err := bufio.NewReader(said).ReadString('\n')
+	at := strings.Index(line, "http://")
+	if err != nil || at < 0 {
+		t.Fatalf("scrape-targets says %q, %v", line, err)
+	}
+	url, _, _ := strings.Cut(line[at:], " ")
+	return url
+}
+
+// answered asks until there is an answer: a program that has just come is found and scraped twice first.
+func answered(t *testing.T, server *prometheustest.Server, begin time.Time, b dashboards.Board, panel dashboards.Panel, q dashboards.Query) {
+	t.Helper()
+	var found []prometheustest.Series
+	var err error
+	expr := ""
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Second) {
+		now := time.Now()
+		expr = b.Expr(q, fmt.Sprintf("%ds", int(now.Sub(begin).Seconds())+1), "60s")
+		if q.Instant {
+			found, err = server.Query(expr, now)
+		} else {
+			found, err = server.QueryRange(expr, begin, now)
+		}
+		if err != nil || len(found) > 0 {
+			break
+		}
+	}
+	if err != nil || len(found) == 0 {
+		t.Errorf("%s, %s: %d series, %v\n%s", b.Title, panel.Title, len(found), err, expr)
+	}
+	if s, lacks := prometheustest.Unnamed(q.Legend, found); lacks {
+		t.Errorf("%s, %s: the legend %q names what is not in %v", b.Title, panel.Title, q.Legend, s)
+	}
+}
