@@ -32,6 +32,9 @@ type NodeUserData struct {
 	// AgentSecret names the Secret in the shoot's namespace kube-system with a NodeAgentConfig, by which the node is
 	// changed as it runs; empty for none.
 	AgentSecret string `json:"agentSecret,omitempty"`
+	// InPlace stands for everything to which nodes of the pool are updated in place, as it was when the machine was
+	// asked for; empty for pools whose nodes are replaced.
+	InPlace string `json:"inPlace,omitempty"`
 	// Capacity is the node's capacity as Kubernetes quantities; default 4 CPUs, 16Gi of memory, 110 pods.
 	Capacity map[string]string `json:"capacity,omitempty"`
 
@@ -49,9 +52,18 @@ const (
 
 // NodeAgentConfig is what changes on a node without another machine.
 type NodeAgentConfig struct {
-	// KubeletVersion is the version of the kubelet, e.g. "v1.36.4": only a patch apart from that of the user data.
+	// KubeletVersion is the version of the kubelet, e.g. "v1.36.4": only a patch apart from that of the user data, unless
+	// InPlace is another one.
 	KubeletVersion string `json:"kubeletVersion"`
+	// InPlace is that of nodes that were updated to this configuration (SPEC 4.9). A node with another one changes
+	// nothing until it is ready for its update.
+	InPlace string `json:"inPlace,omitempty"`
+	// Image is the machine image of nodes with this InPlace, by its name in the cloud.
+	Image string `json:"image,omitempty"`
 }
+
+// AnnotationInPlace is on nodes of pools that are updated in place, with the InPlace they are at.
+const AnnotationInPlace = "node.transplant.dev/in-place"
 
 // TaintCriticalComponentsNotReady is the key of the taint, with effect NoSchedule, that every worker node registers
 // with, whether the user data names it or not (SPEC 7.1).

@@ -71,8 +71,10 @@ func (o *Operation) addExtensions(g *flow.Graph, workers, awake bool, before []f
 	networkReady := g.Add(flow.Task{Name: "Waiting until shoot network plugin has been reconciled",
 		Run: func(ctx context.Context) error { return o.WaitExtension(ctx, o.Network()) }, After: after(network), Skip: !workers})
 	machines := g.Add(flow.Task{Name: "Deploying machine-controller-manager", Run: o.deployMachineController, After: before, Skip: !workers})
-	worker := g.Add(flow.Task{Name: "Configuring worker pools", Run: o.DeployWorker, After: after(machines, oscReady, agents, networkReady), Skip: !workers})
+	noted := g.Add(flow.Task{Name: "Noting worker pools to be updated in place", Run: o.NotePendingInPlace, After: before, Skip: !workers})
+	worker := g.Add(flow.Task{Name: "Configuring worker pools", Run: o.DeployWorker, After: after(machines, oscReady, agents, networkReady, noted), Skip: !workers})
 	workerReady := g.Add(flow.Task{Name: "Waiting until worker pools have been reconciled", Run: o.WaitWorker, After: after(worker), Skip: !workers})
+	g.Add(flow.Task{Name: "Noting worker pools that were updated in place", Run: o.SettlePendingInPlace, After: after(workerReady), Skip: !workers || o.SkipReadiness()})
 	stale := g.Add(flow.Task{Name: "Deleting stale OperatingSystemConfig resources", Run: o.DeleteStaleNodeConfigs, After: after(workerReady), Skip: !workers || !awake || o.SkipReadiness()})
 	runtimes := g.Add(flow.Task{Name: "Deploying container runtime resources", Run: o.deployContainerRuntimes, After: before, Skip: !workers})
 	runtimesReady := g.Add(flow.Task{Name: "Waiting until container runtime resources are ready", Run: o.waitContainerRuntimes, After: after(runtimes), Skip: !workers})

@@ -13,6 +13,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/rollout"
 )
 
 // secretCloudProvider holds the credentials with which extensions reach the cloud.
@@ -222,14 +223,15 @@ func (o *Operation) workerPools(ctx context.Context) ([]extensionsv1alpha1.Worke
 		if err != nil {
 			return nil, err
 		}
+		surge, unavailable := updateBounds(worker)
 		pool := extensionsv1alpha1.WorkerPool{
 			Name:              worker.Name,
 			MachineType:       worker.Machine.Type,
 			Architecture:      worker.Machine.Architecture,
 			Minimum:           worker.Minimum,
 			Maximum:           worker.Maximum,
-			MaxSurge:          ptr.Deref(worker.MaxSurge, intstr.FromInt32(1)),
-			MaxUnavailable:    ptr.Deref(worker.MaxUnavailable, intstr.FromInt32(0)),
+			MaxSurge:          surge,
+			MaxUnavailable:    unavailable,
 			Labels:            o.poolLabels(worker),
 			Annotations:       worker.Annotations,
 			Taints:            worker.Taints,
@@ -255,6 +257,16 @@ func (o *Operation) workerPools(ctx context.Context) ([]extensionsv1alpha1.Worke
 		pools = append(pools, pool)
 	}
 	return pools, nil
+}
+
+// updateBounds are how many machines more, and less, than wanted there may be during an update: one more where nodes are
+// replaced, one less where they are kept, unless the pool says otherwise.
+func updateBounds(worker gardencorev1beta1.Worker) (surge, unavailable intstr.IntOrString) {
+	more, less := intstr.FromInt32(1), intstr.FromInt32(0)
+	if rollout.UpdatesInPlace(&worker) {
+		more, less = less, more
+	}
+	return ptr.Deref(worker.MaxSurge, more), ptr.Deref(worker.MaxUnavailable, less)
 }
 
 func (o *Operation) poolLabels(worker gardencorev1beta1.Worker) map[string]string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/Masterminds/semver/v3"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,6 +63,7 @@ func (o *Operation) DeployAPIServer(ctx context.Context, replicas int32) error {
 				"--authorization-mode=Node,RBAC",
 				"--profiling=false",
 				"--shutdown-watch-termination-grace-period=1s",
+				o.emulatedVersion(),
 			},
 			Env:            []corev1.EnvVar{podIP, goMemory},
 			Ports:          []corev1.ContainerPort{{Name: "https", ContainerPort: apiServerPort}},
@@ -89,6 +91,7 @@ func (o *Operation) DeployControllers(ctx context.Context, replicas int32) error
 				"--allocate-node-cidrs=false",
 				"--leader-elect=false", "--secure-port=0",
 				"--kube-api-qps=200", "--kube-api-burst=400",
+				o.emulatedVersion(),
 			},
 			Env: []corev1.EnvVar{podIP, goMemory}, VolumeMounts: mounts,
 		}},
@@ -105,10 +108,21 @@ func (o *Operation) DeployControllers(ctx context.Context, replicas int32) error
 			Command: []string{"kube-scheduler",
 				"--kubeconfig=" + secretFile(secretScheduler, "kubeconfig"),
 				"--leader-elect=false", "--secure-port=0",
+				o.emulatedVersion(),
 			},
 			Env: []corev1.EnvVar{podIP, goMemory}, VolumeMounts: mounts,
 		}},
 	})
+}
+
+// emulatedVersion has a program behave as the shoot's minor version: one binary serves all versions (docs/adr/0007). A
+// version that the binary cannot emulate keeps it from starting, and it says so.
+func (o *Operation) emulatedVersion() string {
+	version := o.Shoot.Spec.Kubernetes.Version
+	if v, err := semver.NewVersion(version); err == nil {
+		version = fmt.Sprintf("%d.%d", v.Major(), v.Minor())
+	}
+	return "--emulated-version=" + version
 }
 
 // DeployMachineController deploys the controller of the shoot's machine objects. While restoring it stays at zero
@@ -145,9 +159,20 @@ func (o *Operation) deploy(ctx context.Context, name string, replicas int32, pod
 			Selector:             selector(name),
 			// Two API servers of one shoot at a time are fine on one etcd, but memory is dear: replace, don't surge.
 			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels(name)}, Spec: pod},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels(name), Annotations: o.runsAs(pod)}, Spec: pod},
 		},
 	})
+}
+
+// annotationKubernetesVersion names the version that a Kubernetes program stands for. Its change starts the program
+// anew, as another binary would.
+const annotationKubernetesVersion = "transplant.dev/kubernetes-version"
+
+func (o *Operation) runsAs(pod corev1.PodSpec) map[string]string {
+	if pod.Containers[0].Image != o.KubernetesImage {
+		return nil
+	}
+	return map[string]string{annotationKubernetesVersion: o.Shoot.Spec.Kubernetes.Version}
 }
 
 func withDelay(probe *corev1.Probe, initial, period int32) *corev1.Probe {

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/cloud"
@@ -52,7 +53,11 @@ func (o *Operation) DeployNodeAgentSecrets(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		content, err := json.Marshal(cloud.NodeAgentConfig{KubeletVersion: kubeletVersion(o.Shoot, worker)})
+		config, err := o.nodeAgentConfig(worker)
+		if err != nil {
+			return err
+		}
+		content, err := json.Marshal(config)
 		if err != nil {
 			return fmt.Errorf("write the node agent's configuration of pool %q: %w", worker.Name, err)
 		}
@@ -69,6 +74,31 @@ func (o *Operation) DeployNodeAgentSecrets(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (o *Operation) nodeAgentConfig(worker gardencorev1beta1.Worker) (cloud.NodeAgentConfig, error) {
+	config := cloud.NodeAgentConfig{KubeletVersion: kubeletVersion(o.Shoot, worker)}
+	inPlace, err := o.inPlace(worker)
+	if err != nil || inPlace == "" {
+		return config, err
+	}
+	config.InPlace = inPlace
+	if image := worker.Machine.Image; image != nil {
+		config.Image = image.Name + "-" + ptr.Deref(image.Version, "")
+	}
+	return config, nil
+}
+
+// inPlace stands for everything to which the pool's nodes are updated in place; empty for a pool that rolls.
+func (o *Operation) inPlace(worker gardencorev1beta1.Worker) (string, error) {
+	if !rollout.UpdatesInPlace(&worker) {
+		return "", nil
+	}
+	fingerprint, err := rollout.InPlaceFingerprint(o.Shoot, &worker)
+	if err != nil {
+		return "", fmt.Errorf("tell what pool %q is updated to in place: %w", worker.Name, err)
+	}
+	return fingerprint, nil
 }
 
 // DeleteStaleNodeConfigs removes the OperatingSystemConfigs, and the Secrets in the shoot, of keys that no pool has any

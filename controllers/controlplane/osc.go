@@ -98,6 +98,10 @@ func (o *Operation) nodeFiles(ctx context.Context, worker gardencorev1beta1.Work
 	if err != nil {
 		return nil, err
 	}
+	inPlace, err := o.inPlace(worker)
+	if err != nil {
+		return nil, err
+	}
 	data := cloud.NodeUserData{
 		Shoot:          o.Namespace(),
 		Server:         o.APIServerURL(),
@@ -109,6 +113,7 @@ func (o *Operation) nodeFiles(ctx context.Context, worker gardencorev1beta1.Work
 		Taints:         []cloud.Taint{{Key: cloud.TaintCriticalComponentsNotReady, Effect: string(corev1.TaintEffectNoSchedule)}},
 		KubeletVersion: kubeletVersion(o.Shoot, worker),
 		AgentSecret:    agent,
+		InPlace:        inPlace,
 	}
 	for _, taint := range worker.Taints {
 		data.Taints = append(data.Taints, cloud.Taint{Key: taint.Key, Value: taint.Value, Effect: string(taint.Effect)})

@@ -43,15 +43,23 @@ func requests(shoot *gardencorev1beta1.Shoot) []string {
 }
 
 // takeRequest takes the request for this run off the shoot, and leaves operations that are others' affair: a request that
-// stayed would ask for the next run, too. It comes after Begin, so that who dies in between has lost no request.
-func (o *Operation) takeRequest(ctx context.Context) error {
-	if !Requested(o.Shoot) {
+// stayed would ask for the next run, too. It comes after Begin, so that who dies in between has lost no request. A forced
+// in-place update is for one change of the specification: the run that carries a change out takes it off (SPEC 1.12, 4.9).
+func (o *Operation) takeRequest(ctx context.Context, carriesOut bool) error {
+	requested, before := Requested(o.Shoot), o.Shoot.DeepCopy()
+	listed := requests(o.Shoot)
+	left := slices.DeleteFunc(slices.Clone(listed), func(operation string) bool {
+		switch operation {
+		case constants.ShootOperationReconcile, constants.ShootOperationRetry:
+			return requested
+		case constants.ShootOperationForceInPlaceUpdate:
+			return carriesOut
+		}
+		return false
+	})
+	if len(left) == len(listed) {
 		return nil
 	}
-	before := o.Shoot.DeepCopy()
-	left := slices.DeleteFunc(requests(o.Shoot), func(operation string) bool {
-		return operation == constants.ShootOperationReconcile || operation == constants.ShootOperationRetry
-	})
 	if len(left) == 0 {
 		delete(o.Shoot.Annotations, constants.GardenerOperation)
 	} else {

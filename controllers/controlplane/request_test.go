@@ -57,6 +57,46 @@ func TestARequestIsForOneRunOnly(t *testing.T) {
 	}
 }
 
+// A forced in-place update is for one change: whoever asks first and changes afterwards finds it there when he changes,
+// and gone when that is carried out.
+func TestAForcedInPlaceUpdateIsForOneChange(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		operation     gardencorev1beta1.LastOperationType
+		generation    int64
+		request, left string
+	}{
+		"nothing has changed yet":   {"Reconcile", 1, "force-in-place-update", "force-in-place-update"},
+		"a change is carried out":   {"Reconcile", 2, "force-in-place-update", ""},
+		"beside what others do":     {"Reconcile", 2, "rotate-ssh-keypair;force-in-place-update", "rotate-ssh-keypair"},
+		"and maintenance":           {"Reconcile", 2, "maintain;force-in-place-update", "maintain"},
+		"asked for without changes": {"Reconcile", 1, "force-in-place-update;reconcile", "force-in-place-update"},
+		"a move updates no nodes":   {"Migrate", 2, "force-in-place-update", "force-in-place-update"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := begun(t)
+			shoot := inGarden(t, o)
+			shoot.Generation, shoot.Annotations = c.generation, map[string]string{"gardener.cloud/operation": c.request}
+			if err := o.Garden.Update(t.Context(), shoot); err != nil {
+				t.Fatal(err)
+			}
+			shoot.Status.UID, shoot.Status.ObservedGeneration = "u", 1
+			if err := o.Garden.Status().Update(t.Context(), shoot); err != nil {
+				t.Fatal(err)
+			}
+			o.Shoot, o.WaitInterval = inGarden(t, o), time.Second
+			runner := &Runner{Version: "v1", Events: noEvents{}, Periods: Periods{Retry: time.Hour}}
+			if _, err := runner.Run(t.Context(), o, Flow{Type: c.operation, Work: func(context.Context, *Reporter) error { return nil }}); err != nil {
+				t.Fatal(err)
+			}
+			if got := inGarden(t, o).Annotations["gardener.cloud/operation"]; got != c.left {
+				t.Errorf("left is %q, want %q", got, c.left)
+			}
+		})
+	}
+}
+
 func TestStuck(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

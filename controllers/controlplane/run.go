@@ -61,10 +61,11 @@ func (r *Runner) Run(ctx context.Context, o *Operation, flow Flow) (reconcile.Re
 	if err := o.EnsureIdentity(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
+	carriesOut := flow.Type == gardencorev1beta1.LastOperationTypeReconcile && o.Shoot.Status.ObservedGeneration != o.Shoot.Generation
 	if err := o.Begin(ctx, flow.Type, flow.Initialized, r.Version); err != nil {
 		return reconcile.Result{}, err
 	}
-	if err := o.takeRequest(ctx); err != nil {
+	if err := o.takeRequest(ctx, carriesOut); err != nil {
 		return reconcile.Result{}, err
 	}
 	o.events = r.Events

@@ -518,13 +518,13 @@ func TestPoolHash(t *testing.T) {
 	} {
 		changed := base()
 		test.change(&changed)
-		if rolls := poolHash(changed) != poolHash(base()); rolls != test.rolls {
+		if rolls := poolHash(changed, "") != poolHash(base(), ""); rolls != test.rolls {
 			t.Errorf("%s: rolls %t, want %t", test.name, rolls, test.rolls)
 		}
 	}
 	withSecret := base()
 	withSecret.NodeAgentSecretName = ptr.To("gardener-node-agent-pool-1a2b")
-	if hash := poolHash(withSecret); hash != "c78c6" {
+	if hash := poolHash(withSecret, ""); hash != "c78c6" {
 		t.Errorf("the hash is %q", hash)
 	}
 }

@@ -40,6 +40,7 @@ func (p *Provider) AddToManager(mgr manager.Manager, o contract.Options) error {
 		contract.Add(mgr, networkKind(), p.network(), o),
 		contract.Add(mgr, operatingSystemConfigKind(), p.operatingSystemConfig(), o),
 		contract.Add(mgr, workerKind(), p.worker(), o),
+		(&inPlaceProgress{provider: p}).addToManager(mgr),
 		contract.Add(mgr, containerRuntimeKind(), p.containerRuntime(), o),
 		contract.Add(mgr, extensionKind(), p.extension(), o),
 		contract.Add(mgr, bastionKind(), p.bastion(), o),

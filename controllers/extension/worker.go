@@ -42,17 +42,17 @@ func (p *Provider) worker() contract.Actions[*extensionsv1alpha1.Worker] {
 	}
 }
 
-func poolsOf(obj *extensionsv1alpha1.Worker) ([]zonePool, error) {
+func poolsOf(obj *extensionsv1alpha1.Worker, cluster *contract.Cluster) ([]zonePool, error) {
 	infrastructure := &InfrastructureStatus{}
 	err := decode(obj.Spec.InfrastructureProviderStatus, infrastructure)
 	if err := infrastructureOf(obj, infrastructure, err); err != nil {
 		return nil, err
 	}
-	return zonePools(obj, infrastructure)
+	return zonePools(obj, infrastructure, cluster.Shoot)
 }
 
 func (p *Provider) reconcileWorker(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Worker, cluster *contract.Cluster) error {
-	pools, err := poolsOf(obj)
+	pools, err := poolsOf(obj, cluster)
 	if err != nil {
 		return err
 	}
@@ -66,6 +66,9 @@ func (p *Provider) reconcileWorker(ctx context.Context, _ logr.Logger, obj *exte
 		return err
 	}
 	if err := p.waitForMachines(ctx, obj.Namespace, pools, cluster.Hibernated()); err != nil {
+		return err
+	}
+	if err := p.publishInPlace(ctx, obj, pools); err != nil {
 		return err
 	}
 	return p.removeUnwanted(ctx, obj.Namespace, pools)
@@ -126,6 +129,9 @@ func (p *Provider) waitForMachines(ctx context.Context, namespace string, pools 
 		}
 		if d.Status.ObservedGeneration < d.Generation {
 			return contract.WaitingFor(machinePoll, "the machine controller to look at MachineDeployment %q", d.Name)
+		}
+		if pool.manual() && d.Status.Replicas == d.Spec.Replicas && d.Status.UpdatedReplicas < d.Spec.Replicas {
+			continue // the machines are there; users choose when they are updated
 		}
 		if d.Status.AvailableReplicas < d.Spec.Replicas || d.Status.UpdatedReplicas < d.Spec.Replicas || d.Status.Replicas != d.Spec.Replicas {
 			return contract.WaitingFor(machinePoll, "MachineDeployment %q: %d of %d machines are available, %d updated, %d in all",

@@ -33,17 +33,23 @@ type zonePool struct {
 	maxSurge       intstr.IntOrString
 	maxUnavailable intstr.IntOrString
 	machine        cloud.Machine
+	// inPlace stands for everything to which the machines are updated in place; empty for a pool that rolls (SPEC 4.9).
+	inPlace string
 }
 
 // zonePools spreads the pools of a Worker over their zones.
-func zonePools(worker *extensionsv1alpha1.Worker, infrastructure *InfrastructureStatus) ([]zonePool, error) {
+func zonePools(worker *extensionsv1alpha1.Worker, infrastructure *InfrastructureStatus, shoot *gardencorev1beta1.Shoot) ([]zonePool, error) {
 	var all []zonePool
 	for _, pool := range worker.Spec.Pools {
 		zones := pool.Zones
 		if len(zones) == 0 {
 			zones = []string{defaultZone(worker.Spec.Region)}
 		}
-		hash := poolHash(pool)
+		inPlace, err := inPlaceOf(pool, shoot)
+		if err != nil {
+			return nil, err
+		}
+		hash := poolHash(pool, inPlace)
 		for i, zone := range zones {
 			part, of := int32(i), int32(len(zones))
 			name := fmt.Sprintf("%s-%s-z%d", worker.Namespace, pool.Name, i+1)
@@ -53,7 +59,7 @@ func zonePools(worker *extensionsv1alpha1.Worker, infrastructure *Infrastructure
 				return nil, contract.WithCodes(err, gardencorev1beta1.ErrorConfigurationProblem)
 			}
 			all = append(all, zonePool{
-				name: name, class: name + "-" + hash, zone: zone, pool: pool,
+				name: name, class: name + "-" + hash, zone: zone, pool: pool, inPlace: inPlace,
 				minimum: share(part, pool.Minimum, of), maximum: share(part, pool.Maximum, of),
 				maxSurge: shareOf(part, pool.MaxSurge, of), maxUnavailable: shareOf(part, pool.MaxUnavailable, of),
 				machine: cloud.Machine{
@@ -77,7 +83,8 @@ func subnetOf(infrastructure *InfrastructureStatus, zone string) string {
 
 // poolHash changes when the machines of a pool must be replaced, and is the same on every seed (SPEC 4.8). The gardenlet
 // says so in the name of the node agent's Secret; without it, what is known of the pool here decides.
-func poolHash(pool extensionsv1alpha1.WorkerPool) string {
+// What its machines are updated to in place makes another class as well, but no other machines.
+func poolHash(pool extensionsv1alpha1.WorkerPool, inPlace string) string {
 	key := ptr.Deref(pool.NodeAgentSecretName, "")
 	if key == "" {
 		parts := []string{minor(ptr.Deref(pool.KubernetesVersion, "")), pool.MachineType, pool.MachineImage.Name, pool.MachineImage.Version}
@@ -88,6 +95,9 @@ func poolHash(pool extensionsv1alpha1.WorkerPool) string {
 	}
 	if pool.Volume != nil && pool.Volume.Encrypted != nil {
 		key += fmt.Sprintf("\x00encrypted=%t", *pool.Volume.Encrypted)
+	}
+	if inPlace != "" {
+		key += "\x00inPlace=" + inPlace
 	}
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:])[:5]

@@ -36,7 +36,7 @@ type deploymentState struct {
 // only then the machine controller, to which everything looks as if it had always been there. Without a saved state
 // it is a reconciliation, and the machine controller finds the machines by their tags.
 func (p *Provider) restoreWorker(ctx context.Context, log logr.Logger, obj *extensionsv1alpha1.Worker, cluster *contract.Cluster) error {
-	pools, err := poolsOf(obj)
+	pools, err := poolsOf(obj, cluster)
 	if err != nil {
 		return err
 	}

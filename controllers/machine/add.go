@@ -50,7 +50,7 @@ func (c *Controllers) AddToManager(mgr manager.Manager) error {
 		Control: mgr.GetClient(), Cloud: c.Cloud, Owner: c.Owner, Clock: c.Clock, Events: mgr.GetEventRecorder("machine-controller"),
 		Log: mgr.GetLogger().WithName("orphans"), Namespace: c.Namespace, Quarantine: c.Quarantine, Every: c.OrphanPeriod,
 	}
-	deployments := &Deployments{Control: mgr.GetClient(), Clock: c.Clock}
+	deployments := &Deployments{Control: mgr.GetClient(), Target: target, Clock: c.Clock}
 	sets := &Sets{Control: mgr.GetClient(), Owner: c.Owner, Clock: c.Clock, Orphans: orphans, Poll: c.Timeouts.Poll}
 	machines := &Machines{Control: mgr.GetClient(), Target: target, Cloud: c.Cloud, Clock: c.Clock, Timeouts: c.Timeouts}
 	return errors.Join(

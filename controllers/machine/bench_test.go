@@ -132,6 +132,9 @@ func (c *fakeCloud) ids() []string {
 	return ids
 }
 
+// errCrash is the end of the controller before a write.
+var errCrash = errors.New("the controller crashes")
+
 // bench is a control-plane namespace with its machine controller, the shoot, and the cloud.
 type bench struct {
 	t       *testing.T
@@ -146,7 +149,8 @@ type bench struct {
 	machines    *Machines
 	orphans     *Orphans
 
-	down bool // the shoot's API server
+	down   bool // the shoot's API server
+	writes int  // patches of machine objects left until one fails, as in a crash; 0 for never
 }
 
 type eventLog struct{ reasons []string }
@@ -170,6 +174,11 @@ func newBench(t *testing.T) *bench {
 			o.SetUID(uuid.NewUUID())
 			o.SetCreationTimestamp(metav1.NewTime(b.clock.Now()))
 			return c.Create(ctx, o, opts...)
+		}, Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			if b.writes--; b.writes == 0 {
+				return errCrash
+			}
+			return c.Patch(ctx, o, p, opts...)
 		}})
 	b.target = interceptor.NewClient(newClient(ControlScheme(), &corev1.Node{}, &corev1.Pod{}), interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
@@ -198,7 +207,7 @@ func (b *bench) restart() {
 		Control: b.control, Cloud: b.cloud, Owner: b.cloud, Clock: b.clock, Events: b.events, Log: logr.Discard(), Namespace: namespace,
 		Quarantine: time.Hour, Every: time.Minute,
 	}
-	b.deployments = &Deployments{Control: b.control, Clock: b.clock}
+	b.deployments = &Deployments{Control: b.control, Target: b.target, Clock: b.clock}
 	b.sets = &Sets{Control: b.control, Owner: b.cloud, Clock: b.clock, Orphans: b.orphans}
 	b.machines = &Machines{Control: b.control, Target: b.target, Cloud: b.cloud, Clock: b.clock, Timeouts: DefaultTimeouts}
 }
@@ -329,6 +338,22 @@ func (b *bench) settle(watch ...func()) {
 	}
 }
 
+// until is settle that stops when done, and then looks whether anything more happens.
+func (b *bench) until(done func() bool, watch ...func()) {
+	b.t.Helper()
+	for left := 40; left > 0; left-- {
+		if left > 4 && done() {
+			left = 4
+		}
+		b.step()
+		b.boot()
+		for _, w := range watch {
+			w()
+		}
+		b.clock.Step(time.Second)
+	}
+}
+
 func (b *bench) all() []machinev1alpha1.Machine {
 	b.t.Helper()
 	list := &machinev1alpha1.MachineList{}
@@ -338,8 +363,9 @@ func (b *bench) all() []machinev1alpha1.Machine {
 
 func (b *bench) running() int {
 	n := 0
-	for i := range b.all() {
-		if available(&b.all()[i]) {
+	machines := b.all()
+	for i := range machines {
+		if available(&machines[i]) {
 			n++
 		}
 	}

@@ -57,6 +57,7 @@ func NewCommand(beside ...Beside) *cobra.Command {
 	set.DurationVar(&f.timeouts.Creation, "machine-creation-timeout", DefaultTimeouts.Creation, "how long a machine may take to become a node")
 	set.DurationVar(&f.timeouts.Health, "machine-health-timeout", DefaultTimeouts.Health, "how long a node may be unhealthy before its machine is replaced")
 	set.DurationVar(&f.timeouts.Drain, "machine-drain-timeout", DefaultTimeouts.Drain, "how long a node is drained before its machine is ended anyway")
+	set.DurationVar(&f.timeouts.InPlaceUpdate, "machine-in-place-update-timeout", DefaultTimeouts.InPlaceUpdate, "how long a drained node may take to be updated in place")
 	set.DurationVar(&f.timeouts.Poll, "poll-interval", DefaultTimeouts.Poll, "how often a machine that is waited for is looked at")
 	set.DurationVar(&f.timeouts.Check, "health-check-interval", DefaultTimeouts.Check, "how often a healthy machine is looked at when no event wakes")
 	set.DurationVar(&f.quarantine, "orphan-quarantine", 24*time.Hour, "how long a machine that no Machine stood for is never deleted")

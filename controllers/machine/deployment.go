@@ -23,6 +23,7 @@ import (
 // present one.
 type Deployments struct {
 	Control client.Client
+	Target  client.Client // the shoot; for updates in place
 	Clock   clock.PassiveClock
 }
 
@@ -61,7 +62,13 @@ func (r *Deployments) reconcile(ctx context.Context, d *machinev1alpha1.MachineD
 		return err
 	}
 	next := map[string]int32{current.Name: d.Spec.Replicas}
-	if !d.Spec.Paused {
+	switch {
+	case d.Spec.Paused:
+	case inPlace(d):
+		if next, err = r.updateInPlace(ctx, d, current, old, sizes); err != nil {
+			return err
+		}
+	default:
 		var oldSizes []setSize
 		for _, set := range old {
 			oldSizes = append(oldSizes, sizes[set.Name])

@@ -39,6 +39,9 @@ func (r *Machines) watch(ctx context.Context, logger logr.Logger, m *machinev1al
 		logger.V(1).Info("The shoot's API server does not answer", "reason", err.Error())
 		return r.Timeouts.Poll, nil
 	}
+	if chosen(node) {
+		return r.updateInPlace(ctx, logger, m, node)
+	}
 	if reason := sick(m, node); reason != "" {
 		return r.unhealthy(ctx, logger, m, reason)
 	}
@@ -98,7 +101,8 @@ func sick(m *machinev1alpha1.Machine, node *corev1.Node) string {
 func (r *Machines) unhealthy(ctx context.Context, logger logr.Logger, m *machinev1alpha1.Machine, reason string) (time.Duration, error) {
 	phase, op, limit := machinev1alpha1.MachinePending, machinev1alpha1.MachineOperationCreate, r.creationTimeout(m)
 	switch m.Status.CurrentStatus.Phase {
-	case machinev1alpha1.MachineRunning, machinev1alpha1.MachineUnknown:
+	case machinev1alpha1.MachineRunning, machinev1alpha1.MachineUnknown,
+		machinev1alpha1.MachineInPlaceUpdating, machinev1alpha1.MachineInPlaceUpdateSuccessful, machinev1alpha1.MachineInPlaceUpdateFailed:
 		phase, op, limit = machinev1alpha1.MachineUnknown, machinev1alpha1.MachineOperationHealthCheck, r.healthTimeout(m)
 	}
 	vm, err := r.Cloud.Get(ctx, idOf(m.Spec.ProviderID))

@@ -23,14 +23,14 @@ import (
 
 // Timeouts are used where a machine's own configuration names none, and for the controller's own pace.
 type Timeouts struct {
-	Creation, Health, Drain time.Duration
+	Creation, Health, Drain, InPlaceUpdate time.Duration
 	// Poll is how often a machine that is waited for is looked at when no event wakes; Check is how often a healthy one is.
 	Poll, Check time.Duration
 }
 
 // DefaultTimeouts are those of the field, as shoot updates have them.
 var DefaultTimeouts = Timeouts{
-	Creation: 10 * time.Minute, Health: 10 * time.Minute, Drain: 2 * time.Hour, Poll: 2 * time.Second, Check: time.Minute,
+	Creation: 10 * time.Minute, Health: 10 * time.Minute, Drain: 2 * time.Hour, InPlaceUpdate: 20 * time.Minute, Poll: 2 * time.Second, Check: time.Minute,
 }
 
 // Machines makes each Machine a machine of the cloud and a node of the shoot, and ends both with it.

@@ -45,6 +45,9 @@ func (r *Sets) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 	if err := hold(ctx, r.Control, set); err != nil {
 		return reconcile.Result{}, retryConflict(err)
 	}
+	if moving, err := r.moving(ctx, set); err != nil || moving {
+		return reconcile.Result{RequeueAfter: r.Poll}, err
+	}
 	// Who does not own the shoot makes no plans for it: what he would begin, he could not end.
 	if err := r.Owner.Valid(ctx); err != nil {
 		log.FromContext(ctx).Info("The set waits for a valid ownership of the shoot", "reason", err.Error())
@@ -55,6 +58,17 @@ func (r *Sets) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 		return reconcile.Result{}, retryConflict(err)
 	}
 	return reconcile.Result{RequeueAfter: again}, retryConflict(r.status(ctx, set))
+}
+
+// moving says whether a machine may have come or gone between the reading of the set and that of its machines: then they
+// are not to be compared. Whoever moves a machine changes the set before and after (see Deployments.move), so one that is
+// still as it was read, and of which no machine is under way, stood still meanwhile.
+func (r *Sets) moving(ctx context.Context, set *machinev1alpha1.MachineSet) (bool, error) {
+	now := &machinev1alpha1.MachineSet{}
+	if err := r.Control.Get(ctx, client.ObjectKeyFromObject(set), now); err != nil {
+		return true, client.IgnoreNotFound(err)
+	}
+	return now.ResourceVersion != set.ResourceVersion || now.Annotations[annotationMoving] != "", nil
 }
 
 // machines are the set's. Those that were restored name no owner and are adopted by their labels.

@@ -146,8 +146,10 @@ func health(m *machinev1alpha1.Machine) int {
 	return 0
 }
 
+// delete ends a machine that is as it was looked at: one that has been given to another set meanwhile is not this set's
+// to end.
 func (r *Sets) delete(ctx context.Context, m *machinev1alpha1.Machine) error {
-	if err := client.IgnoreNotFound(r.Control.Delete(ctx, m, client.Preconditions{UID: &m.UID})); err != nil {
+	if err := client.IgnoreNotFound(r.Control.Delete(ctx, m, client.Preconditions{UID: &m.UID, ResourceVersion: &m.ResourceVersion})); err != nil {
 		return fmt.Errorf("delete Machine %q: %w", m.Name, err)
 	}
 	return nil

@@ -191,9 +191,7 @@ func (e *Expression) AsksStates() bool {
 
 // AsksNodes says whether it asks for the nodes of a shoot.
 func (e *Expression) AsksNodes() bool {
-	return slices.ContainsFunc(e.facts, func(f fact) bool {
-		return strings.HasSuffix(f.text, ").nodes") || strings.HasSuffix(f.text, ").waitingNodes")
-	})
+	return slices.ContainsFunc(e.facts, func(f fact) bool { return strings.Contains(f.text, ").workers.") })
 }
 
 // AsksCloud says whether it asks for anything of the cloud.

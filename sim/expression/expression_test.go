@@ -105,8 +105,8 @@ func TestAsksWhatCostsMore(t *testing.T) {
 		"'BackupDamaged' in shoot('alpha').warnings":                      {warnings: true},
 		"shoot('alpha').warnings.exists(w, w == 'Gone')":                  {warnings: true},
 		"shoot('alpha').state.bytes > 3":                                  {states: true},
-		"shoot('alpha').nodes == 2":                                       {nodes: true},
-		"shoot('alpha').waitingNodes == 0":                                {nodes: true},
+		"shoot('alpha').workers.all == 2":                                 {nodes: true},
+		"shoot('alpha').workers.kubelets == ['1.36.3']":                   {nodes: true},
 		"shoot('a').state.exists && shoot('b').warnings == ['Something']": {warnings: true, states: true},
 	} {
 		e, err := expression.Compile(text)

@@ -36,11 +36,44 @@ type Shoot struct {
 	Status string `cel:"status"`
 	// Epoch is the owner epoch in the garden's claim, 0 without one.
 	Epoch int `cel:"epoch"`
-	// Nodes counts its Nodes, WaitingNodes those that take no pods yet because their critical components are not ready.
-	Nodes        int `cel:"nodes"`
-	WaitingNodes int `cel:"waitingNodes"`
 	// State is what is kept of it in the garden.
 	State State `cel:"state"`
+	// Kubernetes is spec.kubernetes.version.
+	Kubernetes string `cel:"kubernetes"`
+	// Maintenance is the last one.
+	Maintenance Maintenance `cel:"maintenance"`
+	// PendingInPlace are the pools whose update in place is not done, sorted.
+	PendingInPlace []string `cel:"pendingInPlace"`
+	// Workers are its nodes, as its API server has them.
+	Workers Workers `cel:"workers"`
+}
+
+// Maintenance is a lastMaintenance; empty before the first.
+type Maintenance struct {
+	Unknown       Unknown
+	State         string `cel:"state"`
+	Description   string `cel:"description"`
+	FailureReason string `cel:"failureReason"`
+}
+
+// Workers are the nodes of a shoot, and the workload on them.
+type Workers struct {
+	Unknown Unknown
+	// All nodes, and those that are Ready, Cordoned, or Waiting for their critical components before they take pods; a
+	// node may be several of these.
+	All      int `cel:"all"`
+	Ready    int `cel:"ready"`
+	Cordoned int `cel:"cordoned"`
+	Waiting  int `cel:"waiting"`
+	// Candidates for an update in place, and those of them that are Selected for it.
+	Candidates int `cel:"candidates"`
+	Selected   int `cel:"selected"`
+	// Kubelets and Images are the versions that nodes have, sorted, each once.
+	Kubelets []string `cel:"kubelets"`
+	Images   []string `cel:"images"`
+	// Pods of the workload that are not being deleted, and those of them that are on cordoned nodes.
+	Pods           int `cel:"pods"`
+	PodsOnCordoned int `cel:"podsOnCordoned"`
 }
 
 // State is a ShootState with what it has in chunks.

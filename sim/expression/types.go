@@ -13,11 +13,13 @@ import (
 
 // structs of expressions, by the name CEL knows them under.
 var structs = map[string]reflect.Type{
-	"Shoot":     reflect.TypeFor[Shoot](),
-	"Operation": reflect.TypeFor[Operation](),
-	"State":     reflect.TypeFor[State](),
-	"Seed":      reflect.TypeFor[Seed](),
-	"Cloud":     reflect.TypeFor[Cloud](),
+	"Shoot":       reflect.TypeFor[Shoot](),
+	"Operation":   reflect.TypeFor[Operation](),
+	"State":       reflect.TypeFor[State](),
+	"Maintenance": reflect.TypeFor[Maintenance](),
+	"Workers":     reflect.TypeFor[Workers](),
+	"Seed":        reflect.TypeFor[Seed](),
+	"Cloud":       reflect.TypeFor[Cloud](),
 }
 
 // object is one of the structs as a CEL value.
@@ -131,8 +133,8 @@ func vocabulary() string {
 			who += "('…')"
 		case "Operation":
 			who = "lastOperation"
-		case "State":
-			who = "state"
+		case "State", "Maintenance", "Workers":
+			who = strings.ToLower(name)
 		}
 		parts = append(parts, who+" has "+strings.Join(fieldNames(form), ", "))
 	}

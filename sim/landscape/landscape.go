@@ -64,6 +64,27 @@ type Shoot struct {
 	Hibernated bool `json:"hibernated,omitempty"`
 	// Purpose is that of the Shoot.
 	Purpose Purpose `json:"purpose,omitempty"`
+	// Kubernetes is its version, one of the landscape's; the latest when not given.
+	Kubernetes string `json:"kubernetes,omitempty"`
+	// Image is the version of its nodes' machine image, one of the landscape's; the latest when not given.
+	Image string `json:"image,omitempty"`
+	// UpdateStrategy is how its nodes are updated; AutoRollingUpdate when not given.
+	UpdateStrategy UpdateStrategy `json:"updateStrategy,omitempty"`
+}
+
+// UpdateStrategy is how the nodes of a shoot are updated (SPEC 4.9).
+type UpdateStrategy string
+
+// Strategies of updates.
+const (
+	AutoRollingUpdate   UpdateStrategy = "AutoRollingUpdate"
+	AutoInPlaceUpdate   UpdateStrategy = "AutoInPlaceUpdate"
+	ManualInPlaceUpdate UpdateStrategy = "ManualInPlaceUpdate"
+)
+
+// Values are all strategies.
+func (UpdateStrategy) Values() []string {
+	return []string{string(AutoRollingUpdate), string(AutoInPlaceUpdate), string(ManualInPlaceUpdate)}
 }
 
 // Purpose is how important a shoot is (SPEC 9.4).

@@ -97,8 +97,12 @@ func (s *shoot) refresh(ctx context.Context, m *machine, node *corev1.Node) erro
 	if node.Status.NodeInfo.BootID != m.bootID() {
 		info["bootID"] = m.bootID()
 	}
-	if wanted := s.kubeletVersion(m); node.Status.NodeInfo.KubeletVersion != wanted && wanted != "" {
+	if wanted := s.kubeletVersion(m, node.Annotations[cloud.AnnotationInPlace]); node.Status.NodeInfo.KubeletVersion != wanted && wanted != "" {
 		info["kubeletVersion"] = wanted
+	}
+	config, due := s.dueInPlace(m, node)
+	if due {
+		info["kubeletVersion"], info["osImage"] = config.KubeletVersion, config.Image
 	}
 	if len(info) == 0 {
 		return nil
@@ -110,15 +114,23 @@ func (s *shoot) refresh(ctx context.Context, m *machine, node *corev1.Node) erro
 	if _, err := s.client.CoreV1().Nodes().PatchStatus(ctx, node.Name, patch); err != nil {
 		return fmt.Errorf("show the restart of machine %q: %w", m.ID, err)
 	}
+	if due {
+		return s.finishInPlace(ctx, node, config)
+	}
 	return nil
 }
 
-// kubeletVersion is that of what the node was told last, or of what its machine booted with.
-func (s *shoot) kubeletVersion(m *machine) string {
-	if config, told := s.agents[m.data.AgentSecret]; told && config.KubeletVersion != "" {
+// kubeletVersion is that of what the node was told last, or of what its machine booted with; empty for what it has: a
+// node that is at another InPlace than it was told takes nothing over before its update.
+func (s *shoot) kubeletVersion(m *machine, inPlace string) string {
+	config, told := s.agents[m.data.AgentSecret]
+	switch {
+	case told && config.KubeletVersion != "" && config.InPlace == inPlace:
 		return config.KubeletVersion
+	case config.InPlace == "" && m.data.InPlace == inPlace:
+		return m.data.KubeletVersion
 	}
-	return m.data.KubeletVersion
+	return ""
 }
 
 // clearHolders makes the leases free for a new kwok, which would wait for their end otherwise.

@@ -39,11 +39,9 @@ func (m *machine) node() (*corev1.Node, error) {
 		}
 		capacity[corev1.ResourceName(name)] = quantity
 	}
-	annotations := map[string]string{controllerAttaches: "true"}
-	maps.Copy(annotations, m.data.Annotations)
 	now := metav1.Now()
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: m.nodeName(), Labels: m.labels(), Annotations: annotations},
+		ObjectMeta: metav1.ObjectMeta{Name: m.nodeName(), Labels: m.labels(), Annotations: m.annotations()},
 		Spec:       corev1.NodeSpec{ProviderID: m.providerID(), Taints: m.taints()},
 		Status: corev1.NodeStatus{
 			Capacity:    capacity,
@@ -77,6 +75,15 @@ func (m *machine) labels() map[string]string {
 	maps.Copy(labels, m.data.Labels)
 	labels[managedLabel] = managedValue
 	return labels
+}
+
+func (m *machine) annotations() map[string]string {
+	annotations := map[string]string{controllerAttaches: "true"}
+	if m.data.InPlace != "" {
+		annotations[cloud.AnnotationInPlace] = m.data.InPlace
+	}
+	maps.Copy(annotations, m.data.Annotations)
+	return annotations
 }
 
 func (m *machine) taints() []corev1.Taint {

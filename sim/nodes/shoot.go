@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -210,7 +211,7 @@ func (s *shoot) ensure(ctx context.Context, m *machine, nodes map[string]*corev1
 	if err != nil {
 		return err
 	}
-	wanted.Status.NodeInfo.KubeletVersion = s.kubeletVersion(m)
+	wanted.Status.NodeInfo.KubeletVersion = cmp.Or(s.kubeletVersion(m, m.data.InPlace), m.data.KubeletVersion)
 	created, err := s.create(ctx, wanted)
 	if err != nil {
 		return fmt.Errorf("register machine %q: %w", m.ID, err)

@@ -41,8 +41,18 @@ func (o CloudUntouched) Judge(events []timeline.Event) []Violation {
 }
 
 func (CloudUntouched) judgeShoot(f *findings, events []timeline.Event, id, shoot string) {
+	judgeEpochs(f, events, id, shoot)
 	// By the cloud's own time: the ledger is read after the fact.
 	upset := disturbancesOf(events, shoot)
+	for e, call := range timeline.Of[timeline.CloudCalled](events) {
+		if e.Subject == id && !upset.at(call.Made) && call.Took && !fluid[call.What] && (call.Verb == "delete" || call.Verb == "create" || call.Verb == "reboot") {
+			f.add(e.At, proof(e.Seq), "%s: %s has made the cloud %s %s %s (ledger entry %d)", shoot, e.Actor, call.Verb, call.What, nameOf(call), call.Number)
+		}
+	}
+}
+
+// judgeEpochs finds calls by actors that no longer own the shoot.
+func judgeEpochs(f *findings, events []timeline.Event, id, shoot string) {
 	var owner int64
 	var began int // the event that showed the owner
 	for _, e := range events {
@@ -59,9 +69,6 @@ func (CloudUntouched) judgeShoot(f *findings, events []timeline.Event, id, shoot
 		}
 		if call.Took && call.Epoch > owner {
 			owner, began = call.Epoch, e.Seq
-		}
-		if !upset.at(call.Made) && call.Took && !fluid[call.What] && (call.Verb == "delete" || call.Verb == "create" || call.Verb == "reboot") {
-			f.add(e.At, proof(e.Seq), "%s: %s has made the cloud %s %s %s (ledger entry %d)", shoot, e.Actor, call.Verb, call.What, nameOf(call), call.Number)
 		}
 	}
 }

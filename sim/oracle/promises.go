@@ -8,6 +8,7 @@ var promises = map[string]string{
 	"CloudUntouched": "Moving or restoring a shoot leaves its cloud resources as they are, and only its owner calls the cloud.",
 	"Linearizable":   "Reads and writes of each key look as if each had happened at one instant.",
 	"MigrationEnds":  "A migration that begins ends, on the seed that was asked for, and it is still the same shoot.",
+	"NoLostMachine":  "Nodes are replaced one for one: no machine of a shoot is lost, and none doubled.",
 	"NoLostWrite":    "Every write that was acknowledged is in the data at the end, and nothing that nobody wrote.",
 	"NoOrphans":      "Nothing of a shoot is left on a seed that it has left.",
 	"NoFalseAlarm":   "No condition of a shoot is False while nothing is wrong with it.",

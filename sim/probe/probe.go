@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/world"
 )
 
 // Probe looks at one thing again and again.
@@ -37,7 +38,7 @@ type Follower interface {
 }
 
 // Namespace of everything that probes write into a shoot.
-const Namespace = "transplant-load"
+const Namespace = world.WorkloadNamespace
 
 // fieldNumber of a ConfigMap of the load is the number of the write that made it what it is.
 const fieldNumber = "number"

@@ -121,6 +121,18 @@ func checkShoot(path *field.Path, shoot landscape.Shoot, seeds []string) field.E
 	if shoot.Purpose != "" && !slices.Contains(shoot.Purpose.Values(), string(shoot.Purpose)) {
 		errs = append(errs, field.NotSupported(path.Child("purpose"), string(shoot.Purpose), shoot.Purpose.Values()))
 	}
+	for _, choice := range []struct {
+		field, chosen string
+		from          []string
+	}{
+		{"kubernetes", shoot.Kubernetes, landscape.Kubernetes()},
+		{"image", shoot.Image, landscape.Images()},
+		{"updateStrategy", string(shoot.UpdateStrategy), shoot.UpdateStrategy.Values()},
+	} {
+		if choice.chosen != "" && !slices.Contains(choice.from, choice.chosen) {
+			errs = append(errs, field.NotSupported(path.Child(choice.field), choice.chosen, choice.from))
+		}
+	}
 	errs = append(errs, tooMany(path.Child("workers"), shoot.Workers, maxWorkers)...)
 	return append(errs, tooMany(path.Child("objects"), shoot.Objects, maxObjects)...)
 }

@@ -59,6 +59,10 @@ var restrictions = map[string]func(*jsonschema.Schema){
 	},
 	"Spec":      func(s *jsonschema.Schema) { property(s, "steps").MinItems = number(1) },
 	"Landscape": func(s *jsonschema.Schema) { property(s, "seeds").MinItems = number(1) },
+	"Shoot": func(s *jsonschema.Schema) {
+		property(s, "kubernetes").Enum = choices(landscape.Kubernetes())
+		property(s, "image").Enum = choices(landscape.Images())
+	},
 	"Step": func(s *jsonschema.Schema) { // exactly one verb
 		s.MinProperties, s.MaxProperties = number(1), number(1)
 	},
@@ -99,6 +103,8 @@ func schemaOf(t reflect.Type) *jsonschema.Schema {
 		return enumeration(oracle.Names())
 	case reflect.TypeFor[landscape.Purpose]():
 		return enumeration(landscape.Purpose("").Values())
+	case reflect.TypeFor[landscape.UpdateStrategy]():
+		return enumeration(landscape.UpdateStrategy("").Values())
 	case reflect.TypeFor[link.Direction]():
 		return enumeration([]string{string(link.Both), string(link.ToServer), string(link.ToClient)})
 	case reflect.TypeFor[link.Moment]():
@@ -160,9 +166,13 @@ func merge() *jsonschema.Schema {
 }
 
 func enumeration(values []string) *jsonschema.Schema {
-	s := &jsonschema.Schema{Type: "string"}
+	return &jsonschema.Schema{Type: "string", Enum: choices(values)}
+}
+
+func choices(values []string) []any {
+	var all []any
 	for _, value := range values {
-		s.Enum = append(s.Enum, value)
+		all = append(all, value)
 	}
-	return s
+	return all
 }

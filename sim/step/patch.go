@@ -89,9 +89,7 @@ func (p *Patch) send(ctx context.Context, stage *Stage) error {
 	if p.CloudProfile == "" {
 		return stage.patchShoot(ctx, p.Shoot, p.Merge.fields)
 	}
-	profile := &gardencorev1beta1.CloudProfile{}
-	profile.Name = p.CloudProfile
-	return stage.patch(ctx, fmt.Sprintf("the cloud profile %q", p.CloudProfile), profile, p.Merge.fields)
+	return stage.patchCloudProfile(ctx, p.CloudProfile, p.Merge.fields)
 }
 
 // rootOf is the answer of the API, without our own words about what was asked, which may have the text in them.

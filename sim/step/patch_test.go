@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/sim/landscape"
@@ -169,5 +170,46 @@ func TestRefusedIsKnownOfAStep(t *testing.T) {
 		if got := (&step.Spec{Patch: &step.Patch{Refused: refused}}).Refused(); got != want {
 			t.Errorf("refused %q: %t", refused, got)
 		}
+	}
+}
+
+// What a story has changed about the cloud profile is taken back for the next one.
+func TestTheCloudProfileComesBack(t *testing.T) {
+	t.Parallel()
+	stage, _, garden := staged(t)
+	profile := &gardencorev1beta1.CloudProfile{ObjectMeta: metav1.ObjectMeta{Name: "transplant", Annotations: map[string]string{"a": "b"}}}
+	profile.Spec.Kubernetes.Versions = []gardencorev1beta1.ExpirableVersion{{Version: "1.36.2"}, {Version: "1.36.3"}}
+	if err := garden.Create(t.Context(), profile); err != nil {
+		t.Fatal(err)
+	}
+	versions := func() (all []string) {
+		t.Helper()
+		if err := garden.Get(t.Context(), client.ObjectKey{Name: "transplant"}, profile); err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range profile.Spec.Kubernetes.Versions {
+			all = append(all, v.Version)
+		}
+		return all
+	}
+	for _, version := range []string{"1.36.4", "1.36.5"} {
+		one := &step.Patch{CloudProfile: "transplant", Merge: merge(t, `{"spec":{"kubernetes":{"versions":[{"version":"`+version+`"}]}}}`)}
+		if err := one.Run(t.Context(), stage); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{version}, versions()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	for range 2 { // again is no harm
+		if err := stage.RestoreCloudProfiles(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"1.36.2", "1.36.3"}, versions()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"a": "b"}, profile.Annotations); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

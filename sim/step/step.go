@@ -50,19 +50,21 @@ func (s *Spec) Stretch(factor float64) {
 
 // Spec is a step in a scenario: exactly one verb.
 type Spec struct {
-	Load      *Load      `json:"load,omitempty"`
-	Migrate   *Migrate   `json:"migrate,omitempty"`
-	Expect    *Expect    `json:"expect,omitempty"`
-	Wait      *Wait      `json:"wait,omitempty"`
-	Create    *Create    `json:"create,omitempty"`
-	Delete    *Delete    `json:"delete,omitempty"`
-	Hibernate *Hibernate `json:"hibernate,omitempty"`
-	Wake      *Wake      `json:"wake,omitempty"`
-	Patch     *Patch     `json:"patch,omitempty"`
-	Apply     *Apply     `json:"apply,omitempty"`
-	Remove    *Remove    `json:"remove,omitempty"`
-	Fault     *Inject    `json:"fault,omitempty"`
-	Heal      *Heal      `json:"heal,omitempty"`
+	Load       *Load       `json:"load,omitempty"`
+	Migrate    *Migrate    `json:"migrate,omitempty"`
+	Expect     *Expect     `json:"expect,omitempty"`
+	Wait       *Wait       `json:"wait,omitempty"`
+	Create     *Create     `json:"create,omitempty"`
+	Delete     *Delete     `json:"delete,omitempty"`
+	Hibernate  *Hibernate  `json:"hibernate,omitempty"`
+	Wake       *Wake       `json:"wake,omitempty"`
+	Patch      *Patch      `json:"patch,omitempty"`
+	Apply      *Apply      `json:"apply,omitempty"`
+	Remove     *Remove     `json:"remove,omitempty"`
+	Fault      *Inject     `json:"fault,omitempty"`
+	Heal       *Heal       `json:"heal,omitempty"`
+	Reschedule *Reschedule `json:"reschedule,omitempty"`
+	Select     *Select     `json:"select,omitempty"`
 }
 
 // Verbs are the names of all steps, as they stand in files.

@@ -3,6 +3,7 @@ package world
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -103,8 +104,8 @@ func observeShoot(ctx context.Context, w World, name string, clients *Clients, q
 		}
 	}
 	if query.Nodes {
-		if seen.Nodes, seen.WaitingNodes, err = nodesOf(ctx, w, name); err != nil {
-			unknown["nodes"], unknown["waitingNodes"] = err.Error(), err.Error()
+		if seen.Workers, err = nodesOf(ctx, w, name); err != nil {
+			unknown["workers"] = err.Error()
 		}
 	}
 	if len(unknown) > 0 {
@@ -164,6 +165,14 @@ func DescribeShoot(shoot *gardencorev1beta1.Shoot) expression.Shoot {
 		seen.LastOperation = expression.Operation{
 			Type: string(o.Type), State: string(o.State), Progress: int(o.Progress), Description: o.Description,
 		}
+	}
+	seen.Kubernetes = shoot.Spec.Kubernetes.Version
+	if m := status.LastMaintenance; m != nil {
+		seen.Maintenance = expression.Maintenance{State: string(m.State), Description: m.Description, FailureReason: deref(m.FailureReason)}
+	}
+	if updates := status.InPlaceUpdates; updates != nil && updates.PendingWorkerUpdates != nil {
+		pending := slices.Concat(updates.PendingWorkerUpdates.AutoInPlaceUpdate, updates.PendingWorkerUpdates.ManualInPlaceUpdate)
+		seen.PendingInPlace = slices.Sorted(slices.Values(pending))
 	}
 	seen.Healthy = healthy(shoot)
 	return seen

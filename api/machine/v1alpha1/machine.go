@@ -38,6 +38,23 @@ type MachineList struct {
 // LabelNode is the label of a Machine with its node's name.
 const LabelNode = "node"
 
+// Labels of nodes in an update in place (SPEC 4.9).
+const (
+	// LabelCandidateForUpdate is on nodes whose machines are of an older class than their deployment.
+	LabelCandidateForUpdate = "node.machine.sapcloud.io/candidate-for-update"
+	// LabelSelectedForUpdate is on candidates that are to be updated now: the machine controller chooses them, or the user.
+	LabelSelectedForUpdate = "node.machine.sapcloud.io/selected-for-update"
+	// LabelUpdateResult is on selected nodes that were updated, with how it ended.
+	LabelUpdateResult = "node.machine.sapcloud.io/update-result"
+	// UpdateSuccessful and UpdateFailed are the values of LabelUpdateResult.
+	UpdateSuccessful, UpdateFailed = "successful", "failed"
+	// ConditionInPlaceUpdate is the type of a node's condition, and ReasonReadyForUpdate its reason when the node is drained
+	// and waits for its update.
+	ConditionInPlaceUpdate, ReasonReadyForUpdate = "InPlaceUpdate", "ReadyForUpdate"
+	// LabelTrue is the value of the others.
+	LabelTrue = "true"
+)
+
 // MachineSpec is a wanted machine.
 type MachineSpec struct {
 	// Class is the MachineClass.

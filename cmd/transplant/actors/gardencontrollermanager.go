@@ -61,6 +61,7 @@ func NewGardenControllerManager() *cobra.Command {
 	command.Flags().StringVar(&f.evacuation, "evacuation", evacuationAutomatic, "automatic, or manual: then operators choose where the shoots of a lost seed go")
 	command.Flags().IntVar(&f.evacuationAtOnce, "evacuation-at-once", migration.DefaultAtOnce, "how many shoots one destination restores at the same time")
 	f.secondSignFlags(command)
+	command.Flags().BoolVar(&f.webhook.InPlaceUpdates, "in-place-updates", false, "admit new worker pools whose nodes are updated in place (upstream's feature gate InPlaceNodeUpdates)")
 	f.maintenanceFlags(command)
 	if err := command.MarkFlagRequired("kubeconfig"); err != nil {
 		panic(err) // the flag is defined above

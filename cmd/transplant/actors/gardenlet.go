@@ -177,6 +177,9 @@ func (f *gardenletFlags) addDuties(mgr manager.Manager, seedCluster cluster.Clus
 			return (&shoot.Reconciler{Factory: factory, Runner: runner, Cadence: f.cadence, Cleanup: &cleanup.Cleaner{Shoots: shoots, Timeout: f.cleanupTimeout}}).AddToManager(mgr, f.workers)
 		},
 		func() error {
+			return (&shoot.InPlaceUpdates{Garden: factory.Garden, Seed: factory.Seed, SeedName: f.settings.SeedName}).AddToManager(mgr, seedCluster)
+		},
+		func() error {
 			return (&migration.Reconciler{Factory: factory, Runner: runner, Release: releaser{factory.Boottime}}).AddToManager(mgr, f.workers)
 		},
 		func() error {

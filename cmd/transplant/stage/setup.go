@@ -19,9 +19,11 @@ import (
 
 // gardenValues and seedValues fill in the manifests.
 type gardenValues struct {
-	Project, KubernetesVersion, Image, ShootProxyURL string
-	Tolerable                                        []string
-	Settings                                         Settings
+	Project, Image, ShootProxyURL     string
+	CloudProfile, MachineImage        string
+	KubernetesVersions, ImageVersions []string
+	Tolerable                         []string
+	Settings                          Settings
 }
 
 type seedValues struct {
@@ -44,7 +46,10 @@ func (s *Stage) setUpGarden(ctx context.Context, l *embedded.Landscape, garden c
 	if err != nil {
 		return err
 	}
-	values := gardenValues{Project: Project, KubernetesVersion: KubernetesVersion, Image: image, ShootProxyURL: proxy.URL(), Tolerable: s.Tolerable, Settings: s.Settings}
+	values := gardenValues{
+		Project: Project, Image: image, ShootProxyURL: proxy.URL(), Tolerable: s.Tolerable, Settings: s.Settings, CloudProfile: landscape.CloudProfile,
+		KubernetesVersions: landscape.Kubernetes(), MachineImage: landscape.MachineImage, ImageVersions: landscape.Images(),
+	}
 	if err := apply(ctx, garden, "garden.yaml", values); err != nil {
 		return err
 	}

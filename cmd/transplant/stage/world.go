@@ -2,6 +2,7 @@ package stage
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -97,7 +98,7 @@ func (w *World) ShootManifest(wanted landscape.Shoot) (*gardencorev1beta1.Shoot,
 		Spec: gardencorev1beta1.ShootSpec{
 			CloudProfile: &gardencorev1beta1.CloudProfileReference{Kind: "CloudProfile", Name: landscape.CloudProfile},
 			Region:       "here",
-			Kubernetes:   gardencorev1beta1.Kubernetes{Version: KubernetesVersion},
+			Kubernetes:   gardencorev1beta1.Kubernetes{Version: cmp.Or(wanted.Kubernetes, landscape.Latest(landscape.Kubernetes()))},
 			Provider:     gardencorev1beta1.Provider{Type: "transplant"},
 			Networking:   &gardencorev1beta1.Networking{Type: ptr.To("transplant")},
 			Maintenance:  &gardencorev1beta1.Maintenance{TimeWindow: windowFarFrom(time.Now())},
@@ -113,9 +114,15 @@ func (w *World) ShootManifest(wanted landscape.Shoot) (*gardencorev1beta1.Shoot,
 		shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{
 			Name: "pool", Minimum: int32(wanted.Workers), Maximum: int32(wanted.Workers), Zones: []string{"here-1"},
 			Machine: gardencorev1beta1.Machine{
-				Type: "medium", Image: &gardencorev1beta1.ShootMachineImage{Name: "simulated", Version: ptr.To("1.0.0")},
+				Type: "medium",
+				Image: &gardencorev1beta1.ShootMachineImage{
+					Name: landscape.MachineImage, Version: ptr.To(cmp.Or(wanted.Image, landscape.Latest(landscape.Images()))),
+				},
 			},
 		}}
+		if wanted.UpdateStrategy != "" {
+			shoot.Spec.Provider.Workers[0].UpdateStrategy = ptr.To(gardencorev1beta1.MachineUpdateStrategy(wanted.UpdateStrategy))
+		}
 	}
 	return shoot, nil
 }

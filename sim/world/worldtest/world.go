@@ -98,6 +98,7 @@ var (
 	leases     = resource{"coordination.k8s.io", "v1", "leases", "Lease", true}
 	roles      = resource{"rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", false}
 	shoots     = resource{"core.gardener.cloud", "v1beta1", "shoots", "Shoot", true}
+	profiles   = resource{"core.gardener.cloud", "v1beta1", "cloudprofiles", "CloudProfile", false}
 	seedsKind  = resource{"core.gardener.cloud", "v1beta1", "seeds", "Seed", false}
 )
 
@@ -106,7 +107,7 @@ func New(t testing.TB, seeds ...string) *World {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &World{
 		Outage: 300 * time.Millisecond, order: seeds, seeds: map[string]*Server{}, planes: map[string][]*plane{}, names: map[string]*Server{},
-		garden: newServer(newStore(), namespaces, events, leases, shoots, states, seedsKind), cancel: cancel,
+		garden: newServer(newStore(), namespaces, events, leases, shoots, states, profiles, seedsKind), cancel: cancel,
 	}
 	for _, seed := range seeds {
 		w.seeds[seed] = newServer(newStore(), namespaces, configMaps, events, leases, roles, pods)

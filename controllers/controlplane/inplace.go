@@ -1,0 +1,79 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/rollout"
+)
+
+// NotePendingInPlace says in the shoot's status which pools are to be updated in place, before anybody begins with it
+// (SPEC 4.9).
+func (o *Operation) NotePendingInPlace(ctx context.Context) error { return o.settleInPlace(ctx, false) }
+
+// SettlePendingInPlace says which of them are left once the worker pools are ready: those that wait for users.
+func (o *Operation) SettlePendingInPlace(ctx context.Context) error {
+	return o.settleInPlace(ctx, true)
+}
+
+func (o *Operation) settleInPlace(ctx context.Context, ready bool) error {
+	worker := o.Worker()
+	if err := o.Seed.Get(ctx, o.key(worker.Name), worker); client.IgnoreNotFound(err) != nil {
+		return describe("read", worker, o.Seed, err)
+	} else if apierrors.IsNotFound(err) && o.Shoot.Status.InPlaceUpdates == nil {
+		return nil // it is being made, with nothing to update
+	}
+	wanted, err := InPlaceAfter(o.Shoot, worker, ready)
+	if err != nil || equality.Semantic.DeepEqual(wanted, o.Shoot.Status.InPlaceUpdates) && !ready {
+		return err
+	}
+	return o.PatchStatus(ctx, func(status *gardencorev1beta1.ShootStatus) { status.InPlaceUpdates = wanted })
+}
+
+// InPlaceAfter is the shoot's status.inPlaceUpdates by what its Worker says that its machines are at (SPEC 4.9). Of a pool
+// of which the Worker says nothing, as after a move to another seed, what was known stays. Pools that are updated
+// automatically are done when the Worker is ready.
+func InPlaceAfter(shoot *gardencorev1beta1.Shoot, worker *extensionsv1alpha1.Worker, ready bool) (*gardencorev1beta1.InPlaceUpdatesStatus, error) {
+	before := map[string]bool{}
+	if updates := shoot.Status.InPlaceUpdates; updates != nil && updates.PendingWorkerUpdates != nil {
+		for _, pool := range slices.Concat(updates.PendingWorkerUpdates.AutoInPlaceUpdate, updates.PendingWorkerUpdates.ManualInPlaceUpdate) {
+			before[pool] = true
+		}
+	}
+	at := map[string]string{}
+	if worker.Status.InPlaceUpdates != nil {
+		at = maps.Clone(worker.Status.InPlaceUpdates.WorkerPoolToHashMap)
+	}
+	pending := gardencorev1beta1.PendingWorkerUpdates{}
+	for i := range shoot.Spec.Provider.Workers {
+		pool := &shoot.Spec.Provider.Workers[i]
+		if !rollout.UpdatesInPlace(pool) {
+			continue
+		}
+		wanted, err := rollout.InPlaceFingerprint(shoot, pool)
+		if err != nil {
+			return nil, fmt.Errorf("tell what pool %q is updated to in place: %w", pool.Name, err)
+		}
+		automatic := *pool.UpdateStrategy == gardencorev1beta1.AutoInPlaceUpdate
+		is, known := at[pool.Name]
+		switch {
+		case known && is == wanted, !known && !before[pool.Name], automatic && ready:
+		case automatic:
+			pending.AutoInPlaceUpdate = append(pending.AutoInPlaceUpdate, pool.Name)
+		default:
+			pending.ManualInPlaceUpdate = append(pending.ManualInPlaceUpdate, pool.Name)
+		}
+	}
+	if len(pending.AutoInPlaceUpdate)+len(pending.ManualInPlaceUpdate) == 0 {
+		return nil, nil
+	}
+	return &gardencorev1beta1.InPlaceUpdatesStatus{PendingWorkerUpdates: &pending}, nil
+}

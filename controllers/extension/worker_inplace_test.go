@@ -1,0 +1,89 @@
+package extension
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+)
+
+// TestInPlaceUpdatesAreTold: the Worker says what all machines of a pool are at, in every zone; as long as one is behind, it
+// says what it said before.
+func TestInPlaceUpdatesAreTold(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "a", newCloud(t), 1)
+	manual := ptr.To(gardencorev1beta1.ManualInPlaceUpdate)
+	at := func(version string) {
+		b.setShoot(func(s *gardencorev1beta1.Shoot) {
+			s.Spec.Kubernetes.Version = version
+			s.Spec.Provider.Workers = []gardencorev1beta1.Worker{{Name: "pool", UpdateStrategy: manual}}
+		})
+	}
+	at("1.35.6")
+	o := workerObject()
+	o.Spec.Pools[0].UpdateStrategy = manual
+	b.create(o)
+	b.annotate(o, "reconcile")
+	b.settle(o)
+	told := func() string {
+		b.get(o)
+		if o.Status.InPlaceUpdates == nil {
+			return ""
+		}
+		return o.Status.InPlaceUpdates.WorkerPoolToHashMap["pool"]
+	}
+	first := told()
+	if first == "" {
+		t.Fatal("nothing is said of a pool whose machines were made just now")
+	}
+	b.updatedIn(0)
+	at("1.36.3")
+	b.annotate(o, "reconcile")
+	if result, err := b.once(o); err != nil || result.RequeueAfter != 0 || last(o) == "" {
+		t.Fatalf("what waits for its users holds the Worker up: %v, %v", result, err)
+	}
+	for zones, news := range []bool{false, false, true} {
+		b.updatedIn(zones)
+		if _, err := (&inPlaceProgress{provider: b.provider}).Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}); err != nil {
+			t.Fatal(err)
+		}
+		if now := told(); now == "" || (now != first) != news {
+			t.Errorf("with %d of 2 zones updated, it says %q, before %q", zones, now, first)
+		}
+	}
+	b.change(o, func() { o.Spec.Pools[0].UpdateStrategy = nil })
+	at("1.36.3")
+	b.annotate(o, "reconcile")
+	b.settle(o)
+	var nothing *extensionsv1alpha1.InPlaceUpdatesWorkerStatus
+	b.get(o)
+	if diff := cmp.Diff(nothing, o.Status.InPlaceUpdates); diff != "" {
+		t.Errorf("of a pool that rolls it says (-want +got):\n%s", diff)
+	}
+}
+
+// updatedIn says of so many MachineDeployments that their machines are updated, of the others that none is.
+func (b *bench) updatedIn(zones int) {
+	b.t.Helper()
+	all := &machinev1alpha1.MachineDeploymentList{}
+	if err := b.base.List(b.t.Context(), all); err != nil {
+		b.t.Fatal(err)
+	}
+	for i := range all.Items {
+		d := &all.Items[i]
+		before := d.DeepCopy()
+		d.Status.UpdatedReplicas = 0
+		if i < zones {
+			d.Status.UpdatedReplicas = d.Spec.Replicas
+		}
+		if err := b.base.Status().Patch(b.t.Context(), d, client.MergeFrom(before)); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+)
+
+// annotationMoving is on two sets, with the name of the machine that is going from one to the other.
+const annotationMoving = "transplant.dev/moving-machine"
+
+func inPlace(d *machinev1alpha1.MachineDeployment) bool {
+	return d.Spec.Strategy.Type == machinev1alpha1.InPlaceUpdateMachineDeploymentStrategyType && d.Spec.Strategy.InPlaceUpdate != nil
+}
+
+func manual(d *machinev1alpha1.MachineDeployment) bool {
+	return inPlace(d) && d.Spec.Strategy.InPlaceUpdate.OrchestrationType == machinev1alpha1.OrchestrationTypeManual
+}
+
+// candidate is a machine of an older class, with its node.
+type candidate struct {
+	machine *machinev1alpha1.Machine
+	set     *machinev1alpha1.MachineSet
+	node    *corev1.Node
+}
+
+// updateInPlace takes machines that were updated over into the current set, and, unless users do, selects those that are
+// next (SPEC 4.9). It says how many machines each set should have.
+func (r *Deployments) updateInPlace(ctx context.Context, d *machinev1alpha1.MachineDeployment, current *machinev1alpha1.MachineSet, old []*machinev1alpha1.MachineSet, sizes map[string]setSize) (map[string]int32, error) {
+	machines := &machinev1alpha1.MachineList{}
+	if err := r.Control.List(ctx, machines, client.InNamespace(d.Namespace)); err != nil {
+		return nil, fmt.Errorf("list the machines: %w", err)
+	}
+	if err := r.endMoves(ctx, current, old, machines); err != nil {
+		return nil, err
+	}
+	candidates, nodes, err := r.candidates(ctx, current, old, machines)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range candidates {
+		if c.node.Labels[machinev1alpha1.LabelUpdateResult] == machinev1alpha1.UpdateSuccessful && chosen(c.node) {
+			if err := r.move(ctx, c.machine, c.set, current); err != nil {
+				return nil, err
+			}
+			nodes = append(nodes, c.node)
+		}
+	}
+	for _, node := range nodes {
+		if err := r.release(ctx, node); err != nil {
+			return nil, err
+		}
+	}
+	if sizes, err = r.sizes(ctx, d.Namespace, append([]*machinev1alpha1.MachineSet{current}, old...)); err != nil {
+		return nil, err
+	}
+	var oldSizes []setSize
+	for _, set := range old {
+		oldSizes = append(oldSizes, sizes[set.Name])
+	}
+	next, take := planInPlace(d, sizes[current.Name], oldSizes, underWay(candidates))
+	return next, r.choose(ctx, candidates, take)
+}
+
+// candidates are the machines of older classes whose nodes are there, by name, each labelled as one; and the nodes of
+// machines of the current class that still carry labels of an update.
+func (r *Deployments) candidates(ctx context.Context, current *machinev1alpha1.MachineSet, old []*machinev1alpha1.MachineSet, machines *machinev1alpha1.MachineList) (candidates []candidate, done []*corev1.Node, err error) {
+	all := &corev1.NodeList{}
+	if err := r.Target.List(ctx, all); err != nil {
+		return nil, nil, fmt.Errorf("list the nodes of the shoot: %w", err)
+	}
+	nodes := map[string]*corev1.Node{}
+	for i := range all.Items {
+		nodes[all.Items[i].Name] = &all.Items[i]
+	}
+	for i := range machines.Items {
+		m := &machines.Items[i]
+		node := nodes[m.Labels[machinev1alpha1.LabelNode]]
+		if m.DeletionTimestamp != nil || node == nil {
+			continue
+		}
+		if belongs(m, current) && node.Labels[machinev1alpha1.LabelCandidateForUpdate] != "" {
+			done = append(done, node)
+		}
+		for _, set := range old {
+			if belongs(m, set) {
+				candidates = append(candidates, candidate{m, set, node})
+			}
+		}
+	}
+	slices.SortFunc(candidates, func(a, b candidate) int { return cmp.Compare(a.machine.Name, b.machine.Name) })
+	for _, c := range candidates {
+		if err := r.label(ctx, c.node, machinev1alpha1.LabelCandidateForUpdate); err != nil {
+			return nil, nil, err
+		}
+	}
+	return candidates, done, nil
+}
+
+func (r *Deployments) label(ctx context.Context, node *corev1.Node, label string) error {
+	return client.IgnoreNotFound(patch(ctx, r.Target, node, func() {
+		if node.Labels == nil {
+			node.Labels = map[string]string{}
+		}
+		node.Labels[label] = machinev1alpha1.LabelTrue
+	}))
+}
+
+// updating counts candidates that are selected and not moved yet.
+type updating struct {
+	all int32 // also those that were updated in vain
+	// available ones nobody has begun with: they will not be available for long.
+	available int32
+}
+
+func underWay(candidates []candidate) updating {
+	u := updating{}
+	for _, c := range candidates {
+		if !chosen(c.node) || c.node.Labels[machinev1alpha1.LabelUpdateResult] == machinev1alpha1.UpdateSuccessful {
+			continue
+		}
+		u.all++
+		if available(c.machine) {
+			u.available++
+		}
+	}
+	return u
+}
+
+// choose selects so many more candidates; healthy ones only, of which the bounds of the update speak.
+func (r *Deployments) choose(ctx context.Context, candidates []candidate, number int32) error {
+	for _, c := range candidates {
+		if number <= 0 {
+			return nil
+		}
+		if chosen(c.node) || !available(c.machine) {
+			continue
+		}
+		if err := r.label(ctx, c.node, machinev1alpha1.LabelSelectedForUpdate); err != nil {
+			return err
+		}
+		number--
+	}
+	return nil
+}
+
+// planInPlace is plan for updates in place: as many machines as the surge allows are made anew, the rest is to be
+// selected, as far as enough available ones remain, and old ones that are too many in the end go. Where users select,
+// nothing is made anew and nothing goes but what the number of replicas asks for.
+func planInPlace(d *machinev1alpha1.MachineDeployment, current setSize, old []setSize, selected updating) (next map[string]int32, take int32) {
+	next = map[string]int32{current.name: current.wanted}
+	replicas, available := d.Spec.Replicas, current.available-selected.available
+	var oldWanted, oldActual int32
+	for _, set := range old {
+		next[set.name] = set.wanted
+		oldWanted, oldActual, available = oldWanted+set.wanted, oldActual+set.actual, available+set.available
+	}
+	if oldWanted == 0 && oldActual == 0 {
+		next[current.name] = replicas
+		return next, 0
+	}
+	b := bounds{unavailable: replicas} // users know what they select
+	if !manual(d) {
+		b = boundsOf(d.Spec.Strategy, replicas)
+	}
+	next[current.name] = grow(replicas, b, current, oldWanted, oldActual)
+	if next[current.name] >= replicas {
+		shrink(next, replicas, b, current, old)
+		return next, 0
+	}
+	if manual(d) {
+		return next, 0
+	}
+	missing := replicas - next[current.name] - selected.all
+	return next, min(max(missing, 0), max(available-(replicas-b.unavailable), 0))
+}
+
+// release makes a node that was updated one like any other.
+func (r *Deployments) release(ctx context.Context, node *corev1.Node) error {
+	if err := client.IgnoreNotFound(patchConditions(ctx, r.Target, node, func() {
+		node.Status.Conditions = withoutUpdate(node.Status.Conditions)
+	})); err != nil {
+		return err
+	}
+	return client.IgnoreNotFound(patch(ctx, r.Target, node, func() {
+		for _, label := range []string{machinev1alpha1.LabelCandidateForUpdate, machinev1alpha1.LabelSelectedForUpdate, machinev1alpha1.LabelUpdateResult} {
+			delete(node.Labels, label)
+		}
+		node.Spec.Unschedulable = false
+	}))
+}

@@ -1,0 +1,87 @@
+package shoot
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+)
+
+// InPlaceUpdates keeps status.inPlaceUpdates of shoots true while their users update nodes in place, at any time after the
+// reconciliation that asked for it (SPEC 4.9). Its requests are the control-plane namespaces of the seed.
+type InPlaceUpdates struct {
+	Garden, Seed client.Client // uncached
+	SeedName     string
+}
+
+// AddToManager wakes it when a Worker on the seed changes.
+func (r *InPlaceUpdates) AddToManager(mgr manager.Manager, seed cluster.Cluster) error {
+	namespaces := handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, worker *extensionsv1alpha1.Worker) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: worker.Namespace, Name: worker.Name}}}
+	})
+	err := builder.ControllerManagedBy(mgr).Named("shoot-in-place-updates").
+		WatchesRawSource(source.Kind(seed.GetCache(), &extensionsv1alpha1.Worker{}, namespaces)).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("add controller %q: %w", "shoot-in-place-updates", err)
+	}
+	return nil
+}
+
+// Reconcile takes pools off the status that are updated. While a flow runs, that is the flow's to do.
+func (r *InPlaceUpdates) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	worker := &extensionsv1alpha1.Worker{}
+	if err := r.Seed.Get(ctx, request.NamespacedName, worker); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if worker.Status.InPlaceUpdates == nil {
+		return reconcile.Result{}, nil
+	}
+	cluster := &extensionsv1alpha1.Cluster{}
+	if err := r.Seed.Get(ctx, client.ObjectKey{Name: worker.Namespace}, cluster); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	known := &metav1.PartialObjectMetadata{}
+	if err := json.Unmarshal(cluster.Spec.Shoot.Raw, known); err != nil {
+		return reconcile.Result{}, fmt.Errorf("read the shoot of Cluster %q: %w", cluster.Name, err)
+	}
+	return reconcile.Result{}, retry.RetryOnConflict(controlplane.ConflictBackoff, func() error {
+		return r.settle(ctx, client.ObjectKeyFromObject(known), worker)
+	})
+}
+
+func (r *InPlaceUpdates) settle(ctx context.Context, key client.ObjectKey, worker *extensionsv1alpha1.Worker) error {
+	shoot := &gardencorev1beta1.Shoot{}
+	if err := r.Garden.Get(ctx, key, shoot); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	last := shoot.Status.LastOperation
+	if shoot.Status.InPlaceUpdates == nil || last == nil || last.State == gardencorev1beta1.LastOperationStateProcessing ||
+		shoot.Status.SeedName == nil || *shoot.Status.SeedName != r.SeedName {
+		return nil
+	}
+	wanted, err := controlplane.InPlaceAfter(shoot, worker, false)
+	if err != nil || equality.Semantic.DeepEqual(wanted, shoot.Status.InPlaceUpdates) {
+		return err
+	}
+	before := shoot.DeepCopy()
+	shoot.Status.InPlaceUpdates = wanted
+	if err := r.Garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("patch the in-place updates of shoot %q: %w", key, err)
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package step
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Reschedule sets a shoot's maintenance time window, counted from now: what stands in a file cannot know when it is told.
+type Reschedule struct {
+	Shoot string `json:"shoot"`
+	// EndsIn is when the window ends. No maintenance begins in its last 15 minutes (SPEC 4.6).
+	EndsIn metav1.Duration `json:"endsIn"`
+	// Lasts is how long the window is open, half an hour when not given.
+	Lasts metav1.Duration `json:"lasts,omitzero"`
+}
+
+var _ Step = &Reschedule{}
+
+// Default fills in the shortest window that there may be.
+func (r *Reschedule) Default() {
+	if r.Lasts.Duration == 0 {
+		r.Lasts.Duration = 30 * time.Minute
+	}
+}
+
+// Subject is the shoot.
+func (r *Reschedule) Subject() string { return r.Shoot }
+
+func (r *Reschedule) String() string {
+	return fmt.Sprintf("reschedule the maintenance of %s: a window of %s that ends in %s", r.Shoot, r.Lasts.Duration, r.EndsIn.Duration)
+}
+
+// Check wants an existing shoot. How long a window may be is for admission to say.
+func (r *Reschedule) Check(path *field.Path, plot *Plot) field.ErrorList {
+	_, errs := plot.shoot(path.Child("shoot"), r.Shoot)
+	errs = append(errs, positive(path.Child("endsIn"), r.EndsIn)...)
+	return append(errs, positive(path.Child("lasts"), r.Lasts)...)
+}
+
+// Run patches the window.
+func (r *Reschedule) Run(ctx context.Context, stage *Stage) error {
+	const layout = "150405-0700"
+	end := stage.Clock.Now().UTC().Add(r.EndsIn.Duration)
+	window := map[string]any{"begin": end.Add(-r.Lasts.Duration).Format(layout), "end": end.Format(layout)}
+	return stage.patchShoot(ctx, r.Shoot, map[string]any{"spec": map[string]any{"maintenance": map[string]any{"timeWindow": window}}})
+}
