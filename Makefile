@@ -30,6 +30,10 @@ test: build controlplane ## Run all tests that need no Docker
 	@# one package at a time: most of them start API servers, and share the machine's cores badly
 	go test -p 1 -count=1 -shuffle=on -timeout 40m ./...
 
+.PHONY: e2e
+e2e: build controlplane ## Tell the catalogue and try the controllers as suites of e2e-framework; LABELS="fault=loseCluster" for some (long)
+	BACKEND=$(BACKEND) TIMEOUT_MULTIPLIER=$(TIMEOUT_MULTIPLIER) go test -tags e2e -count=1 -timeout 5h -v ./e2e/suites -args $(if $(LABELS),-labels $(LABELS))
+
 .PHONY: test-kind
 test-kind: controlplane ## Run the tests that need Docker; NODE_IMAGE=name takes that instead of the published node image
 	TRANSPLANT_NODE_IMAGE=$(NODE_IMAGE) go test -tags docker -p 1 -count=1 -timeout 30m ./clusters/kind

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -15,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 )
 
@@ -32,16 +32,21 @@ func newLogs() *cobra.Command {
 		}
 		logs := findLogs(dir)
 		if len(args) == 0 {
-			for _, name := range logs {
-				fmt.Fprintln(command.OutOrStdout(), name)
+			for _, one := range logs {
+				fmt.Fprintln(command.OutOrStdout(), one.name)
 			}
 			return nil
 		}
-		if !slices.Contains(logs, args[0]) {
-			return fmt.Errorf("find the log of %q: there are %s%s", args[0], strings.Join(logs, ", "), podHint(dir, logs, args[0]))
+		wanted := slices.IndexFunc(logs, func(one processLog) bool { return one.name == args[0] })
+		if wanted < 0 {
+			return fmt.Errorf("find the log of %q: there are %s", args[0], names(logs))
 		}
-		return printLog(ctx, command.OutOrStdout(), logPath(dir, args[0]), follow)
+		return printLog(ctx, command.OutOrStdout(), logs[wanted].path, follow)
 	})
+	command.Long = `Print the log of a process, or list the logs there are, of a landscape that has ended too until another takes its name.
+
+What runs in a pod is CLUSTER/CONTAINER@POD, with the first digits of the pod's UID; where a container was started again its earlier logs
+have a number behind that.`
 	command.Args = cobra.MaximumNArgs(1)
 	flags.register(command)
 	command.Flags().BoolVarP(&follow, "follow", "f", false, "go on until interrupted")
@@ -51,46 +56,57 @@ func newLogs() *cobra.Command {
 // supervisorLog is the name of the supervisor's log among those of the processes.
 const supervisorLog = "supervisor"
 
-// findLogs lists the logs of a landscape, of one that failed to start too.
-func findLogs(dir rundir.Dir) []string {
-	var found []string
+// processLog is the log of one process.
+type processLog struct{ name, path string }
+
+func names(logs []processLog) string {
+	var all []string
+	for _, one := range logs {
+		all = append(all, one.name)
+	}
+	return strings.Join(all, ", ")
+}
+
+// findLogs lists the logs of a landscape, of one that failed to start or has ended too.
+func findLogs(dir rundir.Dir) []processLog {
+	var found []processLog
 	if _, err := os.Stat(dir.Log()); err == nil {
-		found = append(found, supervisorLog)
+		found = append(found, processLog{supervisorLog, dir.Log()})
 	}
 	own, _ := filepath.Glob(dir.Join("logs", "*.log"))
 	for _, file := range own {
-		found = append(found, strings.TrimSuffix(filepath.Base(file), ".log"))
+		found = append(found, processLog{logName(file), file})
 	}
 	files, _ := filepath.Glob(dir.Join("clusters", "*", "logs", "*.log"))
 	for _, file := range files {
 		cluster := filepath.Base(filepath.Dir(filepath.Dir(file)))
-		found = append(found, cluster+"/"+strings.TrimSuffix(filepath.Base(file), ".log"))
+		found = append(found, processLog{cluster + "/" + logName(file), file})
 	}
+	return append(found, podLogs(dir)...)
+}
+
+func logName(file string) string { return strings.TrimSuffix(filepath.Base(file), ".log") }
+
+// podLogs are those of containers: clusters/CLUSTER/pods/UID/containers/CONTAINER/RUN.log, the last run without its number.
+func podLogs(dir rundir.Dir) []processLog {
+	containers, _ := filepath.Glob(dir.Join("clusters", "*", "pods", "*", "containers", "*"))
+	var found []processLog
+	for _, folder := range containers {
+		pod := filepath.Dir(filepath.Dir(folder))
+		cluster := filepath.Base(filepath.Dir(filepath.Dir(pod)))
+		name := fmt.Sprintf("%s/%s@%.8s", cluster, filepath.Base(folder), filepath.Base(pod))
+		runs, _ := filepath.Glob(filepath.Join(folder, "*.log"))
+		slices.SortFunc(runs, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }) // 10 after 9
+		for i, file := range runs {
+			if i < len(runs)-1 {
+				found = append(found, processLog{name + "." + logName(file), file})
+			} else {
+				found = append(found, processLog{name, file})
+			}
+		}
+	}
+	slices.SortStableFunc(found, func(a, b processLog) int { return cmp.Compare(a.name, b.name) })
 	return found
-}
-
-// podHint says where the logs of pods are, to who asks for one of a cluster's.
-func podHint(dir rundir.Dir, logs []string, name string) string {
-	cluster, _, ofCluster := strings.Cut(name, "/")
-	if !ofCluster || !slices.ContainsFunc(logs, func(log string) bool { return strings.HasPrefix(log, cluster+"/") }) {
-		return ""
-	}
-	actor := "gardenlet"
-	if cluster == embedded.GardenName {
-		actor = "garden-controller-manager"
-	}
-	return fmt.Sprintf("; what runs in pods has its logs there, for example: kubectl --kubeconfig $(%s kubeconfig %s --path%s) -n garden logs deploy/%s",
-		program(), cluster, suffix(dir.Name), actor)
-}
-
-func logPath(dir rundir.Dir, name string) string {
-	if name == supervisorLog {
-		return dir.Log()
-	}
-	if cluster, process, ofCluster := strings.Cut(name, "/"); ofCluster {
-		return dir.Join("clusters", cluster, "logs", process+".log")
-	}
-	return dir.Join("logs", name+".log")
 }
 
 func printLog(ctx context.Context, out io.Writer, path string, follow bool) error {
