@@ -71,6 +71,7 @@ dashboards: ## Generate the dashboards and alert rules anew (part of generate)
 lint: ## Formatting and vet
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go vet ./...
+	go vet -tags e2e,docker ./e2e/suites ./clusters/kind
 	@# flags of the real build, so that Kubernetes is compiled once
 	cd clusters/controlplane && CGO_ENABLED=0 go vet -trimpath .
 

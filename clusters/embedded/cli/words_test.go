@@ -137,11 +137,7 @@ func TestHints(t *testing.T) {
 		want string
 	}{
 		{[]string{"kubeconfig", "demo"}, `error: find the cluster "demo": there are garden, a; the kubeconfig of a shoot is its user's: PROGRAM kubeconfig demo --actor user --landscape mine`},
-		{[]string{"logs", "a/gardenlet"}, `error: find the log of "a/gardenlet": there are a/etcd, garden/etcd; what runs in pods has its logs there, for example: ` +
-			"kubectl --kubeconfig $(PROGRAM kubeconfig a --path --landscape mine) -n garden logs deploy/gardenlet"},
-		{[]string{"logs", "garden/gcm"}, `error: find the log of "garden/gcm": there are a/etcd, garden/etcd; what runs in pods has its logs there, for example: ` +
-			"kubectl --kubeconfig $(PROGRAM kubeconfig garden --path --landscape mine) -n garden logs deploy/garden-controller-manager"},
-		{[]string{"logs", "c/gardenlet"}, `error: find the log of "c/gardenlet": there are a/etcd, garden/etcd`},
+		{[]string{"logs", "a/gardenlet"}, `error: find the log of "a/gardenlet": there are a/etcd, garden/etcd`},
 		{[]string{"logs", "a/etcd"}, "lines\n"},
 	} {
 		if got := say(t, append(c.args, "--landscape=mine")...); got != c.want {
