@@ -87,3 +87,27 @@ func (b *bench) updatedIn(zones int) {
 		}
 	}
 }
+
+// TestUnhealthyMachinesAreKept where nodes are updated in place, unless the pool says otherwise, and nowhere else.
+func TestUnhealthyMachinesAreKept(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		inPlace  string
+		settings *gardencorev1beta1.MachineControllerManagerSettings
+		want     *bool
+	}{
+		"a pool that rolls":             {"", nil, nil},
+		"a pool that rolls and says so": {"", &gardencorev1beta1.MachineControllerManagerSettings{DisableHealthTimeout: ptr.To(true)}, ptr.To(true)},
+		"in place":                      {"hash", nil, ptr.To(true)},
+		"in place, with other settings": {"hash", &gardencorev1beta1.MachineControllerManagerSettings{MaxEvictRetries: ptr.To[int32](3)}, ptr.To(true)},
+		"in place, replaced":            {"hash", &gardencorev1beta1.MachineControllerManagerSettings{DisableHealthTimeout: ptr.To(false)}, ptr.To(false)},
+	} {
+		pool := zonePool{inPlace: c.inPlace, pool: extensionsv1alpha1.WorkerPool{MachineControllerManagerSettings: c.settings}}
+		if diff := cmp.Diff(c.want, pool.machineConfiguration().DisableHealthTimeout); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if c.settings != nil && c.settings.DisableHealthTimeout == nil && pool.pool.MachineControllerManagerSettings.DisableHealthTimeout != nil {
+			t.Errorf("%s: the Worker itself was changed", name)
+		}
+	}
+}

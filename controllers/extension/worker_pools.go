@@ -143,7 +143,7 @@ func (z zonePool) deploymentSpec(replicas int32) machinev1alpha1.MachineDeployme
 					ObjectMeta: metav1.ObjectMeta{Labels: z.nodeLabels(), Annotations: z.pool.Annotations},
 					Spec:       corev1.NodeSpec{Taints: z.pool.Taints},
 				},
-				MachineConfiguration: machineConfiguration(z.pool.MachineControllerManagerSettings),
+				MachineConfiguration: z.machineConfiguration(),
 			},
 		},
 	}
@@ -187,9 +187,12 @@ func (z zonePool) strategy() machinev1alpha1.MachineDeploymentStrategy {
 	}
 }
 
-func machineConfiguration(settings *gardencorev1beta1.MachineControllerManagerSettings) *machinev1alpha1.MachineConfiguration {
-	if settings == nil {
-		return &machinev1alpha1.MachineConfiguration{}
+// machineConfiguration is how the machine controller treats the pool's machines. Those that are updated in place are kept
+// when they are unhealthy, unless the pool says otherwise: their users mend them ([S2], SPEC 4.9).
+func (z zonePool) machineConfiguration() *machinev1alpha1.MachineConfiguration {
+	settings := ptr.Deref(z.pool.MachineControllerManagerSettings, gardencorev1beta1.MachineControllerManagerSettings{})
+	if settings.DisableHealthTimeout == nil && z.inPlace != "" {
+		settings.DisableHealthTimeout = ptr.To(true)
 	}
 	configuration := &machinev1alpha1.MachineConfiguration{
 		MachineDrainTimeout:         settings.MachineDrainTimeout,

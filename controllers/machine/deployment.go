@@ -65,7 +65,7 @@ func (r *Deployments) reconcile(ctx context.Context, d *machinev1alpha1.MachineD
 	switch {
 	case d.Spec.Paused:
 	case inPlace(d):
-		if next, err = r.updateInPlace(ctx, d, current, old, sizes); err != nil {
+		if next, err = r.updateInPlace(ctx, d, current, old); err != nil {
 			return err
 		}
 	default:

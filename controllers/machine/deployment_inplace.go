@@ -32,7 +32,7 @@ type candidate struct {
 
 // updateInPlace takes machines that were updated over into the current set, and, unless users do, selects those that are
 // next (SPEC 4.9). It says how many machines each set should have.
-func (r *Deployments) updateInPlace(ctx context.Context, d *machinev1alpha1.MachineDeployment, current *machinev1alpha1.MachineSet, old []*machinev1alpha1.MachineSet, sizes map[string]setSize) (map[string]int32, error) {
+func (r *Deployments) updateInPlace(ctx context.Context, d *machinev1alpha1.MachineDeployment, current *machinev1alpha1.MachineSet, old []*machinev1alpha1.MachineSet) (map[string]int32, error) {
 	machines := &machinev1alpha1.MachineList{}
 	if err := r.Control.List(ctx, machines, client.InNamespace(d.Namespace)); err != nil {
 		return nil, fmt.Errorf("list the machines: %w", err)
@@ -57,7 +57,8 @@ func (r *Deployments) updateInPlace(ctx context.Context, d *machinev1alpha1.Mach
 			return nil, err
 		}
 	}
-	if sizes, err = r.sizes(ctx, d.Namespace, append([]*machinev1alpha1.MachineSet{current}, old...)); err != nil {
+	sizes, err := r.sizes(ctx, d.Namespace, append([]*machinev1alpha1.MachineSet{current}, old...))
+	if err != nil {
 		return nil, err
 	}
 	var oldSizes []setSize

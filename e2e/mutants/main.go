@@ -36,6 +36,8 @@ type mutant struct {
 	Scenario string `json:"scenario"`
 	// Oracle that must be violated.
 	Oracle string `json:"oracle"`
+	// Says is part of what the violation must say, where the oracle is an expectation: a value that only the bug gives.
+	Says string `json:"says,omitempty"`
 }
 
 // edit is one changed line.
@@ -217,7 +219,7 @@ func (m mutant) judge(file string, said []byte) (string, error) {
 	}
 	var others []string
 	for _, violation := range verdict.Violations {
-		if violation.Oracle == m.Oracle {
+		if violation.Oracle == m.Oracle && strings.Contains(violation.Message, m.Says) {
 			return caught, nil
 		}
 		others = append(others, violation.Oracle)
