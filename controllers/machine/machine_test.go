@@ -401,6 +401,25 @@ func TestDrain(t *testing.T) {
 	b.expect("after the drain timeout", 0, 0, 1, 1)
 }
 
+// TestGoneNeedsNoDrain: another seed has ended the machine and was lost before it told; the pods that its node had will
+// never end, and hold nothing up.
+func TestGoneNeedsNoDrain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	d := b.deployment(1)
+	b.settle()
+	m := b.all()[0]
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", Finalizers: []string{"test/hold"}}, Spec: corev1.PodSpec{NodeName: m.Name}}
+	b.must(b.target.Create(t.Context(), pod))
+	b.change(d, func() { d.Spec.Replicas = 0 })
+	b.must(b.cloud.Delete(t.Context(), b.cloud.vms[0].ID))
+	b.settle()
+	b.expect("gone before", 0, 0, 1, 1)
+	if nodes := b.nodes(); len(nodes) != 0 {
+		t.Errorf("its node is left: %s", nodes[0].Name)
+	}
+}
+
 // TestLapsedOwnership: without validity nothing is created, nothing fails, and it goes on when validity is back.
 func TestLapsedOwnership(t *testing.T) {
 	t.Parallel()

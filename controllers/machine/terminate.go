@@ -30,14 +30,8 @@ func (r *Machines) terminate(ctx context.Context, logger logr.Logger, m *machine
 	}
 	forced := m.Labels[labelForceDeletion] == "True"
 	if !forced && r.Clock.Since(m.DeletionTimestamp.Time) < r.drainTimeout(m) {
-		left, err := r.drain(ctx, m)
-		if err != nil {
-			logger.Info("The node is not drained yet", "reason", err.Error())
-			return r.Timeouts.Poll, nil
-		}
-		if left > 0 {
-			logger.V(1).Info("Pods are being evicted", "left", left)
-			return r.Timeouts.Poll, nil
+		if drained, err := r.drained(ctx, logger, m); err != nil || !drained {
+			return r.Timeouts.Poll, err
 		}
 	}
 	gone, err := r.end(ctx, m)
@@ -50,6 +44,25 @@ func (r *Machines) terminate(ctx context.Context, logger logr.Logger, m *machine
 	r.tries.forget(m)
 	logger.Info("The machine is gone")
 	return 0, letGo(ctx, r.Control, m)
+}
+
+// drained drains the node once more and says whether that is done. A machine that is gone from the cloud is: its pods have
+// ended with it, and nobody is left to say so. Who ended it may have been another seed, which was lost before it told.
+func (r *Machines) drained(ctx context.Context, logger logr.Logger, m *machinev1alpha1.Machine) (bool, error) {
+	if m.Spec.ProviderID != "" {
+		if vm, err := r.Cloud.Get(ctx, idOf(m.Spec.ProviderID)); err != nil || vm == nil {
+			return err == nil, err
+		}
+	}
+	left, err := r.drain(ctx, m)
+	if err != nil {
+		logger.Info("The node is not drained yet", "reason", err.Error())
+		return false, nil
+	}
+	if left > 0 {
+		logger.V(1).Info("Pods are being evicted", "left", left)
+	}
+	return left == 0, nil
 }
 
 // end terminates whatever machine the Machine stands for, also one whose id it has never learnt.
