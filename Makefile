@@ -8,7 +8,7 @@ BACKEND  ?= embedded
 SAMPLE   ?= 3
 JOBS     ?= 2
 OUT      ?= out/$(basename $(notdir $(SCENARIO)))
-# On a slow or busy machine, 2 or 3 gives every step and every goal for a time so many times as long.
+# On a slow or busy machine, 2 or 3 gives every step, RTO and API downtime so many times as long.
 TIMEOUT_MULTIPLIER ?= 1
 RUN      := bin/transplant run --backend $(BACKEND) --timeout-multiplier $(TIMEOUT_MULTIPLIER)
 

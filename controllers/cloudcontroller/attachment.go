@@ -112,9 +112,8 @@ func (r *Attachments) update(ctx context.Context, v *cloud.Volume) error {
 func (r *Attachments) detach(ctx context.Context, a *storagev1.VolumeAttachment) error {
 	volume, err := r.volume(ctx, a)
 	switch {
-	case err == nil && volume.MachineID != "" && volume.MachineID == r.machineOf(ctx, a):
-		volume.MachineID = ""
-		err = r.update(ctx, volume)
+	case err == nil && volume.MachineID != "":
+		err = r.release(ctx, a, volume)
 	case cloud.IsNotFound(err) || client.IgnoreNotFound(err) == nil:
 		err = nil // there is nothing to detach any more
 	}
@@ -124,6 +123,30 @@ func (r *Attachments) detach(ctx context.Context, a *storagev1.VolumeAttachment)
 		return errors.Join(err, client.IgnoreNotFound(r.Shoot.Status().Patch(ctx, a, client.MergeFrom(before))))
 	}
 	return client.IgnoreNotFound(patch(ctx, r.Shoot, a, func() { controllerutil.RemoveFinalizer(a, finalizerAttacher) }))
+}
+
+// release the volume, unless it is attached for another attachment by now. Where neither note nor node is left to say
+// which machine it was, that of no other attachment must be it.
+func (r *Attachments) release(ctx context.Context, a *storagev1.VolumeAttachment, volume *cloud.Volume) error {
+	switch r.machineOf(ctx, a) {
+	case volume.MachineID:
+	case "":
+		all := &storagev1.VolumeAttachmentList{}
+		if err := r.Shoot.List(ctx, all); err != nil {
+			return fmt.Errorf("list the volume attachments: %w", err)
+		}
+		for i := range all.Items {
+			other := &all.Items[i]
+			same := ptr.Deref(other.Spec.Source.PersistentVolumeName, "") == ptr.Deref(a.Spec.Source.PersistentVolumeName, "")
+			if same && other.UID != a.UID {
+				return nil
+			}
+		}
+	default:
+		return nil
+	}
+	volume.MachineID = ""
+	return r.update(ctx, volume)
 }
 
 // machineOf is the machine of an attachment: as noted, or, when the note was lost, that of its node.

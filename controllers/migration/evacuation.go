@@ -52,7 +52,8 @@ type Evacuation struct {
 	Manual bool
 
 	lost   map[string]time.Time // since when, by seed
-	last   time.Time            // of the last look
+	silent map[string]bool      // seeds that nobody hears, for however long
+	last   time.Time            // when the garden was last seen to be there
 	second secondSign
 }
 
@@ -77,28 +78,37 @@ func (e *Evacuation) look(ctx context.Context) error {
 	if err := e.Garden.List(ctx, shoots); err != nil {
 		return fmt.Errorf("list the shoots: %w", err)
 	}
+	begin := e.last
 	if e.Second != nil {
 		atMost := e.second.listen(ctx, e.Second, e.last, e.lost, shoots.Items)
 		e.last = e.last.Add(min(e.Clock.Since(e.last), atMost)) // it is no gap in which nobody looked
 	}
-	stranded, errs := e.stranded(ctx, shoots.Items, lost)
+	stranded, errs := e.stranded(ctx, shoots.Items, lost, begin)
 	for _, shoot := range stranded {
 		if err := e.evacuate(ctx, shoot, seeds.Items, shoots.Items, lost); err != nil {
 			errs = append(errs, fmt.Errorf("evacuate shoot %q: %w", client.ObjectKeyFromObject(shoot), err))
+			continue
+		}
+		if now := e.Clock.Now(); now.Sub(e.last) <= e.gap() {
+			e.last = now // the garden has answered: however long all shoots take, nobody was away
 		}
 	}
 	return errors.Join(errs...)
 }
 
+// gap is after how long without the garden the count begins anew.
+func (e *Evacuation) gap() time.Duration { return 3 * e.Interval }
+
 // lostNow are the seeds that have been lost for the grace period. Who has not looked for a while begins to count anew:
 // a garden that was away must not take all its seeds for lost.
 func (e *Evacuation) lostNow(seeds []gardencorev1beta1.Seed) map[string]bool {
 	now := e.Clock.Now()
-	if now.Sub(e.last) > 3*e.Interval {
+	if now.Sub(e.last) > e.gap() {
 		e.lost = nil
 	}
 	since := map[string]time.Time{}
 	lost := map[string]bool{}
+	e.silent = map[string]bool{}
 	for _, seed := range seeds {
 		if statusOf(seed.Status.Conditions, gardencorev1beta1.SeedGardenletReady) != gardencorev1beta1.ConditionUnknown || len(seed.Status.Conditions) == 0 {
 			continue
@@ -107,7 +117,7 @@ func (e *Evacuation) lostNow(seeds []gardencorev1beta1.Seed) map[string]bool {
 		if !known {
 			begin = now
 		}
-		since[seed.Name] = begin
+		since[seed.Name], e.silent[seed.Name] = begin, true
 		lost[seed.Name] = now.Sub(begin) >= e.Grace
 	}
 	e.lost, e.last = since, now
@@ -120,17 +130,17 @@ func (e *Evacuation) lostNow(seeds []gardencorev1beta1.Seed) map[string]bool {
 }
 
 // stranded are the shoots whose seed is lost, the most important first (SPEC 9.4). Those whose seed is back lose the
-// word that they cannot go anywhere.
-func (e *Evacuation) stranded(ctx context.Context, shoots []gardencorev1beta1.Shoot, lost map[string]bool) ([]*gardencorev1beta1.Shoot, []error) {
+// word that they cannot go anywhere. begin is that of the look, to which answers of shoots are dated.
+func (e *Evacuation) stranded(ctx context.Context, shoots []gardencorev1beta1.Shoot, lost map[string]bool, begin time.Time) ([]*gardencorev1beta1.Shoot, []error) {
 	var stranded []*gardencorev1beta1.Shoot
 	var errs []error
 	for i := range shoots {
 		shoot := &shoots[i]
 		switch seed := lostTo(shoot, lost); {
-		case seed != "" && e.Second != nil && e.second.spares(shoot, seed, e.Clock.Now(), e.Grace):
+		case seed != "" && e.Second != nil && e.second.spares(shoot, seed, begin, e.Grace):
 		case seed != "":
 			stranded = append(stranded, shoot)
-		case statusOf(shoot.Status.Constraints, ConstraintEvacuationPossible) == gardencorev1beta1.ConditionFalse && !waitsForForce(shoot):
+		case statusOf(shoot.Status.Constraints, ConstraintEvacuationPossible) == gardencorev1beta1.ConditionFalse && !waitsForForce(shoot) && !e.silent[responsible(shoot)]:
 			errs = append(errs, e.tell(ctx, shoot, nil))
 		}
 	}

@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
@@ -192,6 +194,55 @@ func TestNobodyIsEvacuatedBecauseTheGardenWasAway(t *testing.T) {
 	if got := state(t, garden)["plain"]; got != "a a Reconcile/Succeeded false" {
 		t.Errorf("evacuated after an hour that nobody saw: %s", got)
 	}
+}
+
+// The time that evacuating takes is no gap either: who has to wait for others must not wait for the grace period again.
+// The word that a shoot can go nowhere stays as well.
+func TestEvacuatingManyIsNoGap(t *testing.T) {
+	t.Parallel()
+	picky := stranded("picky", "a", "a", "Reconcile", "Succeeded")
+	picky.Spec.Provider.Type = "other"
+	garden := newGarden(t, "Unknown", picky, stranded("one", "a", "a", "Reconcile", "Succeeded"), stranded("two", "a", "a", "Reconcile", "Succeeded"))
+	events := &eventLog{}
+	e, clock := newEvacuation(garden, events)
+	e.AtOnce = 1
+	lookFor(t, e, clock, 6)
+	e.Garden = interceptor.NewClient(garden.(client.WithWatch), interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+			clock.Step(2900 * time.Millisecond) // of the three seconds after which nobody has looked
+			return c.Patch(ctx, object, patch, options...)
+		},
+	})
+	lookFor(t, e, clock, 1)
+	if diff := cmp.Diff(eventLog{"one Evacuated"}, evacuated(*events)); diff != "" {
+		t.Fatal(diff)
+	}
+	done := &gardencorev1beta1.Shoot{}
+	if err := garden.Get(t.Context(), client.ObjectKey{Namespace: "garden-p", Name: "one"}, done); err != nil {
+		t.Fatal(err)
+	}
+	done.Annotations = nil
+	if err := garden.Update(t.Context(), done); err != nil {
+		t.Fatal(err)
+	}
+	done.Status.SeedName = ptr.To("b")
+	if err := garden.Status().Update(t.Context(), done); err != nil {
+		t.Fatal(err)
+	}
+	lookFor(t, e, clock, 1)
+	if diff := cmp.Diff(eventLog{"one Evacuated", "two Evacuated"}, evacuated(*events)); diff != "" {
+		t.Error(diff)
+	}
+	if err := garden.Get(t.Context(), client.ObjectKeyFromObject(picky), picky); err != nil {
+		t.Fatal(err)
+	}
+	if len(picky.Status.Constraints) != 1 {
+		t.Errorf("who can go nowhere is told %+v", picky.Status.Constraints)
+	}
+}
+
+func evacuated(events eventLog) eventLog {
+	return slices.DeleteFunc(slices.Clone(events), func(e string) bool { return !strings.HasSuffix(e, " Evacuated") })
 }
 
 func TestWhoFitsNowhereIsToldWhyAndLaterThatItIsOver(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -111,6 +112,36 @@ func TestAskingIsNoGap(t *testing.T) {
 		if got := state(t, garden)["s"]; got != want {
 			t.Errorf("asking takes %v: it is %s, want %s", takes, got, want)
 		}
+	}
+}
+
+// talkers are shoots that answer; asking the others takes its time.
+type talkers struct {
+	voices
+	slow
+}
+
+func (b talkers) Hear(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
+	if b.voices[shoot.Name] {
+		return nil
+	}
+	return b.slow.Hear(ctx, shoot)
+}
+
+// However long it takes to ask the mute ones, who has answered in the same look has answered now.
+func TestWhoAnswersIsNotOutlivedByTheAsking(t *testing.T) {
+	t.Parallel()
+	shoots := []*gardencorev1beta1.Shoot{stranded("answers", "a", "a", "Reconcile", "Succeeded")}
+	for i := range 2 * askedAtOnce {
+		shoots = append(shoots, stranded(fmt.Sprintf("mute-%d", i), "a", "a", "Reconcile", "Succeeded"))
+	}
+	garden := newGarden(t, "Unknown", shoots...)
+	e, clock := newEvacuation(garden, &eventLog{})
+	e.AtOnce = 1 // it would be the first
+	e.Second = talkers{voices{"answers": true}, slow{clock, 40 * time.Millisecond}} // eight seconds in all
+	lookFor(t, e, clock, 8)
+	if got := state(t, garden)["answers"]; got != "a a Reconcile/Succeeded false" {
+		t.Errorf("it has answered every time: %s", got)
 	}
 }
 

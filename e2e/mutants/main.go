@@ -106,6 +106,9 @@ const caught = "caught"
 
 // try builds the mutant, runs its scenario, and says what came of it.
 func (m mutant) try(ctx context.Context, out string) (string, error) {
+	if err := os.RemoveAll(out); err != nil { // the verdict of an earlier try proves nothing
+		return "", fmt.Errorf("remove the earlier evidence: %w", err)
+	}
 	work, err := os.MkdirTemp("", "mutant-")
 	if err != nil {
 		return "", err

@@ -66,7 +66,7 @@ Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest
 	flags.StringVar(&r.folder, "out", "", "folder for the evidence; with several stories one in it for each (default out/STORY)")
 	flags.StringVar(&r.backend, "backend", "embedded", "where the story is told: "+strings.Join(slices.Sorted(maps.Keys(backends)), ", "))
 	flags.Uint64Var(&r.randomSeed, "seed", 0, "random seed of the story (default: one is rolled and printed)")
-	flags.Float64Var(&r.stretch, "timeout-multiplier", 1, "multiplies the deadlines of steps, settleWithin and the goals for times, for slow machines")
+	flags.Float64Var(&r.stretch, "timeout-multiplier", 1, "multiplies the deadlines of steps, settleWithin and the goals for RTO and API downtime, for slow machines")
 	flags.StringVar(&r.landscape, "landscape", "run", "name of the landscape; with several at once NAME-2 and so on are the others")
 	flags.IntVar(&r.jobs, "jobs", 1, "tell stories on up to so many landscapes at once; each wants about one core")
 	flags.IntVar(&r.sample, "sample", 0, "tell so many points of each sweep, chosen by the random seed (default: all)")

@@ -83,11 +83,11 @@ type Count struct {
 	Max int `json:"max"`
 }
 
-// Stretch multiplies every deadline and every goal for a time, for machines that are slower than those that the story
-// was written on. It is called after Default.
+// Stretch multiplies every deadline and the goals for how long something takes, for machines that are slower than those
+// that the story was written on. The RPO stays: it is about data. It is called after Default.
 func (s *Scenario) Stretch(factor float64) {
 	times := []*metav1.Duration{&s.Spec.SettleWithin}
-	for _, goal := range []*Bound{s.Spec.Measure.APIDowntime, s.Spec.Measure.RTO, s.Spec.Measure.RPO} {
+	for _, goal := range []*Bound{s.Spec.Measure.APIDowntime, s.Spec.Measure.RTO} {
 		if goal != nil {
 			times = append(times, &goal.Max)
 		}
