@@ -227,7 +227,11 @@ func TestVolumes(t *testing.T) {
 	b.until("the volume is attached", func(ctx context.Context) bool {
 		return b.Get(ctx, client.ObjectKeyFromObject(attachment), attachment) == nil && attachment.Status.Attached && b.attached(volume) == "m-1"
 	})
-	b.must(b.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}})) // it is detached all the same
+	// It is detached all the same when neither its node nor the note of the machine is there any more.
+	b.must(b.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}))
+	noted := attachment.DeepCopy()
+	attachment.Status = storagev1.VolumeAttachmentStatus{}
+	b.must(b.Status().Patch(t.Context(), attachment, client.MergeFrom(noted)))
 	b.must(b.Delete(t.Context(), attachment))
 	b.until("the attachment is gone", b.gone(attachment))
 	if machine := b.attached(volume); machine != "" {
@@ -246,6 +250,41 @@ func TestVolumes(t *testing.T) {
 	if diff := cmp.Diff([]string{"create volumes", "update volumes", "update volumes", "delete volumes"}, b.written()); diff != "" {
 		t.Errorf("ledger (-want +got):\n%s", diff)
 	}
+}
+
+// TestVolumesThatWaitForNoNode are where their class allows it, or where the first node is: never nowhere.
+func TestVolumesThatWaitForNoNode(t *testing.T) {
+	b := start(t)
+	claimOf := func(class string) *corev1.PersistentVolumeClaim {
+		return &corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: class, Annotations: map[string]string{annotationProvisioner: cloud.CSIDriver}},
+			Spec: corev1.PersistentVolumeClaimSpec{
+				StorageClassName: &class, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+				Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{"storage": resource.MustParse("1Gi")}},
+			},
+		}
+	}
+	zones := []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: corev1.LabelTopologyZone, Values: []string{"here-2", "here-1"}}}}}
+	for _, object := range []client.Object{
+		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "anywhere"}, Provisioner: cloud.CSIDriver},
+		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "zoned"}, Provisioner: cloud.CSIDriver, AllowedTopologies: zones},
+		claimOf("anywhere"), claimOf("zoned"),
+	} {
+		b.must(b.Create(t.Context(), object))
+	}
+	made := func(ctx context.Context) []string {
+		found, err := b.cloud.Client(t).Volumes().List(ctx, cloud.Filter{Tags: map[string]string{"transplant.dev/shoot": technicalID}})
+		b.must(err)
+		var zones []string
+		for _, v := range found {
+			zones = append(zones, v.Zone)
+		}
+		slices.Sort(zones)
+		return zones
+	}
+	b.until("the zoned one is made, and nothing without a zone", func(ctx context.Context) bool { return slices.Equal(made(ctx), []string{"here-2"}) })
+	b.must(b.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{corev1.LabelTopologyZone: "here-1"}}}))
+	b.until("the other is where the node is", func(ctx context.Context) bool { return slices.Equal(made(ctx), []string{"here-1", "here-2"}) })
 }
 
 // TestWhatIsRetained stays in the cloud when its PersistentVolume goes.

@@ -1,8 +1,10 @@
 package cloudcontroller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -72,11 +74,16 @@ func (r *Claims) provision(ctx context.Context, claim *corev1.PersistentVolumeCl
 }
 
 // zone is where the volume has to be: with the node that the scheduler has selected, where the class leaves it to it. It is
-// not decided before that. A node that is gone is given back to the scheduler.
+// not decided before that. A node that is gone is given back to the scheduler. Where the class does not wait for a node, it
+// is where the class allows it, or where the first node is.
 func (r *Claims) zone(ctx context.Context, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) (zone string, decided bool, err error) {
 	name := claim.Annotations[annotationSelectedNode]
 	if name == "" {
-		return "", ptr.Deref(class.VolumeBindingMode, storagev1.VolumeBindingImmediate) == storagev1.VolumeBindingImmediate, nil
+		if ptr.Deref(class.VolumeBindingMode, storagev1.VolumeBindingImmediate) != storagev1.VolumeBindingImmediate {
+			return "", false, nil
+		}
+		zone, err := r.anyZone(ctx, class)
+		return zone, err == nil, err
 	}
 	node := &corev1.Node{}
 	err = r.Shoot.Get(ctx, client.ObjectKey{Name: name}, node)
@@ -87,6 +94,25 @@ func (r *Claims) zone(ctx context.Context, claim *corev1.PersistentVolumeClaim, 
 		return "", false, fmt.Errorf("read the selected node: %w", err)
 	}
 	return node.Labels[corev1.LabelTopologyZone], true, nil
+}
+
+func (r *Claims) anyZone(ctx context.Context, class *storagev1.StorageClass) (string, error) {
+	for _, term := range class.AllowedTopologies {
+		for _, requirement := range term.MatchLabelExpressions {
+			if requirement.Key == corev1.LabelTopologyZone && len(requirement.Values) > 0 {
+				return requirement.Values[0], nil
+			}
+		}
+	}
+	nodes := &corev1.NodeList{}
+	if err := r.Shoot.List(ctx, nodes); err != nil {
+		return "", fmt.Errorf("list the nodes: %w", err)
+	}
+	if len(nodes.Items) == 0 {
+		return "", fmt.Errorf("choose a zone for the volume: StorageClass %q does not wait for a node, and there is none yet", class.Name)
+	}
+	first := slices.MinFunc(nodes.Items, func(a, b corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
+	return first.Labels[corev1.LabelTopologyZone], nil
 }
 
 // volume finds or makes the volume of the claim.

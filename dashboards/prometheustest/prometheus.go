@@ -75,6 +75,8 @@ func Start(t *testing.T, config, data string) *Server {
 	select {
 	case at := <-address:
 		s.url = "http://" + at
+	case <-time.After(time.Minute):
+		t.Fatal("Prometheus does not say where it listens")
 	case text := <-ended:
 		ended <- text
 		t.Fatalf("Prometheus has ended:\n%s", text)

@@ -38,7 +38,7 @@ type results struct {
 
 // tellAll tells stories until none is left.
 func (l *lane) tellAll(ctx context.Context) {
-	for g := l.stories.join(); g != nil; g = l.stories.join() {
+	for g := l.stories.join(); g != nil && ctx.Err() == nil; g = l.stories.join() {
 		l.tellGroup(ctx, g)
 	}
 }
@@ -46,7 +46,7 @@ func (l *lane) tellAll(ctx context.Context) {
 // tellGroup tells stories that share a landscape.
 func (l *lane) tellGroup(ctx context.Context, g *group) {
 	shared := &stage{lane: l, needs: g.needs}
-	for s := l.stories.next(g); s != nil; {
+	for s := l.stories.next(g); s != nil && ctx.Err() == nil; {
 		l.tellOne(ctx, s, shared)
 		if s = l.stories.next(g); s != nil {
 			shared.clear(ctx)
@@ -92,6 +92,18 @@ func (r *results) add(told summary.Story) {
 	r.told[told.Name] = told
 }
 
+// errUntold is why a story has no verdict whose turn has not come.
+var errUntold = errors.New("it was not told: the run was interrupted before")
+
+// addUntold adds the stories whose turn has not come. What an earlier run has left in their folders stays.
+func (r *results) addUntold(stories []*scenario.Scenario) {
+	for _, s := range stories {
+		if _, told := r.told[s.Metadata.Name]; !told {
+			r.add(summary.Story{Name: s.Metadata.Name, Err: errUntold})
+		}
+	}
+}
+
 func (r *results) worsen(v verdict.Verdict) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,6 +112,11 @@ func (r *results) worsen(v verdict.Verdict) {
 
 // tell one story, judge it, and keep the evidence.
 func (l *lane) tell(ctx context.Context, s *scenario.Scenario, shared *stage, folder string, out io.Writer) (*verdict.Report, error) {
+	release, err := hold(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	file, err := openTimeline(folder)
 	if err != nil {
 		return nil, err
@@ -123,10 +140,11 @@ func (l *lane) tell(ctx context.Context, s *scenario.Scenario, shared *stage, fo
 		return nil, errors.Join(told, err)
 	}
 	following.Judged(judged)
-	if err := errors.Join(verdict.Write(folder, judged, events), report.Write(folder), metrics.WriteFolder(folder, judged), l.remember(judged)); err != nil {
+	err = errors.Join(verdict.Write(folder, judged, events), report.Write(folder), metrics.WriteFolder(folder, judged), l.remember(judged))
+	show(out, judged, folder)
+	if err != nil {
 		return nil, err
 	}
-	show(out, judged, folder)
 	return judged, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -31,7 +32,20 @@ func (r *runner) accept(files []string) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &plan{backend, stories, sweeps}, nil
+	return &plan{backend, stories, sweeps}, errors.Join(appendable("--summary", r.summary), appendable("--history", r.history))
+}
+
+// appendable makes a file, if there is none, and says why nothing can be appended to it; before an hour was spent on what
+// shall be written there.
+func appendable(flag, file string) error {
+	if file == "" {
+		return nil
+	}
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	return f.Close()
 }
 
 // read all files, and report the mistakes of all; from tells each story's file.

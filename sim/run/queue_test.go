@@ -1,6 +1,9 @@
 package run
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +14,7 @@ import (
 
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
@@ -90,6 +94,54 @@ func TestStoriesAtOnce(t *testing.T) {
 // between the first occurrence of a text and what ends the whole.
 func between(whole, begin, rest string) string {
 	return strings.TrimSuffix(whole[max(strings.Index(whole, begin), 0):], rest)
+}
+
+func TestWhereNothingCanBeAppendedIsSaidAtOnce(t *testing.T) {
+	t.Parallel()
+	file, nowhere := scene(t, t.TempDir(), "one", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]"), filepath.Join(t.TempDir(), "none", "file")
+	for flag, r := range map[string]*runner{"--summary": {summary: nowhere}, "--history": {history: nowhere}} {
+		r.backends, r.backend, r.clock, r.stretch, r.jobs = map[string]Backend{"small": &small{t: t}}, "small", clock.RealClock{}, 1, 1
+		if _, err := r.accept([]string{file}); err == nil || !strings.HasPrefix(err.Error(), flag+": open ") {
+			t.Errorf("%s: error %v", flag, err)
+		}
+	}
+}
+
+// Two runs never write into the same folder; who comes second is told, and writes nothing.
+func TestAFolderHasOneRun(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	release, err := hold(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, file := &small{t: t}, scene(t, t.TempDir(), "one", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]")
+	out, worst, err := tell(t, s, folder, file)
+	if err != nil || worst != verdict.Broken || !strings.Contains(out, "another run writes its evidence to "+folder) || len(s.started) != 0 {
+		t.Errorf("verdict %s, %v, %d landscapes:\n%s", worst, err, len(s.started), out)
+	}
+	if _, err := os.Stat(filepath.Join(folder, timeline.FileName)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it has written a timeline: %v", err)
+	}
+	release()
+	if out, worst, err := tell(t, s, folder, file); err != nil || worst != verdict.Held {
+		t.Errorf("after the other: verdict %s, %v:\n%s", worst, err, out)
+	}
+}
+
+func TestFoldersOfAllKindsAreCompared(t *testing.T) {
+	t.Parallel()
+	got, err := alike([]string{"one", "two"})
+	if err != nil || !slices.Equal(got, []string{"one", "two"}) {
+		t.Errorf("relative ones: %v, %v", got, err)
+	}
+	here, err := filepath.Abs("one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err = alike([]string{"one", "/two"}); err != nil || !slices.Equal(got, []string{here, "/two"}) {
+		t.Errorf("one of each: %v, %v", got, err)
+	}
 }
 
 func TestJobsThatCannotBe(t *testing.T) {

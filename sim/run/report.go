@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -72,6 +73,9 @@ func reportAll(command *cobra.Command, folders []string, comparison string) erro
 	if len(runs) < 2 {
 		return nil
 	}
+	if runs, err = alike(runs); err != nil {
+		return err
+	}
 	if comparison == "" {
 		above, err := above(runs)
 		if err != nil {
@@ -84,6 +88,21 @@ func reportAll(command *cobra.Command, folders []string, comparison string) erro
 	}
 	fmt.Fprintln(command.OutOrStdout(), comparison)
 	return nil
+}
+
+// alike makes all paths absolute if one is: there is no way from a relative one to an absolute one.
+func alike(folders []string) ([]string, error) {
+	if !slices.ContainsFunc(folders, filepath.IsAbs) {
+		return folders, nil
+	}
+	all := make([]string, len(folders))
+	for i, folder := range folders {
+		var err error
+		if all[i], err = filepath.Abs(folder); err != nil {
+			return nil, fmt.Errorf("find the folder %q: %w", folder, err)
+		}
+	}
+	return all, nil
 }
 
 // above is the deepest folder that holds all of these.

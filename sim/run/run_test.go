@@ -306,15 +306,23 @@ func TestFaults(t *testing.T) {
 func TestAnInterruptHealsAndEndsEverything(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	s, folder := &small{t: t}, t.TempDir()
-	file := scene(t, t.TempDir(), "long", empty, "  steps: [{fault: {name: cut, cut: {actor: user, target: shoots}}}, {wait: {for: 1h, because: it is interrupted}}]")
+	s, folder, scenes := &small{t: t}, t.TempDir(), t.TempDir()
+	later := filepath.Join(folder, "later", verdict.FileName)
+	if err := os.MkdirAll(filepath.Dir(later), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(later, []byte("of an earlier run"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	next := scene(t, scenes, "later", empty, "  steps: [{wait: {for: 1ms, because: it is not told}}]")
+	file := scene(t, scenes, "long", empty, "  steps: [{fault: {name: cut, cut: {actor: user, target: shoots}}}, {wait: {for: 1h, because: it is interrupted}}]")
 	done := make(chan verdict.Verdict)
 	go func() {
-		_, worst, _ := tellFor(ctx, s, folder, file)
+		_, worst, _ := tellFor(ctx, s, folder, file, next)
 		done <- worst
 	}()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		if content, _ := os.ReadFile(filepath.Join(folder, "timeline.jsonl")); strings.Contains(string(content), `"FaultInjected"`) {
+		if content, _ := os.ReadFile(filepath.Join(folder, "long", "timeline.jsonl")); strings.Contains(string(content), `"FaultInjected"`) {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -328,10 +336,13 @@ func TestAnInterruptHealsAndEndsEverything(t *testing.T) {
 	if injected, healed := s.started[0].Faults(); injected != 1 || healed != 1 {
 		t.Errorf("%d injected, %d healed", injected, healed)
 	}
-	if s.started[0].Stopped() != 1 {
-		t.Error("the landscape was not ended")
+	if len(s.started) != 1 || s.started[0].Stopped() != 1 {
+		t.Errorf("%d landscapes were made, and the first was ended %d times", len(s.started), s.started[0].Stopped())
 	}
-	if reasons := readReport(t, folder).Reasons; len(reasons) == 0 || !strings.Contains(strings.Join(reasons, " "), "interrupted") {
+	if content, err := os.ReadFile(later); err != nil || string(content) != "of an earlier run" {
+		t.Errorf("what an earlier run left of a story that was not told: %v, %s", err, content)
+	}
+	if reasons := readReport(t, filepath.Join(folder, "long")).Reasons; len(reasons) == 0 || !strings.Contains(strings.Join(reasons, " "), "interrupted") {
 		t.Errorf("reasons %v", reasons)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gofrs/flock"
 	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/sim/metrics"
@@ -59,6 +60,7 @@ func (r *runner) run(ctx context.Context, p *plan) verdict.Verdict {
 		lanes.Go(func() { l.tellAll(ctx) })
 	}
 	lanes.Wait()
+	all.addUntold(p.stories)
 	for _, s := range p.sweeps {
 		fmt.Fprintf(r.out, "\n%s\n", s.count(all.told))
 	}
@@ -88,11 +90,27 @@ func (r *runner) summarize(p *plan, all *results) error {
 	return errors.Join(summary.Write(file, stories), file.Close())
 }
 
-// openTimeline makes the folder of a run, without the evidence of an earlier one.
-func openTimeline(folder string) (*os.File, error) {
+// lockName is the file in a run's folder that is locked as long as somebody writes there.
+const lockName = "run.lock"
+
+// hold the folder of a run, so that no other run writes into it, until it is released.
+func hold(folder string) (release func(), err error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, fmt.Errorf("make the folder for the evidence: %w", err)
 	}
+	lock := flock.New(filepath.Join(folder, lockName))
+	held, err := lock.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("lock the folder for the evidence: %w", err)
+	}
+	if !held {
+		return nil, fmt.Errorf("another run writes its evidence to %s: wait for it, or give this one another folder with --out", folder)
+	}
+	return func() { _ = lock.Close() }, nil // the lock ends with the process at the latest
+}
+
+// openTimeline makes the folder of a run, without the evidence of an earlier one.
+func openTimeline(folder string) (*os.File, error) {
 	for _, name := range []string{verdict.FileName, verdict.JUnitName, report.FileName, metrics.FileName} {
 		if err := os.Remove(filepath.Join(folder, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, fmt.Errorf("remove the earlier verdict: %w", err)

@@ -7,6 +7,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/story"
 	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/verdict"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
@@ -39,6 +40,9 @@ func (s *stage) clear(ctx context.Context) {
 	}
 	if err := story.Clear(ctx, s.world, s.lane.clock); err != nil {
 		s.lane.printf("The landscape cannot be used again: %v\n", err)
+		if ctx.Err() == nil {
+			s.lane.results.worsen(verdict.Broken) // somebody cannot delete what the story has left
+		}
 		if err := s.stop(ctx); err != nil {
 			s.lane.printf("%v\n", err)
 		}

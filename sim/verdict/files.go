@@ -5,8 +5,9 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
+
+	"github.com/google/renameio/v2"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
@@ -49,7 +50,7 @@ func Write(folder string, report *Report, events []timeline.Event) error {
 		return fmt.Errorf("marshal the verdict for JUnit: %w", err)
 	}
 	return errors.Join(
-		os.WriteFile(filepath.Join(folder, FileName), append(content, '\n'), 0o644),
-		os.WriteFile(filepath.Join(folder, JUnitName), []byte(xml.Header+string(junit)+"\n"), 0o644),
+		renameio.WriteFile(filepath.Join(folder, FileName), append(content, '\n'), 0o644), // who reads meanwhile finds the whole
+		renameio.WriteFile(filepath.Join(folder, JUnitName), []byte(xml.Header+string(junit)+"\n"), 0o644),
 	)
 }

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"encoding/json"
 	"encoding/xml"
 	"fmt"
 	"slices"
@@ -10,8 +11,6 @@ import (
 	"github.com/transplant-sim/transplant/sim/measure"
 	"github.com/transplant-sim/transplant/sim/scenario"
 	"github.com/transplant-sim/transplant/sim/timeline"
-
-	"encoding/json"
 )
 
 // suite and its parts are JUnit's format, as CI systems read it.

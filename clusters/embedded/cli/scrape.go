@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os/signal"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -43,7 +44,7 @@ func newScrapeTargets() *cobra.Command {
 		})
 	})
 	command.Long = `Tell a Prometheus what there is to scrape in a landscape: every pod with a port named "metrics", on the garden and all seeds, in the form of
-its http_sd_configs. Series get the labels cluster, namespace, pod and actor.`
+its http_sd_configs, until interrupted. Series get the labels cluster, namespace, pod and actor.`
 	flags.register(command)
 	command.Flags().StringVar(&address, "address", "127.0.0.1:9741", "where to serve; only an address of this machine's loopback")
 	return command
@@ -59,15 +60,7 @@ func serveTargets(ctx context.Context, address string, dir rundir.Dir, ready fun
 		return fmt.Errorf("listen for Prometheus: %w", err)
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /targets", func(w http.ResponseWriter, r *http.Request) {
-		groups, err := targetsOf(r.Context(), dir)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable) // Prometheus keeps those that it knows
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(groups) // who does not listen any more need not be told
-	})
+	mux.Handle("GET /targets", &scrapeTargets{dir: dir, last: map[string][]targetGroup{}})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	defer context.AfterFunc(ctx, func() { server.Close() })()
 	ready("http://" + listener.Addr().String() + "/targets")
@@ -83,30 +76,54 @@ type targetGroup struct {
 	Labels  map[string]string `json:"labels"`
 }
 
-// targetsOf all clusters that answer: one that is lost has nothing to scrape.
-func targetsOf(ctx context.Context, dir rundir.Dir) ([]targetGroup, error) {
-	state, err := readState(dir)
+// scrapeTargets answers with the targets of all clusters. Of one that does not answer they are those of the last time:
+// Prometheus shall see that they are down, and not forget them.
+type scrapeTargets struct {
+	dir rundir.Dir
+
+	mu   sync.Mutex
+	last map[string][]targetGroup // by cluster
+}
+
+func (s *scrapeTargets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state, err := readState(s.dir)
 	if err != nil {
-		return nil, err
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
 	}
 	groups := []targetGroup{}
 	for _, c := range state.Clusters {
-		config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
-		if err != nil {
-			return nil, fmt.Errorf("read the kubeconfig of %q: %w", c.Name, err)
+		if found, err := targetsOf(r.Context(), c); err == nil {
+			s.last[c.Name] = found
 		}
-		config.Timeout = 5 * time.Second
-		clients, err := kubernetes.NewForConfig(config)
-		if err != nil {
-			return nil, fmt.Errorf("make a client of %q: %w", c.Name, err)
-		}
-		pods, err := clients.CoreV1().Pods("").List(ctx, metav1.ListOptions{ResourceVersion: "0"})
-		if err != nil {
-			continue
-		}
-		for i := range pods.Items {
-			groups = append(groups, targetsIn(&pods.Items[i], c.Name)...)
-		}
+		groups = append(groups, s.last[c.Name]...)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(groups) // who does not listen any more need not be told
+}
+
+// answerWithin is how long a cluster may take to list its pods.
+const answerWithin = 5 * time.Second
+
+func targetsOf(ctx context.Context, c rundir.ClusterState) ([]targetGroup, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig of %q: %w", c.Name, err)
+	}
+	config.Timeout = answerWithin
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client of %q: %w", c.Name, err)
+	}
+	pods, err := clients.CoreV1().Pods("").List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return nil, fmt.Errorf("list the pods of %q: %w", c.Name, err)
+	}
+	var groups []targetGroup
+	for i := range pods.Items {
+		groups = append(groups, targetsIn(&pods.Items[i], c.Name)...)
 	}
 	return groups, nil
 }

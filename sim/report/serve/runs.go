@@ -30,8 +30,9 @@ type run struct {
 
 // state of a run's files, by which a change is noticed.
 type state struct {
-	Timeline int64
-	Verdict  bool
+	Timeline int64 // bytes
+	// Judged is when the verdict was written, in nanoseconds of Unix time; 0 without one.
+	Judged int64
 }
 
 // find the runs below a folder, the one that changed last first.
@@ -74,8 +75,11 @@ func look(root, id string) (run, error) {
 	if err != nil {
 		return run{}, fmt.Errorf("look for the run %q: %w", id, err)
 	}
-	_, err = os.Stat(filepath.Join(folder, verdict.FileName))
-	return run{ID: filepath.ToSlash(id), Folder: folder, State: state{info.Size(), err == nil}, Changed: info.ModTime(), Size: info.Size()}, nil
+	one := run{ID: filepath.ToSlash(id), Folder: folder, State: state{Timeline: info.Size()}, Changed: info.ModTime(), Size: info.Size()}
+	if judged, err := os.Stat(filepath.Join(folder, verdict.FileName)); err == nil {
+		one.State.Judged = judged.ModTime().UnixNano()
+	}
+	return one, nil
 }
 
 // listed is a run with what the list says of it.
