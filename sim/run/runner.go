@@ -90,15 +90,12 @@ func (r *runner) summarize(p *plan, all *results) error {
 	return errors.Join(summary.Write(file, stories), file.Close())
 }
 
-// lockName is the file in a run's folder that is locked as long as somebody writes there.
-const lockName = "run.lock"
-
-// hold the folder of a run, so that no other run writes into it, until it is released.
+// hold the folder of a run, so that no other run writes into it, until it is released. What is locked is the timeline.
 func hold(folder string) (release func(), err error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, fmt.Errorf("make the folder for the evidence: %w", err)
 	}
-	lock := flock.New(filepath.Join(folder, lockName))
+	lock := flock.New(filepath.Join(folder, timeline.FileName))
 	held, err := lock.TryLock()
 	if err != nil {
 		return nil, fmt.Errorf("lock the folder for the evidence: %w", err)
