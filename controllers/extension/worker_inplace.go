@@ -114,7 +114,7 @@ func (r *inPlaceProgress) Reconcile(ctx context.Context, request reconcile.Reque
 	if err := r.provider.Seed.Get(ctx, request.NamespacedName, obj); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if obj.DeletionTimestamp != nil || contract.Due(obj) || contract.Migrated(obj) || obj.Status.InPlaceUpdates == nil {
+	if obj.DeletionTimestamp != nil || contract.Due(obj) || contract.Migrated(obj) {
 		return reconcile.Result{}, nil
 	}
 	cluster, err := contract.GetCluster(ctx, r.provider.Seed, obj.Namespace)

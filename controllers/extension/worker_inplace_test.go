@@ -57,6 +57,17 @@ func TestInPlaceUpdatesAreTold(t *testing.T) {
 			t.Errorf("with %d of 2 zones updated, it says %q, before %q", zones, now, first)
 		}
 	}
+	// After a move nothing was said yet; the last node is updated after it.
+	for zones, done := range map[int]bool{1: false, 2: true} {
+		b.changeStatus(o, func() { o.Status.InPlaceUpdates = nil })
+		b.updatedIn(zones)
+		if _, err := (&inPlaceProgress{provider: b.provider}).Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}); err != nil {
+			t.Fatal(err)
+		}
+		if (told() != "") != done {
+			t.Errorf("after a move, with %d of 2 zones updated, it says %q", zones, told())
+		}
+	}
 	b.change(o, func() { o.Spec.Pools[0].UpdateStrategy = nil })
 	at("1.36.3")
 	b.annotate(o, "reconcile")
