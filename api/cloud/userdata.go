@@ -41,6 +41,8 @@ type NodeUserData struct {
 	// Files and Units of the operating system config. The files are kept below the machine's own folder.
 	Files []File `json:"files,omitempty"`
 	Units []Unit `json:"units,omitempty"`
+	// Folders are there although nothing is in them yet; absolute.
+	Folders []string `json:"folders,omitempty"`
 }
 
 const (

@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
@@ -35,13 +37,27 @@ func (o *Operation) DeployNamespace(ctx context.Context) error {
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name:   o.Namespace(),
-			Labels: labelRoleShoot,
+			Labels: o.namespaceLabels(),
 			Annotations: map[string]string{
 				constants.OwnershipEpoch: strconv.FormatInt(o.Epoch, 10),
 				annotationShoot:          o.Shoot.Namespace + "/" + o.Shoot.Name,
 			},
 		},
 	})
+}
+
+// extensionLabelPrefix, followed by a type, is the label of namespaces of shoots that have an extension of that type.
+// Webhooks of extensions select by it, so that they are asked about no other shoot.
+const extensionLabelPrefix = "extensions.extensions.gardener.cloud/"
+
+func (o *Operation) namespaceLabels() map[string]string {
+	labels := maps.Clone(labelRoleShoot)
+	for _, extension := range o.Shoot.Spec.Extensions {
+		if !ptr.Deref(extension.Disabled, false) {
+			labels[extensionLabelPrefix+extension.Type] = constants.LabelTrue
+		}
+	}
+	return labels
 }
 
 // DeleteNamespace deletes the control-plane namespace and waits until it is gone.

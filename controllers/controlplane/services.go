@@ -2,12 +2,10 @@ package controlplane
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 const (
@@ -68,23 +66,4 @@ func (o *Operation) ExposeAPIServer(ctx context.Context) error {
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, annotationSNIHosts, o.APIServerHost())
 		return nil
 	})
-}
-
-// GatewayAddresses are the addresses at which clients outside reach the seed's gateway.
-func (o *Operation) GatewayAddresses(ctx context.Context) ([]string, error) {
-	service := &corev1.Service{}
-	key := client.ObjectKey{Namespace: o.GatewayNamespace, Name: o.GatewayService}
-	if err := o.Seed.Get(ctx, key, service); err != nil {
-		return nil, fmt.Errorf("read the gateway's service %q: %w", key, err)
-	}
-	var addresses []string
-	for _, ingress := range service.Status.LoadBalancer.Ingress {
-		if ingress.IP != "" {
-			addresses = append(addresses, ingress.IP)
-		}
-	}
-	if len(addresses) == 0 {
-		return nil, fmt.Errorf("the gateway's service %q has no load balancer address yet", key)
-	}
-	return addresses, nil
 }

@@ -36,6 +36,7 @@ type flags struct {
 	healthInterval              time.Duration
 	ownerCheckInterval          time.Duration
 	metricsAddress              string
+	webhookHost                 string
 	workers                     int
 }
 
@@ -55,6 +56,7 @@ func NewCommand() *cobra.Command {
 	set.DurationVar(&f.healthInterval, "health-check-interval", 30*time.Second, "how often health conditions are written; 0 for never")
 	set.DurationVar(&f.ownerCheckInterval, "owner-check-interval", ownership.DefaultTiming.Interval, "how often the guard of a shoot that is worked on is asked")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", "0", "address of the metrics server; 0 for none")
+	set.StringVar(&f.webhookHost, "webhook-host", "", "address of this pod, at which the seed's API server asks about OperatingSystemConfigs; empty for no webhooks")
 	set.IntVar(&f.workers, "concurrent-syncs", 10, "how many objects of a kind are worked on at a time")
 	if err := command.MarkFlagRequired("cloud-kubeconfig"); err != nil {
 		panic(err) // the flag is defined above
@@ -113,6 +115,11 @@ func (f *flags) run(ctx context.Context) error {
 func (f *flags) addRunnables(mgr manager.Manager, provider *Provider) error {
 	if f.healthInterval > 0 {
 		if err := mgr.Add(&Health{Provider: provider, Clock: clock.RealClock{}, Every: f.healthInterval}); err != nil {
+			return err
+		}
+	}
+	if f.webhookHost != "" {
+		if err := (&Webhook{Host: f.webhookHost, Seed: mgr.GetClient(), Clock: clock.RealClock{}}).AddToManager(mgr); err != nil {
 			return err
 		}
 	}

@@ -127,7 +127,6 @@ func (i *infra) ensureSecurityGroup(ctx context.Context) error {
 func securityRules(nodes string) []cloud.SecurityRule {
 	return []cloud.SecurityRule{
 		{Direction: "ingress", Protocol: "all", CIDR: nodes},
-		{Direction: "ingress", Protocol: "tcp", Ports: "30000-32767", CIDR: "0.0.0.0/0"},
 		{Direction: "egress", Protocol: "all", CIDR: "0.0.0.0/0"},
 	}
 }

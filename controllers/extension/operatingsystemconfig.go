@@ -93,7 +93,10 @@ func (p *Provider) render(ctx context.Context, obj *extensionsv1alpha1.Operating
 		err := fmt.Errorf("render %q: the file %s is missing, so nothing says how a machine joins", obj.Name, nodeFile)
 		return "", contract.WithCodes(err, gardencorev1beta1.ErrorConfigurationProblem)
 	}
-	node.Files = files
+	var err error
+	if node.Files, node.Folders, err = configureContainerd(obj.Spec.CRIConfig, files); err != nil {
+		return "", fmt.Errorf("render %q: %w", obj.Name, err)
+	}
 	for _, unit := range obj.Spec.Units {
 		node.Units = append(node.Units, cloud.Unit{Name: unit.Name, Content: ptr.Deref(unit.Content, ""), Enable: unit.Enable})
 	}

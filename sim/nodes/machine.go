@@ -35,6 +35,11 @@ const providerPrefix = "transplant:///"
 // replaced; a machine that boots again finds the same.
 func (m *machine) layOut(root string) error {
 	disk := filepath.Join(root, m.ID)
+	for _, folder := range m.data.Folders {
+		if err := os.MkdirAll(filepath.Join(disk, filepath.Clean("/"+folder)), 0o755); err != nil {
+			return fmt.Errorf("lay out the folders of machine %q: %w", m.ID, err)
+		}
+	}
 	for _, file := range m.data.Files {
 		mode := os.FileMode(file.Permissions)
 		if mode == 0 {

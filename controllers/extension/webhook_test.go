@@ -1,0 +1,151 @@
+package extension
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/transplant-sim/transplant/api/crds"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/clusters/apiservertest"
+)
+
+// TestMirrorsByWebhook: a real API server asks the provider about the OperatingSystemConfigs of shoots that have its
+// Extension, and about no others. Who writes one again without mirrors finds them in it again.
+func TestMirrorsByWebhook(t *testing.T) {
+	t.Parallel()
+	log.SetLogger(logr.Discard())
+	config := apiservertest.Start(t, apiservertest.Options{CRDs: crds.Seed()})
+	mgr, err := NewManager(config, "0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed := mgr.GetClient()
+	w := &Webhook{Host: "127.0.0.1", Port: freePort(t), Seed: seed, Clock: clock.RealClock{}}
+	if err := w.AddToManager(mgr); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+
+	until(t, "the webhook is registered", func(ctx context.Context) error {
+		return seed.Get(ctx, client.ObjectKey{Name: webhookName}, &admissionregistrationv1.MutatingWebhookConfiguration{})
+	})
+	mirrored, plain := "shoot--p--mirrored", "shoot--p--plain"
+	shootNamespace(t, seed, mirrored, map[string]string{namespacesWithExtension: "true"}, ExtensionConfig{Mirrors: []Mirror{
+		{Upstream: "docker.io", Hosts: []MirrorHost{{Host: "https://mirror.test"}}},
+		{Upstream: "own.test", Hosts: []MirrorHost{{Host: "https://cache.test", Capabilities: []extensionsv1alpha1.RegistryCapability{"pull"}}}},
+	}})
+	shootNamespace(t, seed, plain, nil, ExtensionConfig{Mirrors: []Mirror{{Upstream: "docker.io"}}})
+
+	want := []extensionsv1alpha1.RegistryConfig{
+		{Upstream: "other.test"},
+		{Upstream: "docker.io", Server: ptr.To("https://registry-1.docker.io"), Hosts: []extensionsv1alpha1.RegistryHost{{URL: "https://mirror.test"}}},
+		{Upstream: "own.test", Hosts: []extensionsv1alpha1.RegistryHost{{URL: "https://cache.test", Capabilities: []extensionsv1alpha1.RegistryCapability{"pull"}}}},
+	}
+	object := oscWith(mirrored, "reconcile", "other.test", "own.test")
+	// The API server learns of the configuration a little later than it has stored it.
+	until(t, "the webhook is asked", func(ctx context.Context) error {
+		if err := client.IgnoreNotFound(seed.Delete(ctx, object.DeepCopy())); err != nil {
+			return err
+		}
+		made := object.DeepCopy()
+		if err := seed.Create(ctx, made); err != nil {
+			return err
+		}
+		if diff := cmp.Diff(want, made.Spec.CRIConfig.Containerd.Registries); diff != "" {
+			return errorText("registries (-want +got):\n" + diff)
+		}
+		return nil
+	})
+	again := object.DeepCopy()
+	if err := seed.Patch(t.Context(), again, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"criConfig":{"containerd":{"registries":null}}}}`))); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want[1:], again.Spec.CRIConfig.Containerd.Registries); diff != "" {
+		t.Errorf("registries written anew (-want +got):\n%s", diff)
+	}
+	for _, o := range []*extensionsv1alpha1.OperatingSystemConfig{oscWith(mirrored, "provision"), oscWith(plain, "reconcile")} {
+		if err := seed.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		if left := o.Spec.CRIConfig.Containerd.Registries; left != nil {
+			t.Errorf("%s of %s has got registries: %v", o.Name, o.Namespace, left)
+		}
+	}
+}
+
+type errorText string
+
+func (e errorText) Error() string { return string(e) }
+
+func until(t *testing.T, what string, try func(context.Context) error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		last = try(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("wait until %s: %v", what, last)
+	}
+}
+
+func oscWith(namespace, purpose string, upstreams ...string) *extensionsv1alpha1.OperatingSystemConfig {
+	o := &extensionsv1alpha1.OperatingSystemConfig{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: purpose}}
+	o.Spec.Type, o.Spec.Purpose = Type, extensionsv1alpha1.OperatingSystemConfigPurpose(purpose)
+	o.Spec.CRIConfig = containerdWith(extensionsv1alpha1.ContainerdConfig{SandboxImage: "pause:3"})
+	for _, upstream := range upstreams {
+		o.Spec.CRIConfig.Containerd.Registries = append(o.Spec.CRIConfig.Containerd.Registries, extensionsv1alpha1.RegistryConfig{Upstream: upstream})
+	}
+	return o
+}
+
+func shootNamespace(t *testing.T, seed client.Client, name string, labels map[string]string, config ExtensionConfig) {
+	t.Helper()
+	raw, err := json.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shoot := `{"apiVersion":"core.gardener.cloud/v1beta1","kind":"Shoot","metadata":{"name":"s"},"spec":{"extensions":[{"type":"transplant","providerConfig":` + string(raw) + `}]}}`
+	cluster := &extensionsv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	cluster.Spec.Shoot = runtime.RawExtension{Raw: []byte(shoot)}
+	empty := runtime.RawExtension{Raw: []byte("{}")}
+	cluster.Spec.Seed, cluster.Spec.CloudProfile = empty, empty
+	for _, object := range []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}, cluster} {
+		if err := seed.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	address, is := listener.Addr().(*net.TCPAddr)
+	if !is || !strings.HasPrefix(address.String(), "127.") {
+		t.Fatalf("listening on %s", listener.Addr())
+	}
+	return address.Port
+}
