@@ -34,8 +34,26 @@ func (o *Operation) operatingSystemConfig(worker gardencorev1beta1.Worker, purpo
 	return &extensionsv1alpha1.OperatingSystemConfig{ObjectMeta: o.meta(key + "-" + suffix)}, nil
 }
 
-// DeployOperatingSystemConfigs deploys or restores both OperatingSystemConfigs of each pool.
+// sandboxImage is what containerd keeps the namespaces of pods with.
+const sandboxImage = "registry.k8s.io/pause:3.10.1"
+
+// containerRuntime is how the container runtime of a pool's nodes is to be configured, before extensions add to it.
+func containerRuntime(worker gardencorev1beta1.Worker) *extensionsv1alpha1.CRIConfig {
+	name := extensionsv1alpha1.CRINameContainerD
+	if worker.CRI != nil {
+		name = extensionsv1alpha1.CRIName(worker.CRI.Name)
+	}
+	return &extensionsv1alpha1.CRIConfig{
+		Name: name, CgroupDriver: ptr.To(extensionsv1alpha1.CgroupDriverSystemd),
+		Containerd: &extensionsv1alpha1.ContainerdConfig{SandboxImage: sandboxImage},
+	}
+}
+
+// DeployOperatingSystemConfigs deploys or restores both OperatingSystemConfigs of each pool. Extensions may change the one
+// for nodes that run as it is written, by webhooks, to add mirrors of registries for one (SPEC 7.3): new machines begin with
+// what has become of it.
 func (o *Operation) DeployOperatingSystemConfigs(ctx context.Context) error {
+	runtimes := map[string]*extensionsv1alpha1.CRIConfig{}
 	return o.eachOperatingSystemConfig(func(worker gardencorev1beta1.Worker, purpose extensionsv1alpha1.OperatingSystemConfigPurpose) error {
 		files, err := o.nodeFiles(ctx, worker, purpose)
 		if err != nil {
@@ -45,15 +63,22 @@ func (o *Operation) DeployOperatingSystemConfigs(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return o.DeployExtension(ctx, config, func() error {
+		wanted := runtimes[worker.Name]
+		if wanted == nil {
+			wanted = containerRuntime(worker)
+		}
+		err = o.DeployExtension(ctx, config, func() error {
 			config.Spec.Type = o.Shoot.Spec.Provider.Type
 			if image := worker.Machine.Image; image != nil {
 				config.Spec.ProviderConfig = image.ProviderConfig
 			}
 			config.Spec.Purpose = purpose
 			config.Spec.Files = files
+			config.Spec.CRIConfig = wanted.DeepCopy()
 			return nil
 		})
+		runtimes[worker.Name] = config.Spec.CRIConfig
+		return err
 	})
 }
 
@@ -71,7 +96,7 @@ func (o *Operation) WaitOperatingSystemConfigs(ctx context.Context) error {
 func (o *Operation) eachOperatingSystemConfig(do func(gardencorev1beta1.Worker, extensionsv1alpha1.OperatingSystemConfigPurpose) error) error {
 	for _, worker := range o.Shoot.Spec.Provider.Workers {
 		for _, purpose := range []extensionsv1alpha1.OperatingSystemConfigPurpose{
-			extensionsv1alpha1.OperatingSystemConfigPurposeProvision, extensionsv1alpha1.OperatingSystemConfigPurposeReconcile,
+			extensionsv1alpha1.OperatingSystemConfigPurposeReconcile, extensionsv1alpha1.OperatingSystemConfigPurposeProvision,
 		} {
 			if err := do(worker, purpose); err != nil {
 				return err
