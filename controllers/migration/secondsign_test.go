@@ -137,7 +137,7 @@ func TestWhoAnswersIsNotOutlivedByTheAsking(t *testing.T) {
 	}
 	garden := newGarden(t, "Unknown", shoots...)
 	e, clock := newEvacuation(garden, &eventLog{})
-	e.AtOnce = 1 // it would be the first
+	e.AtOnce = 1                                                                    // it would be the first
 	e.Second = talkers{voices{"answers": true}, slow{clock, 40 * time.Millisecond}} // eight seconds in all
 	lookFor(t, e, clock, 8)
 	if got := state(t, garden)["answers"]; got != "a a Reconcile/Succeeded false" {
