@@ -109,8 +109,9 @@ func TestALandscapeAsItsUsersSeeIt(t *testing.T) {
 	l.await(t, "Restore/Succeeded b")
 	t.Run("the shoot is used after it has moved", l.use)
 	l.keepsUnmodelledFields(t, "b")
+	l.sleepsAndWakes(t, "b")
 	t.Run("Prometheus sees what the programs do", watched)
-	l.on(t, "garden", "delete", "shoot", "-n", "garden-p", "alpha", "--timeout=120s")
+	l.goes(t)
 	if left := l.on(t, "garden", "get", "shootstates,shootstatechunks,backupentries,leases", "-n", "garden-p", "-o", "name"); left != "" {
 		t.Errorf("the shoot is gone, but this is left of it:\n%s", left)
 	}
@@ -122,7 +123,12 @@ func TestALandscapeAsItsUsersSeeIt(t *testing.T) {
 // await waits until the shoot's last operation and seed are as said.
 func (l *landscape) await(t *testing.T, want string) {
 	t.Helper()
-	const path = `{.status.lastOperation.type}/{.status.lastOperation.state} {.status.seedName}`
+	l.awaits(t, `{.status.lastOperation.type}/{.status.lastOperation.state} {.status.seedName}`, want)
+}
+
+// awaits what a path shows of the shoot.
+func (l *landscape) awaits(t *testing.T, path, want string) {
+	t.Helper()
 	seen := ""
 	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(500 * time.Millisecond) {
 		if seen = l.on(t, "garden", "get", "shoot", "-n", "garden-p", "alpha", "-o", "jsonpath="+path); seen == want {
@@ -243,17 +249,17 @@ func (l *landscape) guarded(t *testing.T) {
 	}
 }
 
+// extensionKinds are the extension objects that are looked at.
+var extensionKinds = []string{"infrastructure", "worker", "network.extensions.gardener.cloud", "controlplane"}
+
 // keepsUnmodelledFields: what our types do not know survives the flows, in the garden and on the seed.
 func (l *landscape) keepsUnmodelledFields(t *testing.T, seed string) {
 	t.Helper()
-	const shootPath = `jsonpath={.spec.futureField.deep[1].er} {.spec.kubernetes.futureSetting}`
-	if got := l.on(t, "garden", "get", "shoot", "-n", "garden-p", "alpha", "-o", shootPath); got != "2 kept" {
-		t.Errorf("on seed %s the shoot's unmodelled fields are %q", seed, got)
-	}
+	l.shootKeeps(t, "on seed "+seed)
 	if got := l.on(t, seed, "get", "cluster.extensions.gardener.cloud", "shoot--p--alpha", "-o", "jsonpath={.spec.shoot.spec.futureField.deep[1].er}"); got != "2" {
 		t.Errorf("on seed %s the Cluster's unmodelled field is %q", seed, got)
 	}
-	for _, kind := range []string{"infrastructure", "worker", "network.extensions.gardener.cloud", "controlplane"} {
+	for _, kind := range extensionKinds {
 		l.on(t, seed, "patch", kind, "-n", "shoot--p--alpha", "alpha", "--type=merge", "-p", `{"spec":{"futureField":"kept"}}`)
 	}
 	before := l.on(t, "garden", "get", "shoot", "-n", "garden-p", "alpha", "-o", "jsonpath={.status.lastOperation.lastUpdateTime}")
@@ -267,9 +273,46 @@ func (l *landscape) keepsUnmodelledFields(t *testing.T, seed string) {
 			t.Fatalf("the reconciliation has not ended: %s", state)
 		}
 	}
-	for _, kind := range []string{"infrastructure", "worker", "network.extensions.gardener.cloud", "controlplane"} {
+	l.extensionsKeep(t, seed, "a reconciliation")
+}
+
+// shootKeeps what our types do not know of the Shoot.
+func (l *landscape) shootKeeps(t *testing.T, when string) {
+	t.Helper()
+	const path = `jsonpath={.spec.futureField.deep[1].er} {.spec.kubernetes.futureSetting}`
+	if got := l.on(t, "garden", "get", "shoot", "-n", "garden-p", "alpha", "-o", path); got != "2 kept" {
+		t.Errorf("%s the shoot's unmodelled fields are %q", when, got)
+	}
+}
+
+func (l *landscape) extensionsKeep(t *testing.T, seed, after string) {
+	t.Helper()
+	for _, kind := range extensionKinds {
 		if got := l.on(t, seed, "get", kind, "-n", "shoot--p--alpha", "alpha", "-o", "jsonpath={.spec.futureField}"); got != "kept" {
-			t.Errorf("on seed %s the unmodelled field of %s is %q after a reconciliation", seed, kind, got)
+			t.Errorf("on seed %s the unmodelled field of %s is %q after %s", seed, kind, got, after)
 		}
 	}
+}
+
+// sleepsAndWakes sends the shoot to sleep and wakes it, by which nothing is lost that our types do not know.
+func (l *landscape) sleepsAndWakes(t *testing.T, seed string) {
+	t.Helper()
+	for _, asleep := range []string{"true", "false"} {
+		l.on(t, "garden", "patch", "shoot", "-n", "garden-p", "alpha", "--type=merge", "-p", `{"spec":{"hibernation":{"enabled":`+asleep+`}}}`)
+		l.awaits(t, `{.status.hibernated} {.status.lastOperation.type}/{.status.lastOperation.state}`, asleep+" Reconcile/Succeeded")
+		l.shootKeeps(t, "hibernated "+asleep)
+		l.extensionsKeep(t, seed, "hibernated "+asleep)
+	}
+}
+
+// goes: the shoot is deleted. A finalizer of somebody else's keeps the object, to be looked at when the flow is over.
+func (l *landscape) goes(t *testing.T) {
+	t.Helper()
+	const keep = "e2e.test/keep"
+	l.on(t, "garden", "patch", "shoot", "-n", "garden-p", "alpha", "--type=json", "-p", `[{"op":"add","path":"/metadata/finalizers/-","value":"`+keep+`"}]`)
+	l.on(t, "garden", "delete", "shoot", "-n", "garden-p", "alpha", "--wait=false")
+	l.awaits(t, `{.metadata.finalizers}`, `["`+keep+`"]`)
+	l.shootKeeps(t, "at the end of its deletion")
+	l.on(t, "garden", "patch", "shoot", "-n", "garden-p", "alpha", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+	l.on(t, "garden", "wait", "shoot", "-n", "garden-p", "alpha", "--for=delete", "--timeout=120s")
 }
