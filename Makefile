@@ -6,7 +6,8 @@ SHELL       := bash
 SCENARIO ?= scenarios/seed-loss.yaml
 BACKEND  ?= embedded
 SAMPLE   ?= 3
-JOBS     ?= 2
+STORIES  ?= scenarios/*.yaml
+JOBS     ?= 1
 OUT      ?= out/$(basename $(notdir $(SCENARIO)))
 # On a slow or busy machine, 2 or 3 gives every step, RTO and API downtime so many times as long.
 TIMEOUT_MULTIPLIER ?= 1
@@ -16,7 +17,7 @@ RUN      := bin/transplant run --backend $(BACKEND) --timeout-multiplier $(TIMEO
 help: ## Explain the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@printf '\nVariables: SCENARIO=%s BACKEND=%s OUT=%s SAMPLE=%s\n' $(SCENARIO) $(BACKEND) $(OUT) $(SAMPLE)
-	@printf 'JOBS=%s (landscapes at once in catalogue and sweep; each wants about one core)\n' $(JOBS)
+	@printf 'JOBS=%s (landscapes at once in catalogue and sweep; two want four cores: on two they only wait for each other)\n' $(JOBS)
 	@printf 'TIMEOUT_MULTIPLIER=%s (2 or 3 on a slow or busy machine), MUTANTS="a b" (some instead of all)\n' $(TIMEOUT_MULTIPLIER)
 
 ##@ The two commands of the README
@@ -89,8 +90,8 @@ mutants: build controlplane ## Plant bugs one by one and see that each is caught
 	go run ./e2e/mutants -out out/mutants $(MUTANTS)
 
 .PHONY: catalogue
-catalogue: build ## Run every scenario on BACKEND, JOBS at once, and SAMPLE points of each sweep
-	$(RUN) scenarios/*.yaml --jobs $(JOBS) --sample $(SAMPLE) --out out/catalogue
+catalogue: build ## Run STORIES (default: every scenario) on BACKEND, JOBS at once, and SAMPLE points of each sweep
+	$(RUN) $(STORIES) --jobs $(JOBS) --sample $(SAMPLE) --out out/catalogue
 
 .PHONY: sweep
 sweep: build ## Run every point of every sweep (hours)

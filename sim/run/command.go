@@ -68,7 +68,7 @@ Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest
 	flags.Uint64Var(&r.randomSeed, "seed", 0, "random seed of the story (default: one is rolled and printed)")
 	flags.Float64Var(&r.stretch, "timeout-multiplier", 1, "multiplies the deadlines of steps, settleWithin and the goals for RTO and API downtime, for slow machines")
 	flags.StringVar(&r.landscape, "landscape", "run", "name of the landscape; with several at once NAME-2 and so on are the others")
-	flags.IntVar(&r.jobs, "jobs", 1, "tell stories on up to so many landscapes at once; each wants about one core")
+	flags.IntVar(&r.jobs, "jobs", 1, "tell stories on up to so many landscapes at once; each wants about two cores")
 	flags.IntVar(&r.sample, "sample", 0, "tell so many points of each sweep, chosen by the random seed (default: all)")
 	flags.StringVar(&r.summary, "summary", "", "append a summary in Markdown to this file, such as the one that $GITHUB_STEP_SUMMARY names")
 	flags.StringVar(&r.history, "history", "", "append the numbers of each run to this file, a line of JSON each, for the command trend")
