@@ -89,6 +89,23 @@ func lookFor(t *testing.T, e *Evacuation, clock *testingclock.FakeClock, seconds
 	}
 }
 
+// restored says of a shoot that its restore on seed b is over, so that the next may go.
+func restored(t *testing.T, garden client.Client, name string) {
+	t.Helper()
+	shoot := &gardencorev1beta1.Shoot{}
+	if err := garden.Get(t.Context(), client.ObjectKey{Namespace: "garden-p", Name: name}, shoot); err != nil {
+		t.Fatal(err)
+	}
+	shoot.Annotations = nil
+	if err := garden.Update(t.Context(), shoot); err != nil {
+		t.Fatal(err)
+	}
+	shoot.Status.SeedName = ptr.To("b")
+	if err := garden.Status().Update(t.Context(), shoot); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // state is "spec status type/state force" of every shoot.
 func state(t *testing.T, garden client.Client) map[string]string {
 	t.Helper()
@@ -165,19 +182,7 @@ func TestEvacuationGoesByImportanceAndWithoutAHerd(t *testing.T) {
 	if diff := cmp.Diff(eventLog{"d-infra Evacuated", "c-prod Evacuated"}, *events); diff != "" {
 		t.Error(diff)
 	}
-	// One of them is restored: its annotation is gone, and the next may go.
-	done := &gardencorev1beta1.Shoot{}
-	if err := garden.Get(t.Context(), client.ObjectKey{Namespace: "garden-p", Name: "d-infra"}, done); err != nil {
-		t.Fatal(err)
-	}
-	done.Annotations = nil
-	if err := garden.Update(t.Context(), done); err != nil {
-		t.Fatal(err)
-	}
-	done.Status.SeedName = ptr.To("b")
-	if err := garden.Status().Update(t.Context(), done); err != nil {
-		t.Fatal(err)
-	}
+	restored(t, garden, "d-infra")
 	lookFor(t, e, clock, 2)
 	if diff := cmp.Diff(eventLog{"d-infra Evacuated", "c-prod Evacuated", "a-test Evacuated"}, *events); diff != "" {
 		t.Error(diff)
@@ -217,18 +222,7 @@ func TestEvacuatingManyIsNoGap(t *testing.T) {
 	if diff := cmp.Diff(eventLog{"one Evacuated"}, evacuated(*events)); diff != "" {
 		t.Fatal(diff)
 	}
-	done := &gardencorev1beta1.Shoot{}
-	if err := garden.Get(t.Context(), client.ObjectKey{Namespace: "garden-p", Name: "one"}, done); err != nil {
-		t.Fatal(err)
-	}
-	done.Annotations = nil
-	if err := garden.Update(t.Context(), done); err != nil {
-		t.Fatal(err)
-	}
-	done.Status.SeedName = ptr.To("b")
-	if err := garden.Status().Update(t.Context(), done); err != nil {
-		t.Fatal(err)
-	}
+	restored(t, garden, "one")
 	lookFor(t, e, clock, 1)
 	if diff := cmp.Diff(eventLog{"one Evacuated", "two Evacuated"}, evacuated(*events)); diff != "" {
 		t.Error(diff)

@@ -21,15 +21,22 @@ import (
 // required is the environment variable under which a machine without Prometheus fails the tests that need it. CI sets it.
 const required = "TRANSPLANT_REQUIRE_PROMETHEUS"
 
+// Installed tells whether a program of Prometheus is there. Where one is required and is not, the test fails.
+func Installed(t *testing.T, name string) (path string, is bool) {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil && os.Getenv(required) != "" {
+		t.Fatalf("there is no %s, and %s wants one", name, required)
+	}
+	return path, err == nil
+}
+
 // Program finds a program of Prometheus, or skips the test; where one is required it fails.
 func Program(t *testing.T, name string) string {
 	t.Helper()
-	path, err := exec.LookPath(name)
-	if err == nil {
+	path, is := Installed(t, name)
+	if is {
 		return path
-	}
-	if os.Getenv(required) != "" {
-		t.Fatalf("there is no %s, and %s wants one", name, required)
 	}
 	t.Skipf("there is no %s: install Debian's package prometheus to have the queries of the dashboards executed", name)
 	return ""
