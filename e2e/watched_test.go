@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,9 @@ import (
 	"github.com/transplant-sim/transplant/dashboards"
 	"github.com/transplant-sim/transplant/dashboards/prometheustest"
 )
+
+// patience with a program that has just come: it is found and scraped twice first.
+const patience = time.Minute
 
 // watch has a real Prometheus scrape the landscape, as its users are told to. The test that it returns executes every query of
 // the boards about programs that run: each parses, finds something, and has what its legend names.
@@ -46,23 +50,31 @@ func (l *landscape) watch(t *testing.T) func(t *testing.T) {
 		if asked == 0 {
 			t.Error("there is no board about programs that run")
 		}
+		scraped(t, server, "garden-controller-manager on garden", "gardenlet on a", "gardenlet on b", "provider-transplant on a", "provider-transplant on b",
+			"guard on b", "backup on b", "machine-controller on b", "gardener-resource-manager on b")
+	}
+}
+
+// scraped waits until Prometheus has seen each of the programs: those of a control plane that has just woken are new to it.
+func scraped(t *testing.T, server *prometheustest.Server, all ...string) {
+	t.Helper()
+	var missing []string
+	there := map[string]bool{}
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Second) {
 		actors, err := server.Query(`up{actor!=""} == 1`, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
-		there := map[string]bool{}
+		clear(there)
 		for _, s := range actors {
 			there[s["actor"]+" on "+s["cluster"]] = true
 		}
-		for _, want := range []string{
-			"garden-controller-manager on garden", "gardenlet on a", "gardenlet on b", "provider-transplant on a", "provider-transplant on b",
-			"guard on b", "backup on b", "machine-controller on b", "gardener-resource-manager on b",
-		} {
-			if !there[want] {
-				t.Errorf("%s is not scraped: there are %v", want, there)
-			}
+		missing = slices.DeleteFunc(slices.Clone(all), func(program string) bool { return there[program] })
+		if len(missing) == 0 {
+			return
 		}
 	}
+	t.Errorf("%s are not scraped: there are %v", strings.Join(missing, ", "), there)
 }
 
 // targets are told at an address until the test ends.
@@ -89,13 +101,13 @@ func (l *landscape) targets(t *testing.T) string {
 	return url
 }
 
-// answered asks until there is an answer: a program that has just come is found and scraped twice first.
+// answered asks until there is an answer.
 func answered(t *testing.T, server *prometheustest.Server, begin time.Time, b dashboards.Board, panel dashboards.Panel, q dashboards.Query) {
 	t.Helper()
 	var found []prometheustest.Series
 	var err error
 	expr := ""
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Second) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Second) {
 		now := time.Now()
 		expr = b.Expr(q, fmt.Sprintf("%ds", int(now.Sub(begin).Seconds())+1), "60s")
 		if q.Instant {

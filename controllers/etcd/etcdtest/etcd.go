@@ -5,7 +5,6 @@ package etcdtest
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,11 +71,12 @@ func (e *Etcd) launch(t testing.TB) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	peer := fmt.Sprintf("http://127.220.%d.%d:2380", rand.IntN(250), 1+rand.IntN(250))
+	const peer = "unix://peer:0" // it has none; the socket lies in its working directory
 	e.command = exec.Command(Binary(t), "etcd", "--name=etcd-main", "--data-dir="+e.DataDir,
 		"--listen-client-urls="+e.Endpoint, "--advertise-client-urls=http://127.0.0.1:2379", // etcd advertises no socket
 		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster=etcd-main="+peer,
 		"--log-level=warn")
+	e.command.Dir = filepath.Dir(e.log)
 	e.command.Stdout, e.command.Stderr = log, log
 	e.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := e.command.Start(); err != nil {
