@@ -16,6 +16,9 @@ import (
 type Backend interface {
 	// Can says why the backend cannot do something, or nil. It is asked before anything is started.
 	Can(ability world.Ability) error
+	// Free says why no landscape of this name can be made now, such as that there is one already, or nil. It is asked
+	// before anything that an earlier run has left is written over.
+	Free(name string) error
 	// Start makes a landscape and returns when it is ready. It must not leave anything behind when it fails or ctx
 	// ends.
 	Start(ctx context.Context, request Request) (world.World, error)

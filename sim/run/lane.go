@@ -112,6 +112,9 @@ func (r *results) worsen(v verdict.Verdict) {
 
 // tell one story, judge it, and keep the evidence.
 func (l *lane) tell(ctx context.Context, s *scenario.Scenario, shared *stage, folder string, out io.Writer) (*verdict.Report, error) {
+	if err := shared.free(); err != nil {
+		return nil, err
+	}
 	release, err := hold(folder)
 	if err != nil {
 		return nil, err

@@ -32,6 +32,11 @@ func (r *runner) accept(files []string) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	for i := range min(r.jobs, len(stories)) {
+		if err := backend.Free(r.landscapeOf(i)); err != nil {
+			return nil, fmt.Errorf("--landscape %s: %w", r.landscape, err)
+		}
+	}
 	return &plan{backend, stories, sweeps}, errors.Join(appendable("--summary", r.summary), appendable("--history", r.history))
 }
 

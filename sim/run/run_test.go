@@ -30,6 +30,7 @@ type small struct {
 	bug    worldtest.Bug
 	refuse map[world.Ability]error
 	fail   error
+	taken  error
 
 	// meet, where there is one, keeps the first worlds waiting for each other.
 	meet *sync.WaitGroup
@@ -40,6 +41,8 @@ type small struct {
 }
 
 func (s *small) Can(ability world.Ability) error { return s.refuse[ability] }
+
+func (s *small) Free(string) error { return s.taken }
 
 func (s *small) Start(_ context.Context, request Request) (world.World, error) {
 	if s.fail != nil {
@@ -451,6 +454,7 @@ func TestARefusedRunWritesNothing(t *testing.T) {
 		"one of two":         {fine, wrong},
 		"an unknown backend": {fine, "--backend", "kind"},
 		"a negative sample":  {fine, "--sample", "-1"},
+		"a taken landscape":  {fine, "--backend", "full"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -461,7 +465,7 @@ func TestARefusedRunWritesNothing(t *testing.T) {
 			}
 			fresh := filepath.Join(t.TempDir(), "fresh")
 			for _, folder := range []string{used, fresh} {
-				command := NewRunCommand(map[string]Backend{"small": &small{t: t}})
+				command := NewRunCommand(map[string]Backend{"small": &small{t: t}, "full": &small{t: t, taken: errors.New("it is up already")}})
 				command.SetArgs(append([]string{"--backend", "small", "--out", folder}, arguments...))
 				command.SetOut(io.Discard)
 				command.SilenceErrors, command.SilenceUsage = true, true
@@ -477,6 +481,40 @@ func TestARefusedRunWritesNothing(t *testing.T) {
 				t.Errorf("the earlier log holds %q, %v", content, err)
 			}
 		})
+	}
+}
+
+// Somebody may take the landscape between two stories: then the next story's folder keeps what an earlier run has left.
+func TestATakenLandscapeCostsNoEvidence(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	s := &small{t: t}
+	r := &runner{
+		clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", landscape: "run", jobs: 1, out: io.Discard,
+		metrics: metrics.NewExporter(), folder: folder, stretch: 1,
+	}
+	accepted, err := r.accept([]string{scene(t, t.TempDir(), "fine", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	earlier := map[string]string{timeline.FileName: "what happened", verdict.FileName: "what was judged"}
+	for name, content := range earlier {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out bytes.Buffer
+	s.taken, r.out = errors.New("it is up already"), &out
+	if worst := r.run(t.Context(), accepted); worst != verdict.Broken {
+		t.Errorf("verdict %s", worst)
+	}
+	if !strings.Contains(out.String(), "fine: it is up already") {
+		t.Errorf("it says %q", out.String())
+	}
+	for name, content := range earlier {
+		if left, err := os.ReadFile(filepath.Join(folder, name)); err != nil || string(left) != content {
+			t.Errorf("%s holds %q, %v", name, left, err)
+		}
 	}
 }
 

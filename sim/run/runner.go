@@ -53,10 +53,7 @@ func (r *runner) run(ctx context.Context, p *plan) verdict.Verdict {
 	stories := newQueue(grouped(p.stories))
 	var lanes sync.WaitGroup
 	for i := range min(r.jobs, len(p.stories)) {
-		l := &lane{runner: r, maker: p.backend, landscape: r.landscape, stories: stories, results: all, of: len(p.stories)}
-		if i > 0 {
-			l.landscape = fmt.Sprintf("%s-%d", r.landscape, i+1)
-		}
+		l := &lane{runner: r, maker: p.backend, landscape: r.landscapeOf(i), stories: stories, results: all, of: len(p.stories)}
 		lanes.Go(func() { l.tellAll(ctx) })
 	}
 	lanes.Wait()
@@ -72,6 +69,14 @@ func (r *runner) run(ctx context.Context, p *plan) verdict.Verdict {
 		all.worsen(verdict.Broken)
 	}
 	return all.worst
+}
+
+// landscapeOf the lane with this number, from 0.
+func (r *runner) landscapeOf(lane int) string {
+	if lane == 0 {
+		return r.landscape
+	}
+	return fmt.Sprintf("%s-%d", r.landscape, lane+1)
 }
 
 // summarize the stories, in the order of the files, where a summary is asked for.

@@ -18,6 +18,14 @@ type stage struct {
 	world world.World
 }
 
+// free says why the landscape cannot be made, before the evidence of an earlier run makes way; one that was made is ours.
+func (s *stage) free() error {
+	if s.world != nil {
+		return nil
+	}
+	return s.lane.maker.Free(s.lane.landscape)
+}
+
 func (s *stage) start(ctx context.Context, journal *timeline.Journal) error {
 	if s.world != nil {
 		return nil

@@ -95,7 +95,8 @@ func (d Dir) TakeLock() (*Lock, error) {
 	}
 	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = fmt.Errorf("%w: end it with \"transplant down --landscape %s\", or choose another name", ErrInUse, d.Name)
+		_ = file.Close()
+		return nil, d.inUse()
 	}
 	if err != nil {
 		_ = file.Close()
@@ -106,6 +107,19 @@ func (d Dir) TakeLock() (*Lock, error) {
 		return nil, fmt.Errorf("sign the lock of landscape %q: %w", d.Name, err)
 	}
 	return &Lock{file: file}, nil
+}
+
+func (d Dir) inUse() error {
+	return fmt.Errorf("lock the landscape %q: %w: end it with \"transplant down --landscape %s\", or choose another name", d.Name, ErrInUse, d.Name)
+}
+
+// Free is nil if nobody owns the folder now, and ErrInUse if somebody does. It takes nothing.
+func (d Dir) Free() error {
+	owned, err := d.Owned()
+	if err == nil && owned {
+		err = d.inUse()
+	}
+	return err
 }
 
 // writeOwner signs the lock, for those who want the landscape to end.

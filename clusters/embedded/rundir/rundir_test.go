@@ -67,6 +67,9 @@ func TestOneOwnerAtATime(t *testing.T) {
 	if owned, err := d.Owned(); err != nil || owned {
 		t.Errorf("a folder that never was is owned: %v, %v", owned, err)
 	}
+	if err := d.Free(); err != nil {
+		t.Errorf("a folder that never was is not free: %v", err)
+	}
 	lock, cleared := acquire(t, d)
 	if cleared {
 		t.Error("a folder that never was has been cleared")
@@ -76,6 +79,9 @@ func TestOneOwnerAtATime(t *testing.T) {
 	}
 	if owner, err := d.Owner(); err != nil || owner != process.Self() {
 		t.Errorf("the owner is %v, %v; want this process", owner, err)
+	}
+	if err := d.Free(); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "transplant down") {
+		t.Errorf("while it is owned: %v", err)
 	}
 	if _, _, err := d.Acquire(); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "transplant down") {
 		t.Errorf("a second owner: got %v, want ErrInUse and what to do", err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/run"
 	"github.com/transplant-sim/transplant/sim/world"
@@ -26,6 +27,19 @@ func (Backend) Can(ability world.Ability) error {
 		return nil
 	}
 	return fmt.Errorf("the embedded backend cannot %s", ability)
+}
+
+// Free implements run.Backend.
+func (Backend) Free(name string) error {
+	home, err := rundir.Home()
+	if err != nil {
+		return err
+	}
+	dir, err := rundir.Of(home, name)
+	if err != nil {
+		return err
+	}
+	return dir.Free()
 }
 
 // stopTimeout bounds the end of a landscape that did not become a world.
