@@ -1,12 +1,10 @@
 package crds_test
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,6 +40,7 @@ func TestOnAPIServer(t *testing.T) {
 		{"typed patches keep unknown fields", typedPatchesKeepUnknownFields},
 		{"rules", rules},
 		{"columns", columns},
+		{"every column shows something", everyColumnShows},
 		{"nothing set", nothingSet},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, config) })
@@ -103,16 +102,8 @@ func filled(definition *apiextensionsv1.CustomResourceDefinition, name string) *
 func unknownFieldsAreKept(t *testing.T, config *rest.Config) {
 	for _, definition := range crds.All() {
 		t.Run(definition.Name, func(t *testing.T) {
-			resource, object := resourceOf(t, config, definition), filled(definition, "filled")
-			if _, err := resource.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
-				t.Fatalf("create: %v", err)
-			}
-			if status, ok := object.Object["status"]; ok {
-				patch := mustMarshal(t, map[string]any{"status": status})
-				if _, err := resource.Patch(t.Context(), "filled", types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
-					t.Fatalf("patch the status: %v", err)
-				}
-			}
+			object := filled(definition, "filled")
+			resource := create(t, config, definition, object)
 			got, err := resource.Get(t.Context(), "filled", metav1.GetOptions{})
 			if err != nil {
 				t.Fatal(err)
@@ -120,6 +111,22 @@ func unknownFieldsAreKept(t *testing.T, config *rest.Config) {
 			wantNothingLost(t, object.Object, got.Object)
 		})
 	}
+}
+
+// create an object and its status.
+func create(t *testing.T, config *rest.Config, definition *apiextensionsv1.CustomResourceDefinition, object *unstructured.Unstructured) dynamic.ResourceInterface {
+	t.Helper()
+	resource := resourceOf(t, config, definition)
+	if _, err := resource.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+		t.Fatalf("create: %v", err)
+	}
+	if status, ok := object.Object["status"]; ok {
+		patch := mustMarshal(t, map[string]any{"status": status})
+		if _, err := resource.Patch(t.Context(), object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+			t.Fatalf("patch the status: %v", err)
+		}
+	}
+	return resource
 }
 
 func wantNothingLost(t *testing.T, before, after any) {
@@ -237,76 +244,6 @@ func rules(t *testing.T, config *rest.Config) {
 			}
 		})
 	}
-}
-
-// What kubectl get shows is what a Gardener user knows.
-func columns(t *testing.T, config *rest.Config) {
-	c := newClient(t, config)
-	shoot := &gardencorev1beta1.Shoot{
-		ObjectMeta: metav1.ObjectMeta{Name: "columns", Namespace: namespace, Labels: map[string]string{"shoot.gardener.cloud/status": "healthy"}},
-		Spec: gardencorev1beta1.ShootSpec{
-			CloudProfile: &gardencorev1beta1.CloudProfileReference{Kind: "CloudProfile", Name: "profile"}, Region: "here",
-			Provider: gardencorev1beta1.Provider{Type: "transplant"}, Kubernetes: gardencorev1beta1.Kubernetes{Version: "1.36.3"},
-		},
-	}
-	patchStatus(t, c, shoot, `{"hibernated":true,"seedName":"a","lastOperation":{"type":"Migrate","state":"Processing","progress":42}}`)
-	seed := &gardencorev1beta1.Seed{
-		ObjectMeta: metav1.ObjectMeta{Name: "columns"},
-		Spec:       gardencorev1beta1.SeedSpec{Provider: gardencorev1beta1.SeedProvider{Type: "transplant", Region: "here"}},
-	}
-	patchStatus(t, c, seed, `{"conditions":[{"type":"GardenletReady","status":"True"}],"kubernetesVersion":"1.36.3","gardener":{"version":"v1"}}`)
-
-	for path, want := range map[string]map[string]any{
-		"/apis/core.gardener.cloud/v1beta1/namespaces/" + namespace + "/shoots/columns": {
-			"Name": "columns", "CloudProfile": "profile", "Provider": "transplant", "Region": "here", "K8S Version": "1.36.3",
-			"Hibernation": true, "Last Operation": "Migrate", "State": "Processing", "Progress": float64(42), "Status": "healthy",
-		},
-		"/apis/core.gardener.cloud/v1beta1/seeds/columns": {
-			"Name": "columns", "Gardenlet": "True", "Provider": "transplant", "Region": "here", "Version": "v1", "K8S Version": "1.36.3",
-			"Last Operation": nil, "State": nil,
-		},
-	} {
-		got := table(t.Context(), t, config, path)
-		delete(got, "Age")
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("columns of %s (-want +got):\n%s", path, diff)
-		}
-	}
-}
-
-func patchStatus(t *testing.T, c client.Client, object client.Object, status string) {
-	t.Helper()
-	if err := c.Create(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"status":`+status+`}`))
-	if err := c.Status().Patch(t.Context(), object, patch); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// table returns the cells that kubectl shows without -o wide, by column.
-func table(ctx context.Context, t *testing.T, config *rest.Config, path string) map[string]any {
-	t.Helper()
-	kube, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := kube.RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var table metav1.Table
-	if err := json.Unmarshal(data, &table); err != nil {
-		t.Fatal(err)
-	}
-	cells := map[string]any{}
-	for i, column := range table.ColumnDefinitions {
-		if column.Priority == 0 {
-			cells[column.Name] = table.Rows[0].Cells[i]
-		}
-	}
-	return cells
 }
 
 // Objects with nothing but what must be set, created and their status updated through our types: no zero value of a type

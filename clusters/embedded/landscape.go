@@ -67,6 +67,9 @@ func Start(ctx context.Context, options Options) (*Landscape, error) {
 		return nil, errors.Join(err, l.release())
 	}
 	if err := l.run(ctx); err != nil {
+		if full := dir.CheckFilled(); full != nil {
+			err = fmt.Errorf("%w: %w", full, err) // before the cause in the logs of those who could not write
+		}
 		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 		defer cancel()
 		return nil, errors.Join(fmt.Errorf("start the landscape %q (logs in %s): %w", options.Name, dir.Path, err), l.Stop(cleanup))

@@ -180,6 +180,17 @@ const needBytes = 500 << 20
 // CheckSpace returns ErrDiskFull when a landscape would not fit.
 func (d Dir) CheckSpace() error { return d.checkSpace(needBytes) }
 
+// leftBytes is what a landscape that runs leaves of a disk, or it has filled it.
+const leftBytes = 16 << 20
+
+// CheckFilled returns ErrDiskFull, with what would be enough, when next to nothing is free.
+func (d Dir) CheckFilled() error {
+	if d.checkSpace(leftBytes) == nil {
+		return nil
+	}
+	return d.CheckSpace()
+}
+
 func (d Dir) checkSpace(need uint64) error {
 	var disk syscall.Statfs_t
 	parent := filepath.Dir(d.Path)
