@@ -113,7 +113,7 @@ func talk(front string) (string, error) {
 	if _, err := fmt.Fprint(connection, "hello"); err != nil {
 		return "", err
 	}
-	if err := connection.(*net.TCPConn).CloseWrite(); err != nil {
+	if err := connection.(*net.TCPConn).CloseWrite(); err != nil && !errors.Is(err, syscall.ENOTCONN) { // a reset was faster, which the read tells
 		return "", err
 	}
 	content, err := io.ReadAll(connection)
