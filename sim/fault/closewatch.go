@@ -15,7 +15,7 @@ import (
 type CloseWatch struct {
 	Watches `json:",inline"`
 	// Life of a watch; it ends at once when not given.
-	Life metav1.Duration `json:"life,omitzero"`
+	Life metav1.Duration `json:"life,omitzero" zero:"at once"`
 }
 
 var _ Fault = &CloseWatch{}

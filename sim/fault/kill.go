@@ -16,7 +16,7 @@ import (
 type Kill struct {
 	Process `json:",inline"`
 	// RestartDelay is how long it does nothing although it was started again; a heal ends that.
-	RestartDelay metav1.Duration `json:"restartDelay,omitzero"`
+	RestartDelay metav1.Duration `json:"restartDelay,omitzero" zero:"none"`
 }
 
 var _ Fault = &Kill{}

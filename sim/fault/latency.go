@@ -17,7 +17,7 @@ type Latency struct {
 	// Delay of every byte.
 	Delay metav1.Duration `json:"delay"`
 	// Jitter by which the delay varies, up and down.
-	Jitter metav1.Duration `json:"jitter,omitzero"`
+	Jitter metav1.Duration `json:"jitter,omitzero" zero:"none"`
 }
 
 var _ Fault = &Latency{}

@@ -57,9 +57,9 @@ type Shoot struct {
 	// Seed that first runs its control plane.
 	Seed string `json:"seed"`
 	// Workers is the number of nodes; 0 makes a workerless shoot.
-	Workers int `json:"workers,omitempty"`
+	Workers int `json:"workers,omitempty" zero:"workerless"`
 	// Objects is the number of ConfigMaps it holds before the first step.
-	Objects int `json:"objects,omitempty"`
+	Objects int `json:"objects,omitempty" zero:"empty"`
 	// Hibernated shoots are populated and then put to sleep before the first step.
 	Hibernated bool `json:"hibernated,omitempty"`
 	// Purpose is that of the Shoot.

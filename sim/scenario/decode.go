@@ -85,7 +85,7 @@ func (d *decoder) structure(node *yaml.Node, into reflect.Value, path string) {
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
 		child := join(path, key.Value)
-		target, known := fieldByName(into, key.Value)
+		target, form, known := fieldByName(into, key.Value)
 		switch {
 		case !known || key.Kind != yaml.ScalarNode:
 			names := fieldNames(into.Type())
@@ -95,7 +95,11 @@ func (d *decoder) structure(node *yaml.Node, into reflect.Value, path string) {
 			d.fail(key, child, "is given twice; leave one out")
 		default:
 			seen[key.Value] = true
+			before := len(d.mistakes)
 			d.decode(value, target, child)
+			if len(d.mistakes) == before && target.IsZero() && meansAbsence(form) {
+				d.fail(value, child, "is %s, which would count as not given; must be above 0, or be left out", describe(value))
+			}
 		}
 	}
 	for _, name := range required(into.Type()) {
@@ -230,19 +234,26 @@ func describe(node *yaml.Node) string {
 	return strconv.Quote(node.Value)
 }
 
+// meansAbsence tells whether nobody can tell a zero in this field from one that was left out: an optional number or
+// duration, unless its tag "zero" says what zero is.
+func meansAbsence(f reflect.StructField) bool {
+	_, optional := jsonTag(f)
+	return optional && f.Tag.Get("zero") == "" && (f.Type == durationType || f.Type.Kind() == reflect.Int)
+}
+
 // fieldByName finds a field by its name in files; those of embedded structs count as its own.
-func fieldByName(of reflect.Value, name string) (reflect.Value, bool) {
+func fieldByName(of reflect.Value, name string) (reflect.Value, reflect.StructField, bool) {
 	for i := range of.NumField() {
 		f := of.Type().Field(i)
 		if f.Anonymous {
-			if found, ok := fieldByName(of.Field(i), name); ok {
-				return found, true
+			if found, form, ok := fieldByName(of.Field(i), name); ok {
+				return found, form, true
 			}
 		} else if tag, _ := jsonTag(f); tag == name && tag != "" {
-			return of.Field(i), true
+			return of.Field(i), f, true
 		}
 	}
-	return reflect.Value{}, false
+	return reflect.Value{}, reflect.StructField{}, false
 }
 
 func fieldNames(of reflect.Type) []string {

@@ -190,6 +190,48 @@ func TestMistakesNameTheirColumn(t *testing.T) {
 	}
 }
 
+// A zero that would silently become a default, or mean all, is refused, by the schema too; one that means something is taken.
+func TestZeros(t *testing.T) {
+	t.Parallel()
+	schema, err := jsonschema.NewCompiler().Compile(filepath.Join(folder, "scenario.schema.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ old, new, want string }{
+		{"writesPerSecond: 20", "writesPerSecond: 0", `f:14: spec.steps[0].load.writesPerSecond: is "0", which would count as not given; must be above 0, or be left out`},
+		{"within: 60s", "within: 0s", `f:17: spec.steps[3].expect.within: is "0s", which would count as not given`},
+		{"heal: cut", "heal: cut\n  - select: {shoot: alpha, nodes: 0}", `f:19: spec.steps[5].select.nodes: is "0", which`},
+		{"heal: cut", "heal: cut\n  - wait: {until: \"true\", for: 0s}", `f:19: spec.steps[5].wait.for: is "0s", which`},
+		{"heal: cut", "heal: cut\n  - reschedule: {shoot: alpha, endsIn: 1h, lasts: 0s}", `f:19: spec.steps[5].reschedule.lasts: is "0s", which`},
+		{"create: {shoot: later", "create: {shoot: later, within: 0m", `f:19: spec.steps[5].create.within: is "0m", which`},
+		{cutOfRight, "failRequest: {actor: gardenlet-a, target: garden, status: 503, nth: 0}", `f:16: spec.steps[2].fault.failRequest.nth: is "0", which`},
+		{cutOfRight, "closeWatch: {actor: gardenlet-a, target: garden, times: 0}", `f:16: spec.steps[2].fault.closeWatch.times: is "0", which`},
+		{cutOfRight, "slowCloud: {actor: extensions-a, delay: 1s, from: 0}", `f:16: spec.steps[2].fault.slowCloud.from: is "0", which`},
+		{"seeds: [", "settings: {dnsTTL: 0s, restoresAtOnce: 0}\n    seeds: [", "f:8: spec.landscape.settings.dnsTTL: is \"0s\", which would count as not given; must be above 0, or be left out\nf:8: spec.landscape.settings.restoresAtOnce: is \"0\", which"},
+		{"always:", "settleWithin: 0s\n  always:", `f:20: spec.settleWithin: is "0s", which`},
+
+		{"workers: 3", "workers: 0, objects: 0", ""},
+		{"rpo: {max: 2s}", "rpo: {max: 0s}, lostWrites: {max: 0}", ""},
+		{cutOfRight, "latency: {actor: gardenlet-a, target: garden, delay: 1s, jitter: 0s}", ""},
+		{cutOfRight, "closeWatch: {actor: gardenlet-a, target: garden, life: 0s}", ""},
+		{cutOfRight, "kill: {actor: gardenlet-a, restartDelay: 0s}", ""},
+	} {
+		text := strings.Replace(right, c.old, c.new, 1)
+		_, err := scenario.Parse("f", []byte(text))
+		switch {
+		case text == right:
+			t.Errorf("%s: the text was not changed", c.new)
+		case c.want == "" && err != nil:
+			t.Errorf("%s: %v", c.new, err)
+		case c.want != "" && (err == nil || !strings.HasPrefix(withoutColumns.ReplaceAllString(err.Error(), "$1"), c.want)):
+			t.Errorf("%s: got\n%v\nwant\n%s", c.new, err, c.want)
+		}
+		if err := schema.Validate(asJSON(t, []byte(text))); (err == nil) != (c.want == "") {
+			t.Errorf("%s: the schema says %v", c.new, err)
+		}
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	if _, err := scenario.Parse("f", []byte(right)); err != nil {

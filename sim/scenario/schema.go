@@ -44,6 +44,7 @@ func Schema() ([]byte, error) {
 		}
 		restrict(definition)
 	}
+	withoutZeros(schema, reflect.TypeFor[Scenario](), map[reflect.Type]bool{})
 	content, err := json.MarshalIndent(schema, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("marshal the schema: %w", err)
@@ -75,6 +76,29 @@ var restrictions = map[string]func(*jsonschema.Schema){
 	"When": func(s *jsonschema.Schema) { // exactly one trigger
 		s.MinProperties, s.MaxProperties = number(1), number(1)
 	},
+}
+
+// withoutZeros forbids the zeros that the decoder refuses, in a type and in those of its fields.
+func withoutZeros(s *jsonschema.Schema, of reflect.Type, seen map[reflect.Type]bool) {
+	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+		of = of.Elem()
+	}
+	definition := s.Definitions[schemaName(of)]
+	if seen[of] || definition == nil {
+		return
+	}
+	seen[of] = true
+	for _, f := range reflect.VisibleFields(of) {
+		name, _ := jsonTag(f)
+		switch {
+		case !meansAbsence(f):
+			withoutZeros(s, f.Type, seen)
+		case f.Type == durationType:
+			property(definition, name).Not = &jsonschema.Schema{Pattern: `^(0+(\.0+)?[a-zµ]+)+$`}
+		default:
+			property(definition, name).Minimum = "1"
+		}
+	}
 }
 
 func property(s *jsonschema.Schema, name string) *jsonschema.Schema {
