@@ -173,6 +173,26 @@ func TestControlPlaneHealthy(t *testing.T) {
 			condition: kind, reason: "ControllersScaledDown", message: "The following deployments have been scaled down to 0 replicas by the dependency watchdog: kube-controller-manager",
 		},
 		{name: "5 ManagedResource of the seed", change: managed("in-seed", func(c []gardencorev1beta1.Condition) { c[0].Status, c[0].Reason = "False", "ApplyFailed" }), condition: kind, reason: "ApplyFailed"},
+		{name: "5 ManagedResource OutdatedStatus", change: func(o *Observation) { o.ManagedResources.Items[0].Generation = 2 }, condition: kind, reason: "OutdatedStatus", message: `ManagedResource "ns/in-seed": observed generation 1 is outdated, want 2`},
+		{name: "5 ManagedResource condition reason", change: managed("in-seed", func(c []gardencorev1beta1.Condition) { c[1].Status, c[1].Reason = "False", "PodUnhealthy" }), condition: kind, reason: "PodUnhealthy"},
+		{name: "5 ManagedResource missing conditions", change: func(o *Observation) {
+			o.ManagedResources.Items[0].Status.Conditions = o.ManagedResources.Items[0].Status.Conditions[:1]
+		}, condition: kind, reason: "MissingManagedResourceCondition", message: `ManagedResource "in-seed" is missing the following condition(s): ResourcesHealthy, ResourcesProgressing`},
+		{name: "5 ManagedResource RolloutStuck", change: managed("in-seed", func(c []gardencorev1beta1.Condition) { c[2].Status = "True" }), condition: kind, reason: "ProgressingRolloutStuck", message: `ManagedResource "in-seed" is progressing for more than 1h0m0s`},
+		{
+			name: "5 ManagedResource of the seed labelled ControlPlaneHealthy", change: func(o *Observation) {
+				m := managedResource("labelled", ptr.To("seed"), string(kind))
+				m.Status.Conditions[1].Status, m.Status.Conditions[1].Reason = "False", "Broken"
+				o.ManagedResources.Items = append(o.ManagedResources.Items, m)
+			}, condition: kind, reason: "Broken",
+		},
+		{
+			name: "5 ManagedResource of the shoot counts elsewhere, whatever its label", change: func(o *Observation) {
+				m := managedResource("labelled", nil, string(kind))
+				m.Status.Conditions[1].Status = "False"
+				o.ManagedResources.Items = append(o.ManagedResources.Items, m)
+			}, condition: kind, status: "True", reason: "ControlPlaneRunning", also: []gardencorev1beta1.ConditionType{"SystemComponentsHealthy"},
+		},
 		{name: "the first failing check wins", change: func(o *Observation) {
 			o.Etcds.Items, o.Deployments.Items = nil, nil
 		}, condition: kind, reason: "EtcdMissing"},
@@ -316,6 +336,9 @@ func TestEveryNodeReady(t *testing.T) {
 		}, condition: kind, reason: "NodeAgentUnhealthy", message: `The node agent stopped running on node "b"`},
 		{name: "nodes without agents", change: func(o *Observation) { o.Cluster.NodeAgentLeases = nil }, condition: kind, status: "True", reason: "EveryNodeReady"},
 		{name: "SystemdUnitsNotReady", change: condition("SystemdUnitsReady", "False", ""), condition: kind, reason: "SystemdUnitsNotReady"},
+		{name: "NodesScalingUp", change: func(o *Observation) { o.MachineDeployments.Items[0].Spec.Replicas = 3 }, condition: kind, reason: "NodesScalingUp", message: "Not enough machine objects created yet (2/3)"},
+		{name: "NodesRollOutScalingUp", change: first(func(n *corev1.Node) { n.Spec.Unschedulable = true }), condition: kind, reason: "NodesRollOutScalingUp", message: "Not enough ready worker nodes registered in the cluster (1/2)"},
+		{name: "NodesScalingDown", change: func(o *Observation) { o.MachineDeployments.Items[0].Spec.Replicas = 1 }, condition: kind, reason: "NodesScalingDown", message: "Too many worker nodes are registered. Exceeding maximum desired machine count (2/1)"},
 		{name: "TooManyExpiredNodeLeases", change: func(o *Observation) {
 			o.Cluster.NodeLeases.Items[0].Spec.RenewTime.Time = noon.Add(-time.Minute)
 		}, condition: kind, reason: "TooManyExpiredNodeLeases", message: "50% of all leases in namespace kube-node-lease are expired"},

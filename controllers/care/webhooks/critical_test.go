@@ -27,7 +27,8 @@ const (
 var tableRows = []tableRow{
 	{"v1", "pods pods/status", "Namespaced", labelsPod, labelsKubeSystem},
 	{"v1", "configmaps secrets serviceaccounts", "Namespaced", "", labelsKubeSystem},
-	{"v1", "endpoints services services/status", "Namespaced", "", labelsKubeSystem + " " + labelsDefault},
+	{"v1", "endpoints", "Namespaced", "", labelsKubeSystem + " " + labelsDefault},
+	{"v1", "services services/status", "Namespaced", "", labelsKubeSystem + " " + labelsDefault},
 	{"v1", "nodes nodes/status", "Cluster", "", ""},
 	{"v1", "namespaces namespaces/status", "Cluster", labelsKubeSystem, labelsKubeSystem},
 	{
@@ -147,6 +148,60 @@ func TestCriticalResourcesAreSpared(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestLeaseSpecialList is the last row of SPEC 5.6: what a slow webhook may not hold up although it ignores failures, which
+// is Leases of kube-system without labels.
+func TestLeaseSpecialList(t *testing.T) {
+	t.Parallel()
+	in := func(labels ...string) *metav1.LabelSelector {
+		selector := &metav1.LabelSelector{MatchLabels: map[string]string{}}
+		for _, label := range labels {
+			key, value, _ := strings.Cut(label, "=")
+			selector.MatchLabels[key] = value
+		}
+		return selector
+	}
+	listed := 0
+	for _, on := range []string{"coordination.k8s.io/v1", "coordination.k8s.io/v1beta1"} {
+		group, version, _ := strings.Cut(on, "/")
+		for name, c := range map[string]struct {
+			version           string
+			scope             admissionregistrationv1.ScopeType
+			object, namespace *metav1.LabelSelector
+			held              bool
+		}{
+			"leases":                        {held: true},
+			"leases, Namespaced":            {scope: "Namespaced", held: true},
+			"leases, Cluster":               {scope: "Cluster"},
+			"leases of another version":     {version: "v2"},
+			"leases of kube-system":         {namespace: in(strings.Fields(labelsKubeSystem)...), held: true},
+			"leases of another namespace":   {namespace: in("kubernetes.io/metadata.name=default")},
+			"leases without a label":        {object: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "DoesNotExist"}}}, held: true},
+			"leases that have a label":      {object: in("app=shop")},
+			"leases but those of a purpose": {namespace: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "gardener.cloud/purpose", Operator: "NotIn", Values: []string{"kube-system"}}}}},
+		} {
+			t.Run(on+" "+name, func(t *testing.T) {
+				t.Parallel()
+				w := webhook(rule(group, version, "leases", "UPDATE"))
+				if c.version != "" {
+					w.Rules[0].APIVersions = []string{c.version}
+				}
+				w.FailurePolicy, w.TimeoutSeconds = ptr.To(admissionregistrationv1.Ignore), ptr.To[int32](4)
+				w.ObjectSelector, w.NamespaceSelector = c.object, c.namespace
+				if c.scope != "" {
+					w.Rules[0].Scope = &c.scope
+				}
+				if got := problem(w); strings.HasSuffix(got, "leader election") != c.held || (got == "") == c.held {
+					t.Errorf("problem %q, want one: %t", got, c.held)
+				}
+			})
+		}
+		listed++
+	}
+	if got := len(leaderElection); got != listed {
+		t.Errorf("%d resources are on the list, the row has %d", got, listed)
 	}
 }
 
