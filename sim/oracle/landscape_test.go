@@ -18,6 +18,13 @@ func shoot(spec, status, operation, state string) timeline.ShootSeen {
 	}
 }
 
+// marked is a shoot with fields that our types do not have.
+func marked(seed, unmodelled string) timeline.ShootSeen {
+	seen := shoot(seed, seed, "Reconcile", "Succeeded")
+	seen.Unmodelled = unmodelled
+	return seen
+}
+
 func seen(p timeline.ShootSeen) timeline.Event { return of("alpha", p) }
 
 func call(verb, what string, epoch int64, outcome string) timeline.Event {
@@ -165,6 +172,9 @@ func TestMigrationEnds(t *testing.T) {
 			published("u2", "y"), published("u2", "z"), seen(shoot("a", "a", "Create", "Succeeded"))), want: "the certificate authority changes from y to z"},
 		"the authority of one Shoot changes": {events: history(steady(0), published("u1", "x"), published("u1", "y"), seen(shoot("b", "b", "Restore", "Succeeded"))), want: "from x to y"},
 		"another identity":                   {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")), seen(another)), want: `the cluster identity changes from "c" to "d"`},
+		"with all its fields":                {events: history(steady(0), seen(marked("a", "kept")), seen(marked("b", "kept")))},
+		"a field is lost":                    {events: history(steady(0), seen(marked("a", "kept")), seen(marked("b", ""))), want: `what a newer Gardener knows of its spec changes from "kept" to ""`},
+		"without fields of a newer Gardener": {events: history(steady(0), seen(marked("a", "")), seen(marked("b", "")))},
 		"deleted on the way":                 {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")), seen(deleting))},
 		"gone":                               {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")), seen(timeline.ShootSeen{Absent: true}))},
 		"the Shoot was unseen":               {events: history(steady(0)), lacks: "the Shoot alpha in the garden"},

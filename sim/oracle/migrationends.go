@@ -7,7 +7,8 @@ import (
 )
 
 // MigrationEnds promises that every migration that begins comes to its end, on the seed that was asked for, and that
-// it is still the same shoot, with the certificate authority that its users know (SPEC 2.8, 2.14, CPM-2, CPM-5).
+// it is still the same shoot, with the certificate authority that its users know (SPEC 2.8, 2.14, CPM-2, CPM-5) and
+// with the fields that our types do not have.
 type MigrationEnds struct{}
 
 var _ Oracle = MigrationEnds{}
@@ -31,8 +32,8 @@ func (MigrationEnds) Lacks(events []timeline.Event) []string {
 func (o MigrationEnds) Judge(events []timeline.Event) []Violation {
 	f := findings{oracle: o.Name()}
 	type identity struct {
-		uid, technicalID, clusterIdentity string
-		seq                               int
+		uid, technicalID, clusterIdentity, unmodelled string
+		seq                                           int
 	}
 	first, began, end := map[string]identity{}, map[string]timeline.Event{}, map[string]timeline.Event{}
 	for e, p := range timeline.Of[timeline.ShootSeen](events) {
@@ -45,7 +46,7 @@ func (o MigrationEnds) Judge(events []timeline.Event) []Violation {
 		if _, is := began[e.Subject]; !is && p.StatusSeed != "" && p.SpecSeed != p.StatusSeed {
 			began[e.Subject] = e
 		}
-		was, is := first[e.Subject], identity{p.UID, p.TechnicalID, p.ClusterIdentity, e.Seq}
+		was, is := first[e.Subject], identity{p.UID, p.TechnicalID, p.ClusterIdentity, p.Unmodelled, e.Seq}
 		changed := func(what, from, to string) {
 			if from != "" && from != to {
 				f.add(e.At, proof(was.seq, e.Seq), "%s: %s changes from %q to %q", e.Subject, what, from, to)
@@ -54,6 +55,7 @@ func (o MigrationEnds) Judge(events []timeline.Event) []Violation {
 		changed("the UID", was.uid, is.uid)
 		changed("the technical id", was.technicalID, is.technicalID)
 		changed("the cluster identity", was.clusterIdentity, is.clusterIdentity)
+		changed("what a newer Gardener knows of its spec", was.unmodelled, is.unmodelled)
 		first[e.Subject] = is
 	}
 	judgeAuthority(&f, events)

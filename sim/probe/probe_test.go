@@ -476,11 +476,16 @@ func TestTheStateOfAShootIsFollowed(t *testing.T) {
 		return all
 	}
 	until(t, func() bool { return slices.Contains(states(), "a Create Succeeded") })
-	patch(t, clients, w, `{"spec":{"seedName":"b"}}`)
+	patch(t, clients, w, `{"spec":{"seedName":"b","unmodelledByTransplant":["kept"]}}`)
 	until(t, func() bool { return slices.Contains(states(), "b Restore Succeeded") })
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+	for _, s := range timeline.Of[timeline.ShootSeen](j.Events()) {
+		if want := map[bool]string{true: `["kept"]`}[s.SpecSeed == "b"]; s.Unmodelled != want {
+			t.Errorf("bound to %q, the shoot has %q besides what our types know, want %q", s.SpecSeed, s.Unmodelled, want)
+		}
 	}
 	for _, want := range []string{"a Migrate Processing", "a Migrate Succeeded", "b Restore Processing"} {
 		if !slices.Contains(states(), want) {

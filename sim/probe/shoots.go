@@ -8,7 +8,9 @@ import (
 	"reflect"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,7 +37,8 @@ func (s *Shoots) Name() string { return "state of " + s.Shoot }
 
 // Follow lists and watches until the watch ends.
 func (s *Shoots) Follow(ctx context.Context, to timeline.Recorder) error {
-	list := &gardencorev1beta1.ShootList{}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("ShootList"))
 	one := client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", s.Key.Name)}
 	if err := s.Garden.List(ctx, list, client.InNamespace(s.Key.Namespace), one); err != nil {
 		return fmt.Errorf("list Shoots: %w", err)
@@ -44,10 +47,12 @@ func (s *Shoots) Follow(ctx context.Context, to timeline.Recorder) error {
 		s.note(to, timeline.ShootSeen{Absent: true})
 	}
 	for i := range list.Items {
-		s.note(to, Describe(&list.Items[i]))
+		if err := s.see(to, &list.Items[i]); err != nil {
+			return err
+		}
 	}
-	stream, err := s.Garden.Watch(ctx, &gardencorev1beta1.ShootList{}, client.InNamespace(s.Key.Namespace), one,
-		&client.ListOptions{Raw: watchFrom(list.ResourceVersion)})
+	stream, err := s.Garden.Watch(ctx, list, client.InNamespace(s.Key.Namespace), one,
+		&client.ListOptions{Raw: watchFrom(list.GetResourceVersion())})
 	if err != nil {
 		return fmt.Errorf("watch Shoots: %w", err)
 	}
@@ -64,17 +69,31 @@ func (s *Shoots) collect(ctx context.Context, to timeline.Recorder, events <-cha
 			if !open {
 				return errors.New("the watch has ended")
 			}
-			shoot, is := event.Object.(*gardencorev1beta1.Shoot)
+			shoot, is := event.Object.(*unstructured.Unstructured)
 			switch {
 			case event.Type == watch.Deleted && is:
 				s.note(to, timeline.ShootSeen{Absent: true})
-			case is:
-				s.note(to, Describe(shoot))
 			case event.Type == watch.Error:
 				return errors.New("the watch has ended with an error")
+			case is:
+				if err := s.see(to, shoot); err != nil {
+					return err
+				}
 			}
 		}
 	}
+}
+
+// see what our types know of a Shoot, and what they do not know.
+func (s *Shoots) see(to timeline.Recorder, object *unstructured.Unstructured) error {
+	shoot := &gardencorev1beta1.Shoot{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, shoot); err != nil {
+		return fmt.Errorf("decode the Shoot %q: %w", object.GetName(), err)
+	}
+	seen := Describe(shoot)
+	seen.Unmodelled = world.Unmodelled(object)
+	s.note(to, seen)
+	return nil
 }
 
 func (s *Shoots) note(to timeline.Recorder, seen timeline.ShootSeen) {

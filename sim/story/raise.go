@@ -69,7 +69,11 @@ func (t *teller) create(ctx context.Context, shoot landscape.Shoot) error {
 	if err != nil {
 		return fmt.Errorf("describe the shoot %q: %w", shoot.Name, err)
 	}
-	if err := garden.Create(ctx, manifest); err != nil && !apierrors.IsAlreadyExists(err) {
+	object, err := world.WithUnmodelled(manifest)
+	if err != nil {
+		return err
+	}
+	if err := garden.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create the shoot %q: %w", shoot.Name, err)
 	} else if err != nil {
 		return fmt.Errorf("create the shoot %q: there is one of this name already; delete it, or use a landscape of its own: %w", shoot.Name, err)

@@ -14,6 +14,7 @@ type ShootSeen struct {
 	Operation       Operation     `json:"operation"`
 	Errors          []string      `json:"errors,omitempty"`
 	Conditions      []ConditionIs `json:"conditions,omitempty"`
+	Unmodelled      string        `json:"unmodelled,omitempty"` // what no type of ours knows of its spec, in JSON
 }
 
 // Kind of ShootSeen.
