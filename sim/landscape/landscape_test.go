@@ -42,11 +42,17 @@ func TestNames(t *testing.T) {
 	}
 	l.Seeds = append(l.Seeds, landscape.Seed{Name: "b"})
 	for actor, want := range map[string][]string{
-		"gardenlet-b": {"b", "cloud", "garden", "shoot/alpha", "shoots"}, "user": {"a", "b", "cloud", "garden", "shoot/alpha", "shoots"},
+		"garden-controller-manager": {"garden"}, "nodes": {"cloud", "shoot/alpha", "shoots"}, "user": {"shoot/alpha", "shoots"},
+		"gardenlet-b": {"b", "cloud", "garden", "shoot/alpha", "shoots"}, "extensions-b": {"b", "cloud"}, "gateway-b": {"b"}, "control-planes-a": {"cloud", "garden"},
+		"nobody": l.Targets(),
 	} {
 		if diff := cmp.Diff(want, l.TargetsOf(actor)); diff != "" {
 			t.Errorf("targets of %s (-want +got):\n%s", actor, diff)
 		}
+	}
+	l.Settings.SecondSign = true
+	if diff := cmp.Diff([]string{"garden", "shoot/alpha", "shoots"}, l.TargetsOf("garden-controller-manager")); diff != "" {
+		t.Errorf("targets of who asks silent shoots (-want +got):\n%s", diff)
 	}
 	if _, found := l.Shoot("beta"); found {
 		t.Error("a shoot that is not there is found")

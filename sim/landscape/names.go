@@ -1,6 +1,16 @@
 package landscape
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
+
+// Targets that are no clusters: the cloud, the shoots, and one of them, which is written shoot/<name>.
+const (
+	cloudTarget  = "cloud"
+	shootsTarget = "shoots"
+	shootTarget  = "shoot/"
+)
 
 // Actors whose traffic crosses links, on this landscape (ARCHITECTURE, Links). The observer is not among them: no
 // fault ever reaches it.
@@ -32,25 +42,49 @@ func (l Landscape) ProcessActors() []string {
 
 // Targets of links on this landscape: clusters, the cloud, and shoots, all ("shoots") or one ("shoot/<name>").
 func (l Landscape) Targets() []string {
-	targets := append(l.Clusters(), "cloud", "shoots")
+	targets := append(l.Clusters(), cloudTarget, shootsTarget)
 	for _, shoot := range l.Shoots {
-		targets = append(targets, "shoot/"+shoot.Name)
+		targets = append(targets, shootTarget+shoot.Name)
 	}
 	slices.Sort(targets)
 	return targets
 }
 
-// TargetsOf an actor are the targets to which it can have a link: an actor of one seed never speaks to another seed.
+// TargetsOf an actor are the targets that it speaks to, on this landscape (ARCHITECTURE, Links). A fault of any other link
+// would be felt by nobody.
 func (l Landscape) TargetsOf(actor string) []string {
-	own := ""
-	for _, seed := range l.SeedNames() {
-		if slices.Contains(seedActors(seed), actor) {
-			own = seed
-		}
+	role, seed := roleOf(actor, l.SeedNames())
+	spokenTo, known := map[string][]string{
+		"garden-controller-manager": {Garden},
+		"gardenlet":                 {Garden, seed, cloudTarget, shootsTarget},
+		"extensions":                {seed, cloudTarget},
+		"gateway":                   {seed},
+		"control-planes":            {Garden, cloudTarget},
+		"nodes":                     {cloudTarget, shootsTarget},
+		"user":                      {shootsTarget},
+	}[role]
+	if !known {
+		return l.Targets() // nobody knows what it is meant to be
+	}
+	if role == "garden-controller-manager" && l.Settings.SecondSign {
+		spokenTo = append(spokenTo, shootsTarget) // it asks the shoots of a silent seed
 	}
 	return slices.DeleteFunc(l.Targets(), func(target string) bool {
-		return own != "" && target != own && slices.Contains(l.SeedNames(), target)
+		if strings.HasPrefix(target, shootTarget) {
+			target = shootsTarget
+		}
+		return !slices.Contains(spokenTo, target)
 	})
+}
+
+// roleOf an actor, and the seed that it is on, if it is on one.
+func roleOf(actor string, seeds []string) (role, seed string) {
+	for _, seed := range seeds {
+		if slices.Contains(seedActors(seed), actor) {
+			return strings.TrimSuffix(actor, "-"+seed), seed
+		}
+	}
+	return actor, ""
 }
 
 // Clusters are the garden and the seeds.

@@ -278,11 +278,11 @@ func TestFaults(t *testing.T) {
 			verdict: verdict.Inconclusive, faults: []verdict.Fault{{Name: "ice"}}, healed: 1, message: `nobody felt the fault "ice", freeze(a,etcd)`,
 		},
 		"healed though the story fails": {
-			steps:   `[{fault: {name: cut, reset: {actor: user, target: cloud}}}, {wait: {until: "seed('a').shoots == 7", within: 1ms}}]`,
+			steps:   `[{fault: {name: cut, reset: {actor: nodes, target: cloud}}}, {wait: {until: "seed('a').shoots == 7", within: 1ms}}]`,
 			verdict: verdict.Broken, faults: []verdict.Fault{{Name: "cut", Touched: 1}}, healed: 1, message: `seed("a").shoots is 0`,
 		},
 		"healed though a promise is broken": {
-			steps:   `[{fault: {name: cut, bandwidth: {actor: user, target: cloud, bytesPerSecond: 1Ki}}}, {expect: {that: "seed('a').shoots == 7", within: 1ms}}]`,
+			steps:   `[{fault: {name: cut, bandwidth: {actor: nodes, target: cloud, bytesPerSecond: 1Ki}}}, {expect: {that: "seed('a').shoots == 7", within: 1ms}}]`,
 			verdict: verdict.Violated, faults: []verdict.Fault{{Name: "cut", Touched: 1}}, healed: 1,
 		},
 	} {

@@ -255,6 +255,7 @@ func TestMistakes(t *testing.T) {
 		"the observer":                {"actor: gardenlet-a", "actor: observer", `f:16: spec.steps[2].fault.cut.actor: Unsupported value: "observer"`},
 		"unknown target":              {"target: garden", "target: moon", `f:16: spec.steps[2].fault.cut.target: Unsupported value: "moon": supported values: "a", "cloud", "garden", "shoot/alpha"`},
 		"another seed's actor":        {"target: garden", "target: b", `f:16: spec.steps[2].fault.cut.target: Unsupported value: "b": supported values: "a", "cloud", "garden"`},
+		"a link that nobody uses":     {"actor: gardenlet-a", "actor: user", `f:16: spec.steps[2].fault.cut.target: Unsupported value: "garden": supported values: "shoot/alpha", "shoot/later"`},
 		"an actor misspelt":           {"actor: gardenlet-a", "actr: gardenlet-a", `f:16: spec.steps[2].fault.cut.actr: unknown field; did you mean "actor"?`},
 		"an unknown cluster":          {cutOfRight, "loseCluster: {cluster: moon}", `f:16: spec.steps[2].fault.loseCluster.cluster: Unsupported value: "moon": supported values: "garden", "a", "b"`},
 		"an unknown fault":            {cutOfRight, "explode: {cluster: a}", `f:16: spec.steps[2].fault.explode: unknown field; known are name, loseCluster`},

@@ -105,17 +105,7 @@ func (s *Stage) prepareSeed(ctx context.Context, l *embedded.Landscape, c client
 
 // startSeed gives the seed's actors their kubeconfigs and starts them.
 func (s *Stage) startSeed(ctx context.Context, l *embedded.Landscape, c client.Client, seed string) error {
-	gardenlet, extensions, controlPlanes := "gardenlet-"+seed, "extensions-"+seed, "control-planes-"+seed
-	for _, k := range []kubeconfigFor{
-		{actor: gardenlet, target: embedded.GardenName, account: "garden/" + gardenlet, namespace: "garden", secret: "kubeconfig-garden"},
-		{actor: gardenlet, target: seed, account: "garden/gardenlet", namespace: "garden", secret: "kubeconfig-seed"},
-		{actor: gardenlet, target: embedded.CloudTarget, namespace: "garden", secret: "kubeconfig-cloud"},
-		{actor: controlPlanes, target: embedded.GardenName, account: "garden/" + controlPlanes, namespace: "garden", secret: "control-plane-kubeconfig-garden"},
-		{actor: controlPlanes, target: embedded.CloudTarget, namespace: "garden", secret: "control-plane-kubeconfig-cloud"},
-		{actor: extensions, target: seed, account: "extensions/provider-transplant", namespace: "extensions", secret: "kubeconfig-seed"},
-		{actor: extensions, target: embedded.CloudTarget, namespace: "extensions", secret: "kubeconfig-cloud"},
-		{actor: "gateway-" + seed, target: seed, account: "istio-ingress/gateway", namespace: "istio-ingress", secret: "kubeconfig-seed"},
-	} {
+	for _, k := range seedKubeconfigs(seed) {
 		if err := s.giveKubeconfig(ctx, l, c, k); err != nil {
 			return err
 		}
@@ -136,6 +126,21 @@ type kubeconfigFor struct {
 	// account is the ServiceAccount in the target, empty for the cloud.
 	account           string
 	namespace, secret string
+}
+
+// seedKubeconfigs are those of the actors of a seed.
+func seedKubeconfigs(seed string) []kubeconfigFor {
+	gardenlet, extensions, controlPlanes := "gardenlet-"+seed, "extensions-"+seed, "control-planes-"+seed
+	return []kubeconfigFor{
+		{actor: gardenlet, target: embedded.GardenName, account: "garden/" + gardenlet, namespace: "garden", secret: "kubeconfig-garden"},
+		{actor: gardenlet, target: seed, account: "garden/gardenlet", namespace: "garden", secret: "kubeconfig-seed"},
+		{actor: gardenlet, target: embedded.CloudTarget, namespace: "garden", secret: "kubeconfig-cloud"},
+		{actor: controlPlanes, target: embedded.GardenName, account: "garden/" + controlPlanes, namespace: "garden", secret: "control-plane-kubeconfig-garden"},
+		{actor: controlPlanes, target: embedded.CloudTarget, namespace: "garden", secret: "control-plane-kubeconfig-cloud"},
+		{actor: extensions, target: seed, account: "extensions/provider-transplant", namespace: "extensions", secret: "kubeconfig-seed"},
+		{actor: extensions, target: embedded.CloudTarget, namespace: "extensions", secret: "kubeconfig-cloud"},
+		{actor: "gateway-" + seed, target: seed, account: "istio-ingress/gateway", namespace: "istio-ingress", secret: "kubeconfig-seed"},
+	}
 }
 
 func (s *Stage) giveKubeconfig(ctx context.Context, l *embedded.Landscape, c client.Client, k kubeconfigFor) error {
