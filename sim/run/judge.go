@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -23,35 +24,77 @@ func NewJudgeCommand() *cobra.Command {
 		Short: "Judge runs again, by their timelines",
 		Long: `Judge runs again, by their timelines. DIR is the folder of a run, or holds such folders.
 
-The exit code is that of the verdict, as of the command run; of several the gravest.`,
+The exit code is that of the verdict, as of the command run; of several the gravest. A run that still goes on has no verdict, which
+counts as Broken.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(command *cobra.Command, folders []string) error {
 			runs, err := runsIn(folders)
 			if err != nil {
 				return untold{err}
 			}
-			worst := verdict.Held
+			j := &judge{out: command.OutOrStdout(), asJSON: asJSON, write: write, worst: verdict.Held}
 			for _, folder := range runs {
-				judged, events, err := verdict.JudgeFolder(folder)
-				if err == nil && write {
-					err = errors.Join(verdict.Write(folder, judged, events), report.Write(folder), metrics.WriteFolder(folder, judged))
-				}
-				if err != nil {
+				if err := j.judge(folder); err != nil {
 					return untold{fmt.Errorf("judge the run in %q: %w", folder, err)}
 				}
-				worst = verdict.Worst(worst, judged.Verdict)
-				if !asJSON {
-					show(command.OutOrStdout(), judged, folder)
-				} else if err := json.NewEncoder(command.OutOrStdout()).Encode(judged); err != nil {
-					return untold{fmt.Errorf("print the verdict: %w", err)}
-				}
 			}
-			return result(worst)
+			return j.result(command.ErrOrStderr())
 		},
 	}
 	command.Flags().BoolVar(&asJSON, "json", false, "print one verdict.json a line")
 	command.Flags().BoolVar(&write, "write", false, "write verdict.json, junit.xml, report.html and metrics.om of the folders anew")
 	return command
+}
+
+// judge of several runs.
+type judge struct {
+	out           io.Writer
+	asJSON, write bool
+
+	worst verdict.Verdict
+	goOn  []error // why runs have no verdict yet
+}
+
+func (j *judge) judge(folder string) error {
+	release, err := hasEnded(folder)
+	if running := (*goesOnError)(nil); errors.As(err, &running) {
+		j.goOn = append(j.goOn, err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer release() // until then no other run begins there
+	judged, events, err := verdict.JudgeFolder(folder)
+	if err == nil && j.write {
+		err = errors.Join(verdict.Write(folder, judged, events), report.Write(folder), metrics.WriteFolder(folder, judged))
+	}
+	if err != nil {
+		return err
+	}
+	j.worst = verdict.Worst(j.worst, judged.Verdict)
+	if j.asJSON {
+		if err := json.NewEncoder(j.out).Encode(judged); err != nil {
+			return fmt.Errorf("print the verdict: %w", err)
+		}
+		return nil
+	}
+	show(j.out, judged, folder)
+	return nil
+}
+
+// result of all that were judged. Violated is graver than what is not known yet.
+func (j *judge) result(errOut io.Writer) error {
+	if len(j.goOn) == 0 {
+		return result(j.worst)
+	}
+	if verdict.Worst(j.worst, verdict.Broken) == verdict.Broken {
+		return untold{errors.Join(j.goOn...)}
+	}
+	for _, err := range j.goOn {
+		fmt.Fprintln(errOut, err)
+	}
+	return result(j.worst)
 }
 
 // runsIn finds the folders with a timeline: those given, or those right below them.

@@ -518,6 +518,53 @@ func TestATakenLandscapeCostsNoEvidence(t *testing.T) {
 	}
 }
 
+// A run that goes on has no verdict: that is said, and its folder is left alone.
+func TestARunThatGoesOnIsNotJudged(t *testing.T) {
+	t.Parallel()
+	folder, scenes := t.TempDir(), t.TempDir()
+	if _, worst, err := tell(t, &small{t: t}, folder,
+		scene(t, scenes, "well", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]"),
+		scene(t, scenes, "ill", empty, "  steps: [{expect: {that: \"seed('a').shoots == 7\", within: 1ms}}]"),
+	); err != nil || worst != verdict.Violated {
+		t.Fatalf("verdict %s, %v", worst, err)
+	}
+	judged := func(arguments ...string) (string, string, error) {
+		var out, errOut bytes.Buffer
+		command := NewJudgeCommand()
+		command.SetArgs(arguments)
+		command.SetOut(&out)
+		command.SetErr(&errOut)
+		command.SilenceErrors, command.SilenceUsage = true, true
+		err := command.ExecuteContext(t.Context())
+		return out.String(), errOut.String(), err
+	}
+	well := filepath.Join(folder, "well")
+	release, err := hold(well) // as a run does
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(well, verdict.FileName)); err != nil {
+		t.Fatal(err)
+	}
+	const goesOn = "well still goes on: judge it when it has ended"
+	out, _, err := judged(well, "--write")
+	if refused := (untold{}); !errors.As(err, &refused) || refused.ExitCode() != 2 || !strings.Contains(err.Error(), goesOn) || out != "" {
+		t.Errorf("%v, printed %q", err, out)
+	}
+	if _, err := os.Stat(filepath.Join(well, verdict.FileName)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a verdict was written: %v", err)
+	}
+	out, errOut, err := judged(folder)
+	if violated := (ended{}); !errors.As(err, &violated) || violated.ExitCode() != 1 || !strings.Contains(out, "Violated  ill") || strings.Contains(out, "well") || !strings.Contains(errOut, goesOn) {
+		t.Errorf("of two: %v, printed %q and %q", err, out, errOut)
+	}
+	release()
+	if out, _, err := judged(well, "--write"); err != nil || !strings.Contains(out, "Held  well") {
+		t.Errorf("when it has ended: %v, printed %q", err, out)
+	}
+	readReport(t, well)
+}
+
 // What the command leaves is named in its help. It is alone, since the command sets the logger of the whole process.
 func TestHelpNamesWhatIsKept(t *testing.T) {
 	command, folder := NewRunCommand(map[string]Backend{"small": &small{t: t}}), t.TempDir()

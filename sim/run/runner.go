@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gofrs/flock"
 	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/sim/metrics"
@@ -93,22 +92,6 @@ func (r *runner) summarize(p *plan, all *results) error {
 		stories = append(stories, all.told[s.Metadata.Name])
 	}
 	return errors.Join(summary.Write(file, stories), file.Close())
-}
-
-// hold the folder of a run, so that no other run writes into it, until it is released. What is locked is the timeline.
-func hold(folder string) (release func(), err error) {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return nil, fmt.Errorf("make the folder for the evidence: %w", err)
-	}
-	lock := flock.New(filepath.Join(folder, timeline.FileName))
-	held, err := lock.TryLock()
-	if err != nil {
-		return nil, fmt.Errorf("lock the folder for the evidence: %w", err)
-	}
-	if !held {
-		return nil, fmt.Errorf("another run writes its evidence to %s: wait for it, or give this one another folder with --out", folder)
-	}
-	return func() { _ = lock.Close() }, nil // the lock ends with the process at the latest
 }
 
 // openTimeline makes the folder of a run, without the evidence of an earlier one.
