@@ -2,10 +2,11 @@ package step
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
@@ -16,18 +17,21 @@ import (
 // annotationBefore keeps on a cloud profile how it was before the first story that changed it: stories share landscapes.
 const annotationBefore = "scenario.transplant.dev/before"
 
+var cloudProfileKind = gardencorev1beta1.SchemeGroupVersion.WithKind("CloudProfile")
+
 // patchCloudProfile merges a patch into the cloud profile, and into its annotations what it was.
 func (s *Stage) patchCloudProfile(ctx context.Context, name string, patch map[string]any) error {
 	garden, err := s.Clients.Cluster(landscape.Garden)
 	if err != nil {
 		return err
 	}
-	profile := &gardencorev1beta1.CloudProfile{}
+	profile := &unstructured.Unstructured{} // our types may not know all of its fields
+	profile.SetGroupVersionKind(cloudProfileKind)
 	if err := garden.Get(ctx, client.ObjectKey{Name: name}, profile); err != nil {
 		return fmt.Errorf("read the cloud profile %q: %w", name, err)
 	}
-	if _, kept := profile.Annotations[annotationBefore]; !kept {
-		before, err := json.Marshal(profile.Spec)
+	if _, kept := profile.GetAnnotations()[annotationBefore]; !kept {
+		before, err := json.Marshal(profile.Object["spec"])
 		if err != nil {
 			return fmt.Errorf("marshal the cloud profile %q: %w", name, err)
 		}
@@ -60,24 +64,26 @@ func (s *Stage) RestoreCloudProfiles(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	profiles := &gardencorev1beta1.CloudProfileList{}
+	profiles := &unstructured.UnstructuredList{}
+	profiles.SetGroupVersionKind(cloudProfileKind)
 	if err := garden.List(ctx, profiles); err != nil {
 		return fmt.Errorf("list the cloud profiles: %w", err)
 	}
 	for i := range profiles.Items {
 		profile := &profiles.Items[i]
-		before, changed := profile.Annotations[annotationBefore]
+		before, changed := profile.GetAnnotations()[annotationBefore]
 		if !changed {
 			continue
 		}
-		restored := profile.DeepCopy()
-		delete(restored.Annotations, annotationBefore)
-		restored.Spec = gardencorev1beta1.CloudProfileSpec{}
-		if err := json.Unmarshal([]byte(before), &restored.Spec); err != nil {
-			return fmt.Errorf("read what the cloud profile %q was: %w", profile.Name, err)
+		var spec map[string]any
+		if err := json.Unmarshal([]byte(before), &spec); err != nil {
+			return fmt.Errorf("read what the cloud profile %q was: %w", profile.GetName(), err)
 		}
+		restored := profile.DeepCopy()
+		unstructured.RemoveNestedField(restored.Object, "metadata", "annotations", annotationBefore)
+		restored.Object["spec"] = spec
 		if err := garden.Patch(ctx, restored, client.MergeFrom(profile)); err != nil {
-			return fmt.Errorf("restore the cloud profile %q: %w", profile.Name, err)
+			return fmt.Errorf("restore the cloud profile %q: %w", profile.GetName(), err)
 		}
 	}
 	return nil

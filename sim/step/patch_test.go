@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -177,11 +178,19 @@ func TestRefusedIsKnownOfAStep(t *testing.T) {
 func TestTheCloudProfileComesBack(t *testing.T) {
 	t.Parallel()
 	stage, _, garden := staged(t)
-	profile := &gardencorev1beta1.CloudProfile{ObjectMeta: metav1.ObjectMeta{Name: "transplant", Annotations: map[string]string{"a": "b"}}}
-	profile.Spec.Kubernetes.Versions = []gardencorev1beta1.ExpirableVersion{{Version: "1.36.2"}, {Version: "1.36.3"}}
-	if err := garden.Create(t.Context(), profile); err != nil {
+	profile := &gardencorev1beta1.CloudProfile{}
+	raw := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "core.gardener.cloud/v1beta1", "kind": "CloudProfile",
+		"metadata": map[string]any{"name": "transplant", "annotations": map[string]any{"a": "b"}},
+		"spec": map[string]any{ // our types have no such fields as these
+			"type": "transplant", "regions": []any{}, "machineTypes": []any{}, "machineImages": []any{}, "ofTheFuture": map[string]any{"n": int64(1)},
+			"kubernetes": map[string]any{"versions": []any{map[string]any{"version": "1.36.2", "ofTheFuture": true}, map[string]any{"version": "1.36.3"}}},
+		},
+	}}
+	if err := garden.Create(t.Context(), raw); err != nil {
 		t.Fatal(err)
 	}
+	before := raw.DeepCopy()
 	versions := func() (all []string) {
 		t.Helper()
 		if err := garden.Get(t.Context(), client.ObjectKey{Name: "transplant"}, profile); err != nil {
@@ -211,5 +220,11 @@ func TestTheCloudProfileComesBack(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]string{"a": "b"}, profile.Annotations); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := garden.Get(t.Context(), client.ObjectKey{Name: "transplant"}, raw); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before.Object["spec"], raw.Object["spec"]); diff != "" {
+		t.Errorf("(-before +after):\n%s", diff)
 	}
 }
