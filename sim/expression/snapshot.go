@@ -20,18 +20,27 @@ type Shoot struct {
 	// SpecSeed is spec.seedName: the seed that shall hold it.
 	SpecSeed string `cel:"specSeed"`
 	// Healthy: its last operation has succeeded, no condition is False, and it is where it shall be.
-	Healthy       bool              `cel:"healthy"`
-	Hibernated    bool              `cel:"hibernated"`
-	Deleting      bool              `cel:"deleting"`
-	LastOperation Operation         `cel:"lastOperation"`
-	LastErrors    []string          `cel:"lastErrors"`
-	ErrorCodes    []string          `cel:"errorCodes"` // of its last errors, sorted
-	Warnings      []string          `cel:"warnings"`   // reasons of its events of type Warning, sorted
-	Conditions    map[string]string `cel:"conditions"` // status by type
-	Constraints   map[string]string `cel:"constraints"`
+	Healthy bool `cel:"healthy"`
+	// Hibernated is status.hibernated: it sleeps.
+	Hibernated bool `cel:"hibernated"`
+	// Deleting is whether its deletion was asked for.
+	Deleting bool `cel:"deleting"`
+	// LastOperation is status.lastOperation.
+	LastOperation Operation `cel:"lastOperation"`
+	// LastErrors are the descriptions in status.lastErrors.
+	LastErrors []string `cel:"lastErrors"`
+	// ErrorCodes are those of its last errors, sorted.
+	ErrorCodes []string `cel:"errorCodes"`
+	// Warnings are the reasons of its events of type Warning, sorted.
+	Warnings []string `cel:"warnings"`
+	// Conditions are the statuses of its conditions, by type, such as conditions['EveryNodeReady'].
+	Conditions map[string]string `cel:"conditions"`
+	// Constraints are the statuses of its constraints, by type, such as constraints['HibernationPossible'].
+	Constraints map[string]string `cel:"constraints"`
 	// Reasons are those of its conditions and constraints, by type.
-	Reasons     map[string]string `cel:"reasons"`
-	TechnicalID string            `cel:"technicalID"`
+	Reasons map[string]string `cel:"reasons"`
+	// TechnicalID is the name of its control plane's namespace.
+	TechnicalID string `cel:"technicalID"`
 	// Status is the label shoot.gardener.cloud/status.
 	Status string `cel:"status"`
 	// Epoch is the owner epoch in the garden's claim, 0 without one.
@@ -50,49 +59,63 @@ type Shoot struct {
 
 // Maintenance is a lastMaintenance; empty before the first.
 type Maintenance struct {
-	Unknown       Unknown
-	State         string `cel:"state"`
-	Description   string `cel:"description"`
+	Unknown Unknown
+	// State is Processing, Succeeded or Failed.
+	State string `cel:"state"`
+	// Description is what was done.
+	Description string `cel:"description"`
+	// FailureReason is why something was not; empty if all was.
 	FailureReason string `cel:"failureReason"`
 }
 
 // Workers are the nodes of a shoot, and the workload on them.
 type Workers struct {
 	Unknown Unknown
-	// All nodes, and those that are Ready, Cordoned, or Waiting for their critical components before they take pods; a
-	// node may be several of these.
-	All      int `cel:"all"`
-	Ready    int `cel:"ready"`
+	// All is how many nodes there are. One may be Ready, Cordoned and Waiting at once.
+	All int `cel:"all"`
+	// Ready is how many nodes are.
+	Ready int `cel:"ready"`
+	// Cordoned is how many nodes take no new pods.
 	Cordoned int `cel:"cordoned"`
-	Waiting  int `cel:"waiting"`
-	// Candidates for an update in place, and those of them that are Selected for it.
+	// Waiting is how many nodes take no pods before their critical components are ready.
+	Waiting int `cel:"waiting"`
+	// Candidates is how many nodes may be updated in place.
 	Candidates int `cel:"candidates"`
-	Selected   int `cel:"selected"`
-	// Kubelets and Images are the versions that nodes have, sorted, each once.
+	// Selected is how many of the candidates were selected for it.
+	Selected int `cel:"selected"`
+	// Kubelets are the versions of kubelets that nodes have, sorted, each once.
 	Kubelets []string `cel:"kubelets"`
-	Images   []string `cel:"images"`
-	// Pods of the workload that are not being deleted, and those of them that are on cordoned nodes.
-	Pods           int `cel:"pods"`
+	// Images are the versions of machine images that nodes have, sorted, each once.
+	Images []string `cel:"images"`
+	// Pods is how many of the workload are not being deleted.
+	Pods int `cel:"pods"`
+	// PodsOnCordoned is how many of these are on cordoned nodes.
 	PodsOnCordoned int `cel:"podsOnCordoned"`
 }
 
 // State is a ShootState with what it has in chunks.
 type State struct {
 	Unknown Unknown
-	Exists  bool `cel:"exists"`
+	// Exists is whether there is one.
+	Exists bool `cel:"exists"`
 	// Epoch of the owner that has saved it.
 	Epoch int `cel:"epoch"`
-	// Bytes of the whole, as it is kept, and the number of chunks that hold a part of them.
-	Bytes  int `cel:"bytes"`
+	// Bytes of the whole, as it is kept.
+	Bytes int `cel:"bytes"`
+	// Chunks is how many objects hold a part of them.
 	Chunks int `cel:"chunks"`
 }
 
 // Operation is a lastOperation.
 type Operation struct {
-	Unknown     Unknown
-	Type        string `cel:"type"`
-	State       string `cel:"state"`
-	Progress    int    `cel:"progress"`
+	Unknown Unknown
+	// Type is Create, Reconcile, Delete, Migrate or Restore.
+	Type string `cel:"type"`
+	// State is Processing, Succeeded, Error, Failed, Pending or Aborted.
+	State string `cel:"state"`
+	// Progress in percent.
+	Progress int `cel:"progress"`
+	// Description is what it is at.
 	Description string `cel:"description"`
 }
 
@@ -104,16 +127,22 @@ type Seed struct {
 	// Shoots counts the control planes that are on the seed's cluster, whether or not they belong there.
 	Shoots int `cel:"shoots"`
 	// Bound counts the Shoots whose spec names the seed.
-	Bound      int               `cel:"bound"`
+	Bound int `cel:"bound"`
+	// Conditions are the statuses of its conditions, by type, such as conditions['GardenletReady'].
 	Conditions map[string]string `cel:"conditions"`
 }
 
 // Cloud is what the variable cloud gives: how much there is of each kind, and of what the ledger records.
 type Cloud struct {
-	Unknown       Unknown
-	Networks      int `cel:"networks"`
-	Machines      int `cel:"machines"`
+	Unknown Unknown
+	// Networks is how many there are.
+	Networks int `cel:"networks"`
+	// Machines is how many there are.
+	Machines int `cel:"machines"`
+	// LoadBalancers is how many there are.
 	LoadBalancers int `cel:"loadBalancers"`
-	Volumes       int `cel:"volumes"`
-	Buckets       int `cel:"buckets"`
+	// Volumes is how many there are.
+	Volumes int `cel:"volumes"`
+	// Buckets is how many there are.
+	Buckets int `cel:"buckets"`
 }

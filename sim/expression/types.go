@@ -123,21 +123,36 @@ func fieldNames(form reflect.Type) []string {
 	return names
 }
 
-// vocabulary says for people what expressions may ask for.
-func vocabulary() string {
-	var parts []string
+// Word is something that expressions may ask for.
+type Word struct {
+	// Written is how, such as shoot('…').
+	Written string
+	// Form is the struct that it gives, whose fields have their names as the tag "cel".
+	Form reflect.Type
+}
+
+// Vocabulary is what expressions may ask for: functions, the variable, and the structs in what they give.
+func Vocabulary() []Word {
+	var words []Word
 	for name, form := range structs {
-		who := strings.ToLower(name[:1]) + name[1:]
+		written := strings.ToLower(name[:1]) + name[1:]
 		switch name {
 		case "Shoot", "Seed":
-			who += "('…')"
+			written += "('…')"
 		case "Operation":
-			who = "lastOperation"
-		case "State", "Maintenance", "Workers":
-			who = strings.ToLower(name)
+			written = "lastOperation"
 		}
-		parts = append(parts, who+" has "+strings.Join(fieldNames(form), ", "))
+		words = append(words, Word{written, form})
 	}
-	slices.Sort(parts)
+	slices.SortFunc(words, func(a, b Word) int { return strings.Compare(a.Written, b.Written) })
+	return words
+}
+
+// vocabulary says it for people, in one line.
+func vocabulary() string {
+	var parts []string
+	for _, word := range Vocabulary() {
+		parts = append(parts, word.Written+" has "+strings.Join(fieldNames(word.Form), ", "))
+	}
 	return strings.Join(parts, "; ")
 }

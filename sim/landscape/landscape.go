@@ -30,6 +30,7 @@ type Landscape struct {
 
 // Seed is a seed cluster.
 type Seed struct {
+	// Name of its cluster.
 	Name string `json:"name"`
 	// Region it is in; that of all shoots, Home, when not given.
 	Region string `json:"region,omitempty"`
@@ -44,7 +45,9 @@ func (s Seed) Equal(other Seed) bool {
 
 // Taint is one of a seed; without a value every toleration of its key will do.
 type Taint struct {
-	Key   string `json:"key"`
+	// Key that a toleration names.
+	Key string `json:"key"`
+	// Value that it names, too.
 	Value string `json:"value,omitempty"`
 }
 
@@ -53,6 +56,7 @@ const Home = "here"
 
 // Shoot is a shoot as the story wants it.
 type Shoot struct {
+	// Name in the project.
 	Name string `json:"name"`
 	// Seed that first runs its control plane.
 	Seed string `json:"seed"`

@@ -75,11 +75,13 @@ type Measure struct {
 
 // Bound of a time.
 type Bound struct {
+	// Max is the longest that is good.
 	Max metav1.Duration `json:"max"`
 }
 
 // Count bounds a number.
 type Count struct {
+	// Max is the most that is good.
 	Max int `json:"max"`
 }
 

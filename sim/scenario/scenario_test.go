@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +17,10 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/transplant-sim/transplant/sim/fault"
+	"github.com/transplant-sim/transplant/sim/oracle"
 	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/step"
 )
 
 const folder = "../../scenarios"
@@ -410,6 +414,32 @@ func asJSON(t *testing.T, text []byte) any {
 		t.Fatal(err)
 	}
 	return value
+}
+
+// bare is a word of which the page says nothing.
+var bare = regexp.MustCompile("(?m)^ *- `[^`]*`\\*?:? *$")
+
+// The page for people has every word, and a line about each.
+func TestTheReferenceIsUpToDate(t *testing.T) {
+	want, err := scenario.Reference()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join("..", "..", "docs", "scenarios.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("run go generate ./sim/scenario (-generated +file):\n%s", diff)
+	}
+	for _, word := range bare.FindAllString(string(want), -1) {
+		t.Errorf("nothing is said of %s: its Go field needs a comment", word)
+	}
+	for _, word := range slices.Concat(step.Verbs(), fault.Kinds(), oracle.Names(), []string{"shoot('…')", "errorCodes", "dnsTTL", "nth", "apiDowntime"}) {
+		if !strings.Contains(string(want), "- `"+word+"`") {
+			t.Errorf("%s is not there", word)
+		}
+	}
 }
 
 func TestTheSchemaTellsRightFromWrong(t *testing.T) {

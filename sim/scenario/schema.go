@@ -17,21 +17,19 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-//go:generate go run ./generate ../../scenarios/scenario.schema.json
+//go:generate go run ./generate ../../scenarios/scenario.schema.json ../../docs/scenarios.md
 
 const schemaID = "https://transplant.dev/schemas/scenario.v1alpha1.json"
 
 // sources of the types of the format, relative to this package. Their comments are the descriptions in the schema.
-var sources = []string{".", "../step", "../fault", "../landscape", "../../clusters/link"}
+var sources = []string{".", "../step", "../fault", "../landscape", "../expression", "../oracle", "../../clusters/link"}
 
 // Schema is the JSON Schema of the file format, generated from the Go types. It reads the sources of this package and
 // so must be called from its folder.
 func Schema() ([]byte, error) {
-	r := &jsonschema.Reflector{Anonymous: true, Mapper: schemaOf, Namer: schemaName}
-	for _, folder := range sources {
-		if err := r.AddGoComments(reflect.TypeFor[Scenario]().PkgPath(), folder); err != nil {
-			return nil, fmt.Errorf("read the comments in %q: %w", folder, err)
-		}
+	r, err := reflector()
+	if err != nil {
+		return nil, err
 	}
 	schema := r.Reflect(&Scenario{})
 	schema.ID = schemaID
@@ -50,6 +48,17 @@ func Schema() ([]byte, error) {
 		return nil, fmt.Errorf("marshal the schema: %w", err)
 	}
 	return append(content, '\n'), nil
+}
+
+// reflector knows the comments of the types.
+func reflector() (*jsonschema.Reflector, error) {
+	r := &jsonschema.Reflector{Anonymous: true, Mapper: schemaOf, Namer: schemaName}
+	for _, folder := range sources {
+		if err := r.AddGoComments(reflect.TypeFor[Scenario]().PkgPath(), folder); err != nil {
+			return nil, fmt.Errorf("read the comments in %q: %w", folder, err)
+		}
+	}
+	return r, nil
 }
 
 // restrictions add what Go types do not say.

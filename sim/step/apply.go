@@ -16,6 +16,7 @@ import (
 // Apply lets a user of a shoot create an object in it, or change one that is there. It waits for nothing that follows
 // from it.
 type Apply struct {
+	// Shoot whose user it is.
 	Shoot string `json:"shoot"`
 	// Object of the shoot's API. If it is there, it is taken as a JSON merge patch (RFC 7386): null removes a field, a
 	// list replaces the whole list, and what is not named stays.

@@ -12,6 +12,7 @@ import (
 // Create brings a shoot of the landscape onto the stage at this step instead of before the first one, or again after
 // it was deleted, and waits until it is as the landscape wants it.
 type Create struct {
+	// Shoot of the landscape.
 	Shoot string `json:"shoot"`
 	// Within is how long that may take, two minutes when not given.
 	Within metav1.Duration `json:"within,omitzero"`

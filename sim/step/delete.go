@@ -16,6 +16,7 @@ import (
 
 // Delete asks for a shoot to be deleted. It does not wait for it.
 type Delete struct {
+	// Shoot that goes.
 	Shoot string `json:"shoot"`
 	// Refused lets the step expect that the API refuses the deletion, which it must.
 	Refused bool `json:"refused,omitempty"`

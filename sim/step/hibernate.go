@@ -8,6 +8,7 @@ import (
 
 // Hibernate asks for a shoot to go to sleep. It does not wait for it.
 type Hibernate struct {
+	// Shoot that goes to sleep.
 	Shoot string `json:"shoot"`
 }
 

@@ -9,6 +9,7 @@ import (
 
 // Load starts numbered writes to a shoot through its public name; they go on until the end of the story.
 type Load struct {
+	// Shoot that is written to.
 	Shoot string `json:"shoot"`
 	// WritesPerSecond is the rate, 20 when not given.
 	WritesPerSecond int `json:"writesPerSecond,omitempty"`

@@ -10,6 +10,7 @@ import (
 
 // Migrate asks for a shoot's control plane to move to another seed (SPEC 2.2). It does not wait for it.
 type Migrate struct {
+	// Shoot that moves.
 	Shoot string `json:"shoot"`
 	// To is the seed.
 	To string `json:"to"`

@@ -10,6 +10,7 @@ import (
 
 // Remove lets a user of a shoot delete an object in it. It does not wait until it is gone; one that is gone is no error.
 type Remove struct {
+	// Shoot whose user it is.
 	Shoot string `json:"shoot"`
 	// Object of the shoot's API: apiVersion, kind and metadata with name and, where there is one, namespace.
 	Object Object `json:"object"`

@@ -11,6 +11,7 @@ import (
 
 // Reschedule sets a shoot's maintenance time window, counted from now: what stands in a file cannot know when it is told.
 type Reschedule struct {
+	// Shoot whose maintenance it is.
 	Shoot string `json:"shoot"`
 	// EndsIn is when the window ends. No maintenance begins in its last 15 minutes (SPEC 4.6).
 	EndsIn metav1.Duration `json:"endsIn"`

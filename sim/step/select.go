@@ -20,6 +20,7 @@ import (
 // Select lets candidate nodes of a shoot be updated in place, as its users do for pools with ManualInPlaceUpdate: it
 // labels them node.machine.sapcloud.io/selected-for-update=true (SPEC 4.9). It does not wait for the update.
 type Select struct {
+	// Shoot whose nodes they are.
 	Shoot string `json:"shoot"`
 	// Nodes is how many of those that are not selected yet, in order of their names; one when not given.
 	Nodes int `json:"nodes,omitempty"`

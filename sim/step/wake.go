@@ -8,6 +8,7 @@ import (
 
 // Wake asks for a shoot to wake up. It does not wait for it.
 type Wake struct {
+	// Shoot that wakes up.
 	Shoot string `json:"shoot"`
 }
 

@@ -1,7 +1,9 @@
-// Command generate writes the JSON Schema of scenario files. It is called by go generate.
+// Command generate writes the JSON Schema of scenario files, and the page for people that lists their words. It is called
+// by go generate.
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -16,12 +18,16 @@ func main() {
 }
 
 func write() error {
-	if len(os.Args) != 2 {
-		return fmt.Errorf("usage: %s FILE", os.Args[0])
+	if len(os.Args) != 3 {
+		return fmt.Errorf("usage: %s SCHEMA PAGE", os.Args[0])
 	}
 	schema, err := scenario.Schema()
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(os.Args[1], schema, 0o644)
+	page, err := scenario.Reference()
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(os.Args[1], schema, 0o644), os.WriteFile(os.Args[2], page, 0o644))
 }
