@@ -47,8 +47,8 @@ func main() {
 
 func newCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "transplant",
-		Short:         "Test what happens to shoots when their seed is lost",
+		Use:   "transplant",
+		Short: "Test what happens to shoots when their seed is lost",
 		Long: `Test what happens to shoots when their seed is lost.
 
 The stories are in scenarios/ of the repository; docs/scenarios.md there lists every word that may stand in one.`,

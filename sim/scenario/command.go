@@ -26,7 +26,7 @@ func NewValidateCommand() *cobra.Command {
 		Long: `Find mistakes in scenario files, without starting anything. docs/scenarios.md lists every word that may stand in one.
 
 The exit code is 2 if there is a mistake.`,
-		Args:  cobra.MinimumNArgs(1),
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(command *cobra.Command, files []string) error {
 			var errs []error
 			for _, file := range files {
