@@ -8,6 +8,8 @@ BACKEND  ?= embedded
 SAMPLE   ?= 3
 STORIES  ?= scenarios/*.yaml
 JOBS     ?= 1
+# No story of the catalogue begins later than this after the first; 0s lets all be told.
+BEGIN_WITHIN ?= 0s
 OUT      ?= out/$(basename $(notdir $(SCENARIO)))
 # On a slow or busy machine, 2 or 3 gives every step, RTO and API downtime so many times as long.
 TIMEOUT_MULTIPLIER ?= 1
@@ -90,8 +92,8 @@ mutants: build controlplane ## Plant bugs one by one and see that each is caught
 	go run ./e2e/mutants -out out/mutants $(MUTANTS)
 
 .PHONY: catalogue
-catalogue: build ## Run STORIES (default: every scenario) on BACKEND, JOBS at once, and SAMPLE points of each sweep
-	$(RUN) $(STORIES) --jobs $(JOBS) --sample $(SAMPLE) --out out/catalogue
+catalogue: build ## Run STORIES (default: every scenario) on BACKEND, JOBS at once, and SAMPLE points of each sweep; none later than BEGIN_WITHIN
+	$(RUN) $(STORIES) --jobs $(JOBS) --sample $(SAMPLE) --begin-within $(BEGIN_WITHIN) --out out/catalogue
 
 .PHONY: sweep
 sweep: build ## Run every point of every sweep (hours)

@@ -31,7 +31,7 @@ func (o *Operation) DeployAPIServer(ctx context.Context, replicas int32) error {
 		SecretEncryptionKey, SecretKubeAggregator, SecretKubeAPIServer, secretEtcdClient)
 	ready := httpProbe(corev1.URISchemeHTTPS, "/readyz", apiServerPort, 3)
 	return o.deploy(ctx, DeploymentKubeAPIServer, replicas, corev1.PodSpec{
-		TerminationGracePeriodSeconds: ptr.To[int64](15),
+		TerminationGracePeriodSeconds: ptr.To[int64](5), // without its etcd it uses up all of it, such as on a seed that returns
 		Volumes:                       volumes,
 		Containers: []corev1.Container{{
 			Name:  DeploymentKubeAPIServer,

@@ -36,6 +36,8 @@ of several each has its own in it. There is also harness.log, what the client li
 A scenario with a sweep is told once per crash point, each a story of its own. With --sample N it is N points of each sweep, the
 same ones for the same --seed.
 
+With --begin-within DURATION what has not begun by then is not told: where time is dear, give the files that matter most first.
+
 Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(command *cobra.Command, files []string) error {
@@ -69,6 +71,7 @@ Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest
 	flags.Float64Var(&r.stretch, "timeout-multiplier", 1, "multiplies the deadlines of steps, settleWithin and the goals for RTO and API downtime, for slow machines")
 	flags.StringVar(&r.landscape, "landscape", "run", "name of the landscape; with several at once NAME-2 and so on are the others")
 	flags.IntVar(&r.jobs, "jobs", 1, "tell stories on up to so many landscapes at once; each wants about two cores")
+	flags.DurationVar(&r.beginWithin, "begin-within", 0, "begin no story later than this after the start; those that are left are named, and count for nothing (default: any time)")
 	flags.IntVar(&r.sample, "sample", 0, "tell so many points of each sweep, chosen by the random seed (default: all)")
 	flags.StringVar(&r.summary, "summary", "", "append a summary in Markdown to this file, such as the one that $GITHUB_STEP_SUMMARY names")
 	flags.StringVar(&r.history, "history", "", "append the numbers of each run to this file, a line of JSON each, for the command trend")

@@ -96,12 +96,20 @@ func (r *results) add(told summary.Story) {
 var errUntold = errors.New("it was not told: the run was interrupted before")
 
 // addUntold adds the stories whose turn has not come. What an earlier run has left in their folders stays.
-func (r *results) addUntold(stories []*scenario.Scenario) {
+// After an interrupt they are Broken; otherwise it was too late for them, as was asked for, and their names are returned.
+func (r *results) addUntold(stories []*scenario.Scenario, interrupted bool) []string {
+	var late []string
 	for _, s := range stories {
-		if _, told := r.told[s.Metadata.Name]; !told {
+		switch _, told := r.told[s.Metadata.Name]; {
+		case told:
+		case interrupted:
 			r.add(summary.Story{Name: s.Metadata.Name, Err: errUntold})
+		default:
+			r.told[s.Metadata.Name] = summary.Story{Name: s.Metadata.Name, Late: true}
+			late = append(late, s.Metadata.Name)
 		}
 	}
+	return late
 }
 
 func (r *results) worsen(v verdict.Verdict) {

@@ -58,6 +58,9 @@ func (r *runner) read(files []string) (stories []*scenario.Scenario, from map[st
 	if r.jobs < 1 || r.jobs > 1 && r.keep {
 		return nil, nil, fmt.Errorf("--jobs %d: must be 1 or more, and 1 with --keep, which keeps one landscape", r.jobs)
 	}
+	if r.beginWithin < 0 {
+		return nil, nil, fmt.Errorf("--begin-within %s: must be above 0; leave it out to tell all", r.beginWithin)
+	}
 	if r.stretch <= 0 {
 		return nil, nil, fmt.Errorf("--timeout-multiplier %g: must be above 0; 2 gives every step twice its time", r.stretch)
 	}

@@ -17,17 +17,26 @@ type group struct {
 
 // queue hands stories out to lanes so that few landscapes have to be made. It is safe for use by several.
 type queue struct {
+	late func() bool // nothing is handed out any more, but for the first story
+
 	mu     sync.Mutex
 	groups []*group
+	handed int
 }
 
-func newQueue(groups []*group) *queue { return &queue{groups: groups} }
+func newQueue(groups []*group, late func() bool) *queue { return &queue{groups: groups, late: late} }
+
+// over is true when it is too late for another story. The lock is held.
+func (q *queue) over() bool { return q.handed > 0 && q.late() }
 
 // join gives the group to tell next: the first that nobody tells, or else the one with most stories left. It is nil when
-// nothing is left to tell.
+// nothing is left to tell, or it is too late.
 func (q *queue) join() *group {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.over() {
+		return nil
+	}
 	var most *group
 	for _, g := range q.groups {
 		if !g.begun {
@@ -44,23 +53,24 @@ func (q *queue) join() *group {
 	return most
 }
 
-// next story of a group, which nobody else gets, or nil.
+// next story of a group, which nobody else gets, or nil. What is left when it is too late stays.
 func (q *queue) next(g *group) *scenario.Scenario {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(g.stories) == 0 {
+	if len(g.stories) == 0 || q.over() {
 		return nil
 	}
 	s := g.stories[0]
 	g.stories = g.stories[1:]
+	q.handed++
 	return s
 }
 
-// told is true when no story is left.
+// told is true when no story is left that anybody will tell.
 func (q *queue) told() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return !slices.ContainsFunc(q.groups, func(g *group) bool { return len(g.stories) > 0 })
+	return q.over() || !slices.ContainsFunc(q.groups, func(g *group) bool { return len(g.stories) > 0 })
 }
 
 // grouped puts together what can share a landscape, in the order of the files: stories with the same settings, and with

@@ -104,11 +104,16 @@ func tellFor(ctx context.Context, s *small, folder string, files ...string) (str
 }
 
 func tellAtOnce(ctx context.Context, s *small, jobs int, folder string, files ...string) (string, verdict.Verdict, error) {
+	return tellAs(ctx, s, func(r *runner) { r.jobs = jobs }, folder, files...)
+}
+
+func tellAs(ctx context.Context, s *small, set func(*runner), folder string, files ...string) (string, verdict.Verdict, error) {
 	var out bytes.Buffer
 	r := &runner{
-		clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", landscape: "run", jobs: jobs, out: &out, metrics: metrics.NewExporter(), folder: folder, randomSeed: 7, stretch: 1,
+		clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", landscape: "run", jobs: 1, out: &out, metrics: metrics.NewExporter(), folder: folder, randomSeed: 7, stretch: 1,
 		patience: story.Patience{Raise: 20 * time.Second, Still: time.Second, Round: 150 * time.Millisecond},
 	}
+	set(r)
 	accepted, err := r.accept(files)
 	if err != nil {
 		return "", "", err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,6 +41,8 @@ type runner struct {
 	sample     int // how many points of each sweep are told; 0 means all
 	jobs       int // how many landscapes there are at once, at most
 
+	beginWithin time.Duration // no story begins later than this; 0 means any time
+
 	summary string // file
 	history string // file
 
@@ -49,14 +52,17 @@ type runner struct {
 // run tells and judges what was accepted.
 func (r *runner) run(ctx context.Context, p *plan) verdict.Verdict {
 	all := &results{worst: verdict.Held, told: map[string]summary.Story{}}
-	stories := newQueue(grouped(p.stories))
+	began := r.clock.Now()
+	stories := newQueue(grouped(p.stories), func() bool { return r.beginWithin > 0 && r.clock.Since(began) >= r.beginWithin })
 	var lanes sync.WaitGroup
 	for i := range min(r.jobs, len(p.stories)) {
 		l := &lane{runner: r, maker: p.backend, landscape: r.landscapeOf(i), stories: stories, results: all, of: len(p.stories)}
 		lanes.Go(func() { l.tellAll(ctx) })
 	}
 	lanes.Wait()
-	all.addUntold(p.stories)
+	if left := all.addUntold(p.stories, ctx.Err() != nil); len(left) > 0 {
+		fmt.Fprintf(r.out, "\nNot told, because --begin-within %s was over: %s\n", r.beginWithin, strings.Join(left, ", "))
+	}
 	for _, s := range p.sweeps {
 		fmt.Fprintf(r.out, "\n%s\n", s.count(all.told))
 	}

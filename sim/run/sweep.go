@@ -79,11 +79,14 @@ func sampleOf(points []*scenario.Scenario, n int, randomSeed uint64, name string
 func (s sweep) count(told map[string]summary.Story) string {
 	held, others := 0, []string{}
 	for _, point := range s.points {
-		if v := told[point.Metadata.Name].Verdict(); v != verdict.Held {
-			others = append(others, fmt.Sprintf("%s: %s", point.Metadata.Name, v))
-			continue
+		switch story := told[point.Metadata.Name]; {
+		case story.Late:
+			others = append(others, point.Metadata.Name+": not told")
+		case story.Verdict() != verdict.Held:
+			others = append(others, fmt.Sprintf("%s: %s", point.Metadata.Name, story.Verdict()))
+		default:
+			held++
 		}
-		held++
 	}
 	text := fmt.Sprintf("%s: %d of %d points Held", s.name, held, len(s.points))
 	if len(s.points) < s.all {

@@ -4,6 +4,7 @@ package summary
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/transplant-sim/transplant/sim/telling"
@@ -18,6 +19,8 @@ type Story struct {
 	// Report is its verdict; nil when it could not be judged, for the reason in Err.
 	Report *verdict.Report
 	Err    error
+	// Late stories were not told, because the time for it was over. They count for nothing.
+	Late bool
 }
 
 // Verdict of the story.
@@ -33,6 +36,13 @@ func Write(out io.Writer, stories []Story) error {
 	var b strings.Builder
 	counts := map[verdict.Verdict]int{}
 	worst := verdict.Held
+	var late []string
+	for _, s := range stories {
+		if s.Late {
+			late = append(late, escape(s.Name))
+		}
+	}
+	stories = slices.DeleteFunc(slices.Clone(stories), func(s Story) bool { return s.Late })
 	for _, s := range stories {
 		counts[s.Verdict()]++
 		worst = verdict.Worst(worst, s.Verdict())
@@ -46,6 +56,9 @@ func Write(out io.Writer, stories []Story) error {
 		if s.Verdict() != verdict.Held {
 			b.WriteString(detailsOf(s))
 		}
+	}
+	if len(late) > 0 {
+		fmt.Fprintf(&b, "\nNot told, because the time for it was over: %s\n", strings.Join(late, ", "))
 	}
 	b.WriteByte('\n')
 	if _, err := io.WriteString(out, b.String()); err != nil {

@@ -26,7 +26,10 @@ func TestWrite(t *testing.T) {
 		Faults:     []verdict.Fault{{Name: "fire", Touched: 15}},
 	}
 	var out strings.Builder
-	if err := Write(&out, []Story{{"well", "out/well", held, nil}, {"ill", "out/ill", violated, nil}, {"untold", "out/untold", nil, errors.New("no landscape")}}); err != nil {
+	if err := Write(&out, []Story{
+		{Name: "well", Folder: "out/well", Report: held}, {Name: "ill", Folder: "out/ill", Report: violated},
+		{Name: "untold", Folder: "out/untold", Err: errors.New("no landscape")}, {Name: "left_out", Late: true},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	want := `## Violated: 3 scenarios, 1 Held, 1 Violated, 1 Broken
@@ -47,6 +50,8 @@ The evidence is in ` + "`out/ill`. The same again: `transplant run out/ill/scena
 ### untold: Broken
 
 - no landscape
+
+Not told, because the time for it was over: left\_out
 
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
