@@ -6,15 +6,30 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/transplant-sim/transplant/clusters/embedded"
 )
 
-// Nobody can clean up after SIGKILL, and nothing is left all the same: no process of the run, of its clusters and of the shoot's
-// control plane. The folder of the run is judged as what it is, and the next landscape of that name comes up.
-func TestARunThatIsKilledLeavesNothing(t *testing.T) {
+// Whatever ends a run, nothing is left: no process of the run, of its clusters and of the shoot's control plane; nobody can
+// clean up after SIGKILL. The folder of the run is judged as what it is, and the next landscape of that name comes up.
+func TestARunThatIsEndedLeavesNothing(t *testing.T) {
+	for _, c := range []struct {
+		by         syscall.Signal
+		apiServers int    // that run by then
+		ends       string // how the run ends
+	}{
+		{syscall.SIGKILL, 4, "signal: killed"}, // the shoot's, too
+		{syscall.SIGINT, 3, "exit status 2"},
+		{syscall.SIGTERM, 1, "exit status 2"},
+	} {
+		t.Run(c.by.String(), func(t *testing.T) { ended(t, c.by, c.apiServers, c.ends) })
+	}
+}
+
+func ended(t *testing.T, by syscall.Signal, atLeast int, ends string) {
 	l := &landscape{home: t.TempDir()}
 	t.Setenv("TRANSPLANT_HOME", l.home)
 	out := t.TempDir()
@@ -27,29 +42,35 @@ func TestARunThatIsKilledLeavesNothing(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- run.Wait() }()
-	for deadline := time.Now().Add(3 * time.Minute); apiServers(l.running()) < 4; time.Sleep(100 * time.Millisecond) { // the shoot's, too
+	for deadline := time.Now().Add(3 * time.Minute); apiServers(l.running()) < atLeast; time.Sleep(100 * time.Millisecond) {
 		select {
 		case err := <-ended:
 			t.Fatalf("the run has ended: %v\n%s", err, said.String())
 		default:
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the shoot has no API server: there are %q", l.running())
+			t.Fatalf("there are no %d API servers: %q", atLeast, l.running())
 		}
 	}
-	if err := run.Process.Kill(); err != nil {
+	if err := run.Process.Signal(by); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-ended; err == nil || err.Error() != "signal: killed" {
-		t.Errorf("the run ended with %v", err)
+	if err := <-ended; err == nil || err.Error() != ends {
+		t.Errorf("the run ended with %v, want %s:\n%s", err, ends, said.String())
+	}
+	if left := l.running(); by != syscall.SIGKILL && len(left) > 0 { // it has waited
+		t.Errorf("the run has ended, and there are %q", left)
 	}
 	for deadline := time.Now().Add(time.Minute); len(l.running()) > 0; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("a minute after the run was killed there are %q", l.running())
+			t.Fatalf("a minute after the run there are %q", l.running())
 		}
 	}
 	if judged, err := l.try(t, nil, program, "judge", out); err == nil || !strings.Contains(judged, "Broken") {
 		t.Errorf("what the run has left is judged as %q, %v", judged, err)
+	}
+	if by != syscall.SIGKILL {
+		return
 	}
 	if told := l.run(t, program, "up", "--landscape", "run", "--seeds="); !strings.Contains(told, "cleared what an earlier landscape left") {
 		t.Errorf("up after the run was killed says %q", told)

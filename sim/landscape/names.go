@@ -50,8 +50,8 @@ func (l Landscape) Targets() []string {
 	return targets
 }
 
-// TargetsOf an actor are the targets that it speaks to, on this landscape (ARCHITECTURE, Links). A fault of any other link
-// would be felt by nobody.
+// TargetsOf an actor are the targets that it has a link to, on this landscape (ARCHITECTURE, Links). A fault of any other
+// link would be felt by nobody; control planes speak to the seed that they are pods of without one (ADR 0010).
 func (l Landscape) TargetsOf(actor string) []string {
 	role, seed := roleOf(actor, l.SeedNames())
 	spokenTo, known := map[string][]string{
