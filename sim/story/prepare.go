@@ -16,14 +16,18 @@ import (
 // prepare makes the load's namespace and one pod on every node.
 func (t *teller) prepare(ctx context.Context, client kubernetes.Interface, shoot landscape.Shoot) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: probe.Namespace}}
-	if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create the namespace %q: %w", probe.Namespace, err)
+	err := t.poll(ctx, "the namespace of the load", func(ctx context.Context) (bool, error) {
+		_, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
+		return err == nil || apierrors.IsAlreadyExists(err), err
+	})
+	if err != nil {
+		return err
 	}
 	if shoot.Workers == 0 {
 		return nil
 	}
 	var nodes []corev1.Node
-	err := t.poll(ctx, fmt.Sprintf("%d ready nodes", shoot.Workers), func(ctx context.Context) (bool, error) {
+	err = t.poll(ctx, fmt.Sprintf("%d ready nodes", shoot.Workers), func(ctx context.Context) (bool, error) {
 		list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, err

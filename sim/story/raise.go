@@ -108,14 +108,21 @@ func (t *teller) populate(ctx context.Context, shoot landscape.Shoot) (timeline.
 }
 
 func (t *teller) technicalID(ctx context.Context, shoot string) (string, error) {
-	seen := world.Observe(ctx, t.World, t.clients, world.Query{Shoots: []string{shoot}}).Shoots[shoot]
-	if seen.TechnicalID == "" {
-		return "", fmt.Errorf("read the technical id of the shoot %q: it has none", shoot)
+	id := ""
+	err := t.poll(ctx, "the technical id", func(ctx context.Context) (bool, error) {
+		seen := world.Observe(ctx, t.World, t.clients, world.Query{Shoots: []string{shoot}}).Shoots[shoot]
+		if id = seen.TechnicalID; id == "" {
+			return false, fmt.Errorf("the shoot %q has none %v", shoot, seen.Unknown)
+		}
+		return true, nil
+	})
+	if err != nil {
+		return "", err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.ids[shoot] = seen.TechnicalID
-	return seen.TechnicalID, nil
+	t.ids[shoot] = id
+	return id, nil
 }
 
 // watch starts the probes of the shoot. The first look at nodes and workload is taken here, so that it is there before
