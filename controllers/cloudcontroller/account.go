@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -72,9 +73,10 @@ func (Account) patient(r reconcile.Reconciler) reconcile.Reconciler {
 	})
 }
 
-// tell says on the object what the cloud did not do. That the shoot is not owned is nothing to tell its users.
+// tell says on the object what the cloud did not do. That the shoot is not owned is nothing to tell its users, nor is that
+// somebody else was just writing the object.
 func tell(recorder events.EventRecorder, object client.Object, reason, action string, err error) {
-	if err != nil && !errors.Is(err, ownership.ErrLapsed) && !cloud.IsStaleEpoch(err) {
+	if err != nil && !errors.Is(err, ownership.ErrLapsed) && !cloud.IsStaleEpoch(err) && !apierrors.IsConflict(err) {
 		recorder.Eventf(object, nil, corev1.EventTypeWarning, reason, action, "%v", err)
 	}
 }

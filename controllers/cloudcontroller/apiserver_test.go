@@ -219,6 +219,7 @@ func TestVolumes(t *testing.T) {
 	if len(made) != 1 || made[0].Zone != "here-1" || made[0].Size != "1Gi" || made[0].ID != volume.Spec.CSI.VolumeHandle || volume.Spec.ClaimRef.UID != claim.UID {
 		t.Fatalf("the cloud has %+v for %+v", made, volume.Spec)
 	}
+	b.until("nothing but its volume keeps the claim", func(ctx context.Context) bool { return b.Get(ctx, key, claim) == nil && len(claim.Finalizers) == 0 })
 
 	attachment := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "csi-1"}, Spec: storagev1.VolumeAttachmentSpec{
 		Attacher: cloud.CSIDriver, NodeName: "node", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &volume.Name},
@@ -285,6 +286,49 @@ func TestVolumesThatWaitForNoNode(t *testing.T) {
 	b.until("the zoned one is made, and nothing without a zone", func(ctx context.Context) bool { return slices.Equal(made(ctx), []string{"here-2"}) })
 	b.must(b.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{corev1.LabelTopologyZone: "here-1"}}}))
 	b.until("the other is where the node is", func(ctx context.Context) bool { return slices.Equal(made(ctx), []string{"here-1", "here-2"}) })
+}
+
+// TestAClaimThatGoesTooSoon: a volume of which nobody has heard yet, as the answer was lost, goes with the claim that it was
+// made for; the claim stays as long.
+func TestAClaimThatGoesTooSoon(t *testing.T) {
+	b := start(t)
+	var made atomic.Bool
+	b.cloud.LoseAnswers(func(verb, _ string) bool { return verb == "create" && made.CompareAndSwap(false, true) })
+	b.cloud.Refuse(func(verb, _ string) *cloud.Error {
+		if verb != "list" || !made.Load() {
+			return nil
+		}
+		return &cloud.Error{Code: cloud.CodeInternal, Reason: "InternalError", Message: "out of order"}
+	})
+	class := "anywhere"
+	claim := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data", Annotations: map[string]string{annotationProvisioner: cloud.CSIDriver}},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			StorageClassName: &class, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{"storage": resource.MustParse("1Gi")}},
+		},
+	}
+	for _, object := range []client.Object{
+		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: cloud.CSIDriver},
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{corev1.LabelTopologyZone: "here-1"}}},
+		claim,
+	} {
+		b.must(b.Create(t.Context(), object))
+	}
+	b.until("a volume", func(context.Context) bool { return made.Load() && len(b.cloud.IDs("volumes")) == 1 })
+	b.must(b.Delete(t.Context(), claim))
+	b.must(b.Get(t.Context(), client.ObjectKeyFromObject(claim), claim)) // held by its finalizer
+	if diff := cmp.Diff([]string{"cloud.transplant.dev/provisioning"}, claim.Finalizers); diff != "" || claim.DeletionTimestamp == nil {
+		t.Errorf("deleted at %s, finalizers (-want +got):\n%s", claim.DeletionTimestamp, diff)
+	}
+	b.cloud.Refuse(nil)
+	b.until("the claim is gone", b.gone(claim))
+	if left := b.cloud.IDs(); len(left) > 0 {
+		t.Errorf("the cloud still has %v", left)
+	}
+	if diff := cmp.Diff([]string{"create volumes", "delete volumes"}, b.written()); diff != "" {
+		t.Errorf("ledger (-want +got):\n%s", diff)
+	}
 }
 
 // TestWhatIsRetained stays in the cloud when its PersistentVolume goes.
