@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -88,6 +89,39 @@ func (w *world) podState(name string) string {
 		return textOf(err)
 	})
 	return state
+}
+
+// TestPodsAreReadyAgain: what the shoot's controllers say of the pods of a node that was not heard of is put right by the
+// node, and nothing else of the pods changes.
+func TestPodsAreReadyAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.serviceAccount()
+	w.agent(t.TempDir())
+	w.machine("node-1", nil)
+	w.uids("node-1")
+	w.pod("web", "node-1")
+	w.podState("web")
+	read := func() *corev1.Pod {
+		pod, err := w.admin.CoreV1().Pods("default").Get(t.Context(), "web", metav1.GetOptions{})
+		w.check(err)
+		return pod
+	}
+	readiness := func(pod *corev1.Pod) *corev1.PodCondition {
+		i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
+		return &pod.Status.Conditions[i]
+	}
+	before := read()
+	doubted := before.DeepCopy()
+	readiness(doubted).Status = corev1.ConditionFalse
+	_, err := w.admin.CoreV1().Pods("default").UpdateStatus(t.Context(), doubted, metav1.UpdateOptions{})
+	w.check(err)
+	w.eventually("the pod is ready again", func() string { return cmp.Diff(corev1.ConditionTrue, readiness(read()).Status) })
+	after := read()
+	readiness(before).LastTransitionTime = readiness(after).LastTransitionTime
+	if diff := cmp.Diff(before.Status, after.Status) + cmp.Diff(before.UID, after.UID); diff != "" {
+		t.Errorf("the pod has changed: %s", diff)
+	}
 }
 
 func (w *world) serviceAccount() {
