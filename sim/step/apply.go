@@ -3,11 +3,15 @@ package step
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/sim/world"
@@ -35,22 +39,50 @@ func (a *Apply) Check(path *field.Path, plot *Plot) field.ErrorList {
 	return append(plot.reachable(path.Child("shoot"), a.Shoot), a.Object.check(path.Child("object"))...)
 }
 
-// Run creates or changes the object.
+// servedWithin is how long a kind may take to be served after it was defined, and servedPoll how often that is tried.
+const (
+	servedWithin = 30 * time.Second
+	servedPoll   = 250 * time.Millisecond
+)
+
+// Run creates or changes the object. A kind that the story has just defined is waited for.
 func (a *Apply) Run(ctx context.Context, stage *Stage) error {
 	shoot, err := stage.user(ctx, a.Shoot)
 	if err != nil {
 		return err
 	}
+	var last error
+	err = wait.PollUntilContextTimeout(ctx, servedPoll, servedWithin, true, func(ctx context.Context) (bool, error) {
+		last = a.apply(ctx, shoot)
+		return !unserved(last), nil
+	})
+	if last == nil && err != nil { // the story was broken off before the first try
+		last = err
+	}
+	return done(a, last)
+}
+
+func (a *Apply) apply(ctx context.Context, shoot client.Client) error {
 	content, err := json.Marshal(a.Object)
 	if err != nil {
-		return done(a, err)
+		return err
 	}
 	// Changes first: a part of an object may be no whole one.
 	err = shoot.Patch(ctx, a.Object.whole(), client.RawPatch(types.MergePatchType, content))
 	if apierrors.IsNotFound(err) {
 		err = shoot.Create(ctx, a.Object.whole())
 	}
-	return done(a, err)
+	return err
+}
+
+// unserved says whether an error is about the kind, which the API server does not know, or not serve yet; that of an object
+// that is not there names the object.
+func unserved(err error) bool {
+	if meta.IsNoMatchError(err) {
+		return true
+	}
+	status := apierrors.APIStatus(nil)
+	return apierrors.IsNotFound(err) && errors.As(err, &status) && (status.Status().Details == nil || status.Status().Details.Name == "")
 }
 
 // user is a client of the shoot's API by its public name.

@@ -1,7 +1,9 @@
 package step_test
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -9,8 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/transplant-sim/transplant/clusters/apiservertest"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/step"
 	"github.com/transplant-sim/transplant/sim/world"
@@ -78,6 +82,37 @@ func TestApplyAndRemove(t *testing.T) {
 		if err := one.Run(t.Context(), stage); err == nil || !strings.Contains(err.Error(), `connect to the shoot "omega"`) {
 			t.Errorf("%s: %v", one, err)
 		}
+	}
+}
+
+// served is a world with one shoot, whose API server is a real one.
+type served struct {
+	world.World
+	config *rest.Config
+}
+
+func (s served) ConnectShoot(context.Context, string, string) (*rest.Config, error) {
+	return s.config, nil
+}
+
+// TestApplyWaitsForKinds: an object of a kind that was defined a moment ago is no error; one whose namespace is missing is,
+// at once.
+func TestApplyWaitsForKinds(t *testing.T) {
+	t.Parallel()
+	stage := &step.Stage{World: served{config: apiservertest.Start(t, apiservertest.Options{})}}
+	const definition = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"beds.hotel.test"},"spec":{"group":"hotel.test",
+		"scope":"Namespaced","names":{"plural":"beds","kind":"Bed"},"versions":[{"name":"v1","served":true,"storage":true,
+		"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`
+	const bed = `{"apiVersion":"hotel.test/v1","kind":"Bed","metadata":{"name":"b","namespace":%q},"spec":{"soft":true}}`
+	for _, text := range []string{definition, fmt.Sprintf(bed, "default"), fmt.Sprintf(bed, "default")} {
+		one := &step.Apply{Shoot: "alpha", Object: thing(t, text)}
+		if err := one.Run(t.Context(), stage); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lost := &step.Apply{Shoot: "alpha", Object: thing(t, fmt.Sprintf(bed, "nowhere"))}
+	if err := lost.Run(t.Context(), stage); err == nil || !strings.Contains(err.Error(), `namespaces "nowhere" not found`) {
+		t.Errorf("an object in no namespace: %v", err)
 	}
 }
 
