@@ -30,6 +30,15 @@ func controllers() Board {
 				over("{{namespace}} on {{cluster}}", `min by (namespace, cluster) (etcd_guard_validity_seconds{FILTER})`)}},
 			{Title: "Backups of etcd", About: "Objects uploaded, by kind.", Kind: "timeseries", Unit: "reqps", Queries: []Query{
 				over("{{namespace}} {{kind}}", rate("namespace, kind", `etcd_backup_uploads_total{FILTER}`))}},
+			{Title: "Connections to gateways", About: "By port and what became of them; silent ones are probes.", Kind: "timeseries", Unit: "reqps", Queries: []Query{
+				over("{{cluster}} {{port}} {{result}}", rate("cluster, port, result", `gateway_connections_total{FILTER}`))}},
+			{Title: "Open connections of gateways", About: "That are carried, and how many were cut because ownership had lapsed.", Kind: "timeseries", Unit: "short", Queries: []Query{
+				over("open on {{cluster}}", `sum by (cluster) (gateway_open_connections{FILTER})`),
+				over("cut on {{cluster}}", `sum by (cluster) (increase(gateway_cut_connections_total{FILTER}[$__rate_interval]))`)}},
+			{Title: "Bytes through gateways", About: "To clients and to API servers.", Kind: "timeseries", Unit: "Bps", Queries: []Query{
+				over("to the {{to}} on {{cluster}}", rate("to, cluster", `gateway_passed_bytes_total{FILTER}`))}},
+			{Title: "Routes of gateways", About: "Shoots that can be reached by name, by whether ownership is valid there.", Kind: "timeseries", Unit: "short", Queries: []Query{
+				over("{{validity}} on {{cluster}}", `sum by (validity, cluster) (gateway_routes{FILTER})`)}},
 			{Title: "Processor time", About: "By program, in cores.", Kind: "timeseries", Unit: "short", Queries: []Query{
 				over("{{actor}} on {{cluster}}", rate("actor, cluster", `process_cpu_seconds_total{FILTER}`))}},
 			{Title: "Memory", About: "Resident, by program.", Kind: "timeseries", Unit: "bytes", Queries: []Query{

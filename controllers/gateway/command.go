@@ -2,14 +2,19 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
@@ -22,8 +27,8 @@ import (
 
 // options are the flags of the command.
 type options struct {
-	kubeconfig, listen, proxyListen, tunnelListen string
-	interval                                      time.Duration
+	kubeconfig, listen, proxyListen, tunnelListen, metrics string
+	interval                                               time.Duration
 }
 
 // NewCommand returns "gateway": the seed's entry for clients outside (SPEC 7.4).
@@ -45,6 +50,7 @@ func NewCommand() *cobra.Command {
 	flags.StringVar(&o.listen, "listen", ":9443", "address for TLS connections, routed by server name")
 	flags.StringVar(&o.proxyListen, "proxy-protocol-listen", "", "address for connections with a PROXY protocol header; none if empty")
 	flags.StringVar(&o.tunnelListen, "tunnel-listen", "", "address for HTTP CONNECT of reversed tunnels; none if empty")
+	flags.StringVar(&o.metrics, "metrics-bind-address", "", "address of /metrics; none if empty")
 	flags.DurationVar(&o.interval, "owner-check-interval", time.Second, "how often each shoot's guard is asked for validity")
 	if err := command.MarkFlagRequired("kubeconfig"); err != nil {
 		panic(err) // a name that is no flag
@@ -69,11 +75,42 @@ func (o *options) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	// A restarted gateway is another holder, so its name is made anew.
 	table := newTable(ctx, "gateway-"+uuid.NewString(), clock, o.interval, log)
+	if err := o.serveMetrics(ctx, group, table); err != nil {
+		return err
+	}
 	// Listening begins when the routes are known: until then a client should try elsewhere.
 	group.Go(func() error {
 		return watch(ctx, client, table, func(services corelisters.ServiceLister) { o.listenAll(ctx, group, table, services) })
 	})
 	return group.Wait()
+}
+
+// serveMetrics serves what the gateway and its process measure, until ctx is done.
+func (o *options) serveMetrics(ctx context.Context, group *errgroup.Group, table *table) error {
+	if o.metrics == "" {
+		return nil
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if err := table.register(registry); err != nil {
+		return fmt.Errorf("register the metrics: %w", err)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.metrics)
+	if err != nil {
+		return fmt.Errorf("listen for metrics: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: helloDeadline}
+	group.Go(func() error {
+		stop := context.AfterFunc(ctx, func() { server.Close() })
+		defer stop()
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve metrics: %w", err)
+		}
+		return nil
+	})
+	return nil
 }
 
 func (o *options) listenAll(ctx context.Context, group *errgroup.Group, table *table, services corelisters.ServiceLister) {

@@ -5,6 +5,8 @@ import (
 	"net"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
@@ -15,19 +17,19 @@ var chunks = sync.Pool{New: func() any { return new([chunk]byte) }}
 
 // join passes bytes both ways. When one side has ended its half, the other is told and may still answer; when one
 // breaks, both are closed.
-func join(a, b *ownership.Conn) {
+func join(client, server *ownership.Conn, m *metrics) {
 	var both sync.WaitGroup
-	both.Go(func() { pass(b, a) })
-	both.Go(func() { pass(a, b) })
+	both.Go(func() { pass(server, client, m.toServer) })
+	both.Go(func() { pass(client, server, m.toClient) })
 	both.Wait()
 }
 
 // pass copies in chunks: each is written only if the term is valid at that moment.
-func pass(to, from *ownership.Conn) {
+func pass(to, from *ownership.Conn, bytes prometheus.Counter) {
 	buffer := chunks.Get().(*[chunk]byte)
 	defer chunks.Put(buffer)
 	// The plain interfaces keep io.CopyBuffer from a shortcut that would leave the checks out.
-	_, err := io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{from}, buffer[:])
+	_, err := io.CopyBuffer(counted{to, bytes}, struct{ io.Reader }{from}, buffer[:])
 	if err == nil {
 		err = closeWrite(to.Conn)
 	}

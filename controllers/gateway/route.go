@@ -2,12 +2,16 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/transplant-sim/transplant/controllers/ownership"
 )
@@ -37,10 +41,11 @@ func (t target) equal(o target) bool {
 // route carries the connections to one shoot, and holds the validity for them.
 type route struct {
 	target
-	holder *ownership.Holder
-	clock  ownership.Clock
-	cancel context.CancelFunc
-	ended  chan struct{} // closed when the holder has stopped
+	holder  *ownership.Holder
+	clock   ownership.Clock
+	metrics *metrics
+	cancel  context.CancelFunc
+	ended   chan struct{} // closed when the holder has stopped
 
 	mu   sync.Mutex
 	gone bool
@@ -51,24 +56,26 @@ type route struct {
 type link struct {
 	client, server net.Conn
 	ended          chan struct{} // closed when nothing is passed any more
+	cut            atomic.Bool   // it did not end by itself
 }
 
 func (l *link) close() {
+	l.cut.Store(true)
 	l.client.Close()
 	l.server.Close()
 }
 
 // newRoute starts to ask the guard for validity.
-func newRoute(ctx context.Context, t target, name string, clock ownership.Clock, interval time.Duration) (*route, error) {
-	holder, err := ownership.NewHolder(t.guard, name, clock, &http.Transport{MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute})
+func newRoute(ctx context.Context, want target, t *table) (*route, error) {
+	holder, err := ownership.NewHolder(want.guard, t.name, t.clock, &http.Transport{MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute})
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	r := &route{target: t, holder: holder, clock: clock, cancel: cancel, ended: make(chan struct{}), open: map[*link]struct{}{}}
+	r := &route{target: want, holder: holder, clock: t.clock, metrics: t.metrics, cancel: cancel, ended: make(chan struct{}), open: map[*link]struct{}{}}
 	go func() {
 		defer close(r.ended)
-		holder.Run(ctx, interval, r.cut)
+		holder.Run(ctx, t.interval, r.cut)
 	}()
 	return r, nil
 }
@@ -107,13 +114,18 @@ func (r *route) track(term *ownership.Term, l *link) bool {
 		return false
 	}
 	r.open[l] = struct{}{}
+	r.metrics.open.Inc()
 	return true
 }
 
-func (r *route) untrack(l *link) {
+func (r *route) untrack(term *ownership.Term, l *link) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.open, l)
+	r.metrics.open.Dec()
+	if l.cut.Load() || !term.Valid() {
+		r.metrics.cut.Inc()
+	}
 	close(l.ended)
 }
 
@@ -134,8 +146,12 @@ func (r *route) term(ctx context.Context) (*ownership.Term, error) {
 	return nil, fmt.Errorf("carry a connection to %s: %w", r.namespace, ownership.ErrLapsed)
 }
 
-// carry passes bytes between the client and the Service it wants until both have ended, or the validity has.
-func (r *route) carry(ctx context.Context, wish call) error {
+// errUnreachable says that a Service takes no connections.
+var errUnreachable = errors.New("the service takes no connections")
+
+// carry passes bytes between the client and the Service it wants until both have ended, or the validity has. What is
+// carried is counted when it begins.
+func (r *route) carry(ctx context.Context, wish call, carried prometheus.Counter) error {
 	term, err := r.term(ctx)
 	if err != nil {
 		return err
@@ -144,14 +160,15 @@ func (r *route) carry(ctx context.Context, wish call) error {
 	defer cancel()
 	server, err := (&net.Dialer{KeepAlive: keepAlive}).DialContext(ctx, "tcp", wish.address)
 	if err != nil {
-		return fmt.Errorf("reach the service of %s: %w", r.namespace, err)
+		return fmt.Errorf("reach the service of %s: %w: %w", r.namespace, errUnreachable, err)
 	}
 	defer server.Close()
 	l := &link{client: wish.client, server: server, ended: make(chan struct{})}
 	if !r.track(term, l) {
 		return fmt.Errorf("carry a connection to %s: %w", r.namespace, ownership.ErrLapsed)
 	}
-	defer r.untrack(l)
+	defer r.untrack(term, l)
+	carried.Inc()
 	stop := make(chan struct{})
 	defer close(stop)
 	go func() {
@@ -163,8 +180,8 @@ func (r *route) carry(ctx context.Context, wish call) error {
 	}()
 	client := &ownership.Conn{Conn: wish.client, Term: term}
 	if _, err := client.Write(wish.welcome); err != nil {
-		return fmt.Errorf("welcome the client: %w", err)
+		return nil // it has gone, as it may at any time
 	}
-	join(client, &ownership.Conn{Conn: server, Term: term})
+	join(client, &ownership.Conn{Conn: server, Term: term}, r.metrics)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // helloDeadline bounds how long a client may take to say whom it wants.
@@ -20,6 +21,8 @@ const acceptPause = 50 * time.Millisecond
 type server struct {
 	table *table
 	log   logr.Logger
+	// port is what clients say first here, as metrics name it.
+	port string
 	// choose reads from the connection whom the client wants. It writes nothing.
 	choose func(conn net.Conn) (call, error)
 	// refuse is what the client is told when there is no route.
@@ -72,6 +75,7 @@ func (s *server) handle(ctx context.Context, conn net.Conn) {
 	}
 	wish, err := s.choose(conn)
 	if err != nil {
+		s.count(resultOf(err)).Inc()
 		if _, refused := errors.AsType[*refusedError](err); refused {
 			_, _ = conn.Write(s.refuse) // the client may be gone
 		}
@@ -81,14 +85,20 @@ func (s *server) handle(ctx context.Context, conn net.Conn) {
 	if err := conn.SetDeadline(time.Time{}); err != nil {
 		return
 	}
-	if err := wish.route.carry(ctx, wish); err != nil {
-		s.log.V(1).Info("Connection ended", "from", conn.RemoteAddr(), "reason", err.Error())
+	if err := wish.route.carry(ctx, wish, s.count(resultCarried)); err != nil {
+		s.count(resultOf(err)).Inc()
+		s.log.V(1).Info("Connection not carried", "from", conn.RemoteAddr(), "reason", err.Error())
 	}
+}
+
+// count is the counter of connections to this port that end so.
+func (s *server) count(result string) prometheus.Counter {
+	return s.table.metrics.connections.WithLabelValues(s.port, result)
 }
 
 // newServer takes connections whose clients name the host they want in their ClientHello.
 func newServer(table *table, log logr.Logger) *server {
-	s := &server{table: table, log: log.WithValues("port", "sni"), refuse: unrecognizedName}
+	s := &server{table: table, log: log.WithValues("port", portSNI), port: portSNI, refuse: unrecognizedName}
 	s.choose = s.bySNI
 	return s
 }

@@ -23,6 +23,7 @@ type table struct {
 	wall     clock.PassiveClock // for deadlines of connections
 	interval time.Duration
 	log      logr.Logger
+	metrics  *metrics
 
 	mu         sync.RWMutex
 	namespaces map[string]*route
@@ -30,7 +31,7 @@ type table struct {
 }
 
 func newTable(ctx context.Context, name string, boot ownership.Clock, interval time.Duration, log logr.Logger) *table {
-	return &table{ctx: ctx, name: name, clock: boot, wall: clock.RealClock{}, interval: interval, log: log, namespaces: map[string]*route{}, hosts: map[string]*route{}}
+	return &table{ctx: ctx, name: name, clock: boot, wall: clock.RealClock{}, interval: interval, log: log, metrics: newMetrics(), namespaces: map[string]*route{}, hosts: map[string]*route{}}
 }
 
 // set makes the route of the namespace what the target says; nil removes it. A changed route is a new one: what was
@@ -57,7 +58,7 @@ func (t *table) set(namespace string, want *target) error {
 }
 
 func (t *table) addLocked(want target) error {
-	r, err := newRoute(t.ctx, want, t.name, t.clock, t.interval)
+	r, err := newRoute(t.ctx, want, t)
 	if err != nil {
 		return fmt.Errorf("make the route of namespace %q: %w", want.namespace, err)
 	}

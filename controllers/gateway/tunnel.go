@@ -31,14 +31,14 @@ var (
 // newTunnelServer takes HTTP CONNECT and chooses by its header: port 8132.
 func newTunnelServer(table *table, services corelisters.ServiceLister, log logr.Logger) *server {
 	t := &tunnels{table: table, services: services}
-	return &server{table: table, log: log.WithValues("port", "tunnel"), choose: t.byHeader, refuse: notFound}
+	return &server{table: table, log: log.WithValues("port", portTunnel), port: portTunnel, choose: t.byHeader, refuse: notFound}
 }
 
 // newProxyServer takes connections with a PROXY protocol header and chooses by the destination in it; and, as the
 // unified port of today, HTTP CONNECT too: port 8443.
 func newProxyServer(table *table, services corelisters.ServiceLister, log logr.Logger) *server {
 	t := &tunnels{table: table, services: services}
-	return &server{table: table, log: log.WithValues("port", "proxy"), choose: t.byProxyProtocol, refuse: notFound}
+	return &server{table: table, log: log.WithValues("port", portProxy), port: portProxy, choose: t.byProxyProtocol, refuse: notFound}
 }
 
 // tunnels finds the Service that a client wants by other ways than the name in a ClientHello.
