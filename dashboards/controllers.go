@@ -26,6 +26,27 @@ func controllers() Board {
 				over("{{actor}} {{method}} {{code}}", rate("actor, method, code", `rest_client_requests_total{FILTER}`))}},
 			{Title: "Admission", About: "Requests to the garden's webhooks.", Kind: "timeseries", Unit: "reqps", Queries: []Query{
 				over("{{webhook}} {{code}}", rate("webhook, code", `controller_runtime_webhook_requests_total{FILTER}`))}},
+			{Title: "Runs of flows", About: "Creations, migrations, restores and so on so far, by how they ended.", Kind: "timeseries", Unit: "short", Queries: []Query{
+				over("{{operation}} {{result}} on {{cluster}}", `sum by (operation, result, cluster) (shoot_flow_duration_seconds_count{FILTER})`)}},
+			{Title: "Time of flows", About: "Mean of the runs so far, by operation.", Kind: "timeseries", Unit: "s", Queries: []Query{
+				over("{{operation}} {{result}}", `sum by (operation, result) (shoot_flow_duration_seconds_sum{FILTER}) / sum by (operation, result) (shoot_flow_duration_seconds_count{FILTER})`)}},
+			{Title: "Shoots that are not well", About: "By the condition that is not True.", Kind: "timeseries", Unit: "short", Queries: []Query{
+				over("{{type}} {{status}} on {{cluster}}", `sum by (type, status, cluster) (care_shoot_conditions{status!="True",FILTER})`)}},
+			{Title: "Shoots that are held back", About: "By the constraint that is not True.", Kind: "timeseries", Unit: "short", Queries: []Query{
+				over("{{type}} {{status}} on {{cluster}}", `sum by (type, status, cluster) (care_shoot_constraints{status!="True",FILTER})`)}},
+			{Title: "Changes of conditions", About: "And of constraints, by what they became.", Kind: "timeseries", Unit: "short", Queries: []Query{
+				over("{{type}} {{status}}", `sum by (type, status) (increase(care_condition_changes_total{FILTER}[$__rate_interval]))`)}},
+			{Title: "Maintenances", About: "By how they ended.", Kind: "timeseries", Unit: "short", Queries: []Query{
+				over("{{result}}", `sum by (result) (increase(maintenance_runs_total{FILTER}[$__rate_interval]))`)}},
+			{Title: "Changes by maintenances", About: "Updates and rotations, and what became of them.", Kind: "timeseries", Unit: "short", Queries: []Query{
+				over("{{of}} {{result}}", `sum by (of, result) (increase(maintenance_changes_total{FILTER}[$__rate_interval]))`)}},
+			{Title: "Left-overs of deletions", About: "Objects that hold up the deletion of shoots, and those that lost their finalizers because they did not go.", Kind: "timeseries", Unit: "short", Queries: []Query{
+				over("{{step}} on {{cluster}}", `sum by (step, cluster) (cleanup_remaining_objects{FILTER})`),
+				over("{{step}} finalized", `sum by (step) (cleanup_finalized_objects_total{FILTER})`)}},
+			{Title: "Steps of clean-ups", About: "By how they ended.", Kind: "timeseries", Unit: "short", Queries: []Query{
+				over("{{step}} {{result}}", `sum by (step, result) (increase(cleanup_steps_total{FILTER}[$__rate_interval]))`)}},
+			{Title: "Time of clean-ups", About: "Mean of the steps that were done so far.", Kind: "timeseries", Unit: "s", Queries: []Query{
+				over("{{step}}", `sum by (step) (cleanup_step_duration_seconds_sum{FILTER}) / sum by (step) (cleanup_step_duration_seconds_count{FILTER})`)}},
 			{Title: "Validity of guards", About: "How long each etcd may still be used without news of its ownership.", Kind: "timeseries", Unit: "s", Queries: []Query{
 				over("{{namespace}} on {{cluster}}", `min by (namespace, cluster) (etcd_guard_validity_seconds{FILTER})`)}},
 			{Title: "Backups of etcd", About: "Objects uploaded, by kind.", Kind: "timeseries", Unit: "reqps", Queries: []Query{

@@ -23,6 +23,7 @@ import (
 func TestOnARealAPIServer(t *testing.T) {
 	w := newWard(t)
 	t.Run("a well shoot is well, and who looks again writes nothing", w.testWell)
+	t.Run("what changes is counted", w.testMetrics)
 	t.Run("each condition fails for its cause, after its threshold, and recovers", w.testCauses)
 	t.Run("a problematic webhook is named, remediated and forgiven", w.testWebhooks)
 	t.Run("an extension without a heartbeat is not believed", w.testHeartbeat)

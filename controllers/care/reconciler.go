@@ -29,6 +29,8 @@ type Reconciler struct {
 	RemediateWebhooks bool
 	// ExtensionNamespace is where in the seed the extension shows its heartbeat (SPEC 3.9).
 	ExtensionNamespace string
+	// Metrics may be nil.
+	Metrics *Metrics
 }
 
 // lookTimeout bounds one look at a shoot; who has not answered by then is taken for silent.
@@ -122,7 +124,11 @@ func (r *Reconciler) write(ctx context.Context, o *controlplane.Operation, chang
 		if data, err := client.MergeFrom(before).Data(shoot); err != nil || string(data) == "{}" {
 			return err
 		}
-		return client.IgnoreNotFound(o.Garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+		if err := o.Garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		r.Metrics.changed(&before.Status, &shoot.Status)
+		return nil
 	})
 	if err != nil {
 		return false, fmt.Errorf("write how shoot %q is: %w", key, err)

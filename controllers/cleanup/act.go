@@ -28,7 +28,11 @@ func (s *sweep) act(ctx context.Context, d Decision) error {
 	case Finalize:
 		s.Log.Info("Finalizers are taken off an object that does not go", "object", Describe(d.Object), "why", d.Why)
 		// The lock: a controller that takes its finalizer off now has done its work.
-		return tolerateConflict(s.patch(ctx, object, map[string]any{"finalizers": nil, "resourceVersion": object.ResourceVersion}))
+		err := s.patch(ctx, object, map[string]any{"finalizers": nil, "resourceVersion": object.ResourceVersion})
+		if err == nil {
+			s.metrics.finalize(d.Step)
+		}
+		return tolerateConflict(err)
 	}
 	return nil
 }

@@ -25,6 +25,8 @@ type Cleaner struct {
 	Shoots controlplane.ShootConfigs
 	// Timeout of each step, DefaultTimeout if it is 0.
 	Timeout time.Duration
+	// Metrics may be nil.
+	Metrics *Metrics
 }
 
 // Tasks are those of the deletion flow that empty the shoot (SPEC 6.1), to be done one after the other while its control
@@ -47,13 +49,21 @@ func (c *Cleaner) task(o *controlplane.Operation, step Step) func(context.Contex
 		if err != nil || !serves {
 			return err
 		}
-		s, err := c.open(ctx, o, step)
-		if err != nil {
-			return err
-		}
-		defer s.close()
-		return coded(o.Until(ctx, cmp.Or(c.Timeout, DefaultTimeout), fmt.Sprintf("the end of step %d of the clean-up, %s,", step, step), s.look))
+		begin := o.Clock.Now()
+		err = c.take(ctx, o, step)
+		c.Metrics.ended(o.Namespace(), step, o.Clock.Since(begin), err)
+		return coded(err)
 	}
+}
+
+// take a step until nothing holds it up.
+func (c *Cleaner) take(ctx context.Context, o *controlplane.Operation, step Step) error {
+	s, err := c.open(ctx, o, step)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	return o.Until(ctx, cmp.Or(c.Timeout, DefaultTimeout), fmt.Sprintf("the end of step %d of the clean-up, %s,", step, step), s.look)
 }
 
 // coded gives an error the codes of what it tells of: objects that are still there.
@@ -67,9 +77,10 @@ func coded(err error) error {
 // sweep is one step of the clean-up of one shoot.
 type sweep struct {
 	*controlplane.Operation
-	step  Step
-	http  *http.Client
-	shoot client.Client
+	step    Step
+	http    *http.Client
+	shoot   client.Client
+	metrics *Metrics
 }
 
 func (c *Cleaner) open(ctx context.Context, o *controlplane.Operation, step Step) (*sweep, error) {
@@ -79,7 +90,7 @@ func (c *Cleaner) open(ctx context.Context, o *controlplane.Operation, step Step
 	}
 	config := c.Shoots.Config(o.APIServerURL(), ca, token)
 	config.QPS = -1 // there may be many objects, and nothing else is done meanwhile
-	s := &sweep{Operation: o, step: step}
+	s := &sweep{Operation: o, step: step, metrics: c.Metrics}
 	if s.http, err = rest.HTTPClientFor(config); err != nil {
 		return nil, fmt.Errorf("make the connection to the shoot: %w", err)
 	}
@@ -112,7 +123,11 @@ func (s *sweep) look(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("%s %s: %w", d.Action, Describe(d.Object), err))
 		}
 	}
-	return errors.Join(append(errs, plan.Err())...)
+	err = plan.Err()
+	if remaining := (*Remaining)(nil); errors.As(err, &remaining) {
+		s.metrics.looked(s.Namespace(), s.step, len(remaining.Objects))
+	}
+	return errors.Join(append(errs, err)...)
 }
 
 // annotations are those of the Shoot, read anew: who waits for objects that hang may lower the periods meanwhile.

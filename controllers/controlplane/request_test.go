@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
@@ -39,12 +42,19 @@ func TestARequestIsForOneRunOnly(t *testing.T) {
 			o.Shoot, o.WaitInterval = inGarden(t, o), time.Second
 			seen := "the work was not done"
 			throttled := &CodedError{Codes: []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorInfraRateLimitsExceeded}, Message: "too many requests"}
-			runner := &Runner{Version: "v1", Events: noEvents{}, Periods: Periods{Retry: time.Hour}}
+			metrics, err := NewMetrics(prometheus.NewRegistry())
+			if err != nil {
+				t.Fatal(err)
+			}
+			runner := &Runner{Version: "v1", Events: noEvents{}, Periods: Periods{Retry: time.Hour}, Metrics: metrics}
 			if _, err := runner.Run(t.Context(), o, Flow{Type: gardencorev1beta1.LastOperationTypeMigrate, Work: func(context.Context, *Reporter) error {
 				seen = inGarden(t, o).Annotations["gardener.cloud/operation"]
 				return throttled
 			}}); err != nil {
 				t.Fatal(err)
+			}
+			if !metrics.flows.DeleteLabelValues("Migrate", "failed") || testutil.CollectAndCount(metrics.flows) != 0 {
+				t.Error("one failed migration was to be measured")
 			}
 			after := inGarden(t, o)
 			if got := after.Annotations["gardener.cloud/operation"]; got != left || seen != left || after.Annotations["other"] != "stays" {

@@ -53,6 +53,8 @@ type Runner struct {
 	Version string
 	Periods Periods
 	Events  Events
+	// Metrics may be nil.
+	Metrics *Metrics
 }
 
 // Run runs one flow between its first and last status patch. A failed flow is tried again with back-off, unless its
@@ -70,7 +72,9 @@ func (r *Runner) Run(ctx context.Context, o *Operation, flow Flow) (reconcile.Re
 	}
 	o.events = r.Events
 	r.Events.Event(o.Shoot, corev1.EventTypeNormal, flow.ReasonStarted, flow.Initialized)
+	begin := o.Clock.Now()
 	err := r.work(ctx, o, flow)
+	r.Metrics.ran(flow.Type, resultOf(err), o.Clock.Since(begin))
 	if errors.Is(err, ErrTakenOver) {
 		o.Log.Info("The run ends: the shoot is another's", "operation", flow.Type, "reason", err.Error())
 		return reconcile.Result{}, nil

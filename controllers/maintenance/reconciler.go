@@ -35,6 +35,8 @@ type Reconciler struct {
 	Clock  clock.PassiveClock
 	Events controlplane.Events
 	Config Config
+	// Metrics may be nil.
+	Metrics *Metrics
 }
 
 // Reconcile maintains one shoot if it is time, and says when it is next.
@@ -119,6 +121,7 @@ func (m *run) maintain(ctx context.Context, profile *gardencorev1beta1.CloudProf
 		}
 		return err
 	}
+	m.Metrics.carriedOut(plan)
 	log.FromContext(ctx).Info("Maintained the shoot", "operation", plan.Operation, "lastMaintenance", last)
 	m.tell(plan)
 	return m.report(ctx, last)

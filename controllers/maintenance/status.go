@@ -68,7 +68,11 @@ func (m *run) giveUp(ctx context.Context, refusal string) error {
 	if AskedFor(shoot) {
 		delete(shoot.Annotations, constants.GardenerOperation)
 	}
-	return m.write(ctx, shoot)
+	if err := m.write(ctx, shoot); err != nil {
+		return err
+	}
+	m.Metrics.refused()
+	return nil
 }
 
 // settleInterrupted ends the report of a maintenance that a crash has cut off: it was carried out if that was noted on

@@ -35,7 +35,7 @@ func (f *careFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.extensionNamespace, "extension-namespace", "extensions", "namespace of the seed in which the extension shows its heartbeat")
 }
 
-func (f *careFlags) addToManager(mgr manager.Manager, seed cluster.Cluster, factory *controlplane.Factory, shoots controlplane.ShootConfigs, workers int) error {
+func (f *careFlags) addToManager(mgr manager.Manager, seed cluster.Cluster, factory *controlplane.Factory, shoots controlplane.ShootConfigs, workers int, measured *care.Metrics) error {
 	thresholds := map[gardencorev1beta1.ConditionType]time.Duration{}
 	for kind, text := range f.thresholds {
 		threshold, err := time.ParseDuration(text)
@@ -46,7 +46,7 @@ func (f *careFlags) addToManager(mgr manager.Manager, seed cluster.Cluster, fact
 	}
 	reconciler := &care.Reconciler{
 		Factory: factory, Seed: seed.GetCache(), Shoots: shoots, SyncPeriod: f.syncPeriod,
-		RemediateWebhooks: f.remediate, ExtensionNamespace: f.extensionNamespace,
+		RemediateWebhooks: f.remediate, ExtensionNamespace: f.extensionNamespace, Metrics: measured,
 		Config: care.Config{
 			Thresholds: thresholds, StaleExtensions: f.staleExtensions, ProgressingManagedResources: f.progressing,
 			Components: care.Components{

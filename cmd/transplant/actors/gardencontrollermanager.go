@@ -13,6 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/transplant-sim/transplant/controllers/admission"
@@ -146,7 +147,11 @@ func (f *gardenControllerManagerFlags) addDuties(mgr manager.Manager, garden cli
 // addMaintenance adds what looks after shoots that nobody looks after (SPEC 4.6, 5.9).
 func (f *gardenControllerManagerFlags) addMaintenance(mgr manager.Manager, garden client.Client) error {
 	events := newEvents(mgr, "shoot-maintenance")
-	maintains := &maintenance.Reconciler{Garden: garden, Clock: clock.RealClock{}, Events: events, Config: f.maintenance}
+	measured, err := maintenance.NewMetrics(metrics.Registry)
+	if err != nil {
+		return fmt.Errorf("register the metrics of maintenance: %w", err)
+	}
+	maintains := &maintenance.Reconciler{Garden: garden, Clock: clock.RealClock{}, Events: events, Config: f.maintenance, Metrics: measured}
 	if err := maintains.AddToManager(mgr); err != nil {
 		return err
 	}

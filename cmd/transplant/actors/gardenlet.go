@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/transplant-sim/transplant/api/cloud"
@@ -120,10 +121,14 @@ func (f *gardenletFlags) run(ctx context.Context) error {
 	if err := ringOnChange(ctx, seedCluster, mgr, factory.Bell); err != nil {
 		return err
 	}
-	if err := f.addDuties(mgr, seedCluster, factory, shoots); err != nil {
+	measured, err := newGardenletMetrics(metrics.Registry, mgr.GetCache(), f.settings.SeedName)
+	if err != nil {
 		return err
 	}
-	if err := f.care.addToManager(mgr, seedCluster, factory, shoots, f.workers); err != nil {
+	if err := f.addDuties(mgr, seedCluster, factory, shoots, measured); err != nil {
+		return err
+	}
+	if err := f.care.addToManager(mgr, seedCluster, factory, shoots, f.workers, measured.care); err != nil {
 		return err
 	}
 	if err := shoot.AbortInterrupted(ctx, factory.Garden, factory.Clock, f.settings.SeedName); err != nil {
@@ -169,12 +174,13 @@ func (f *gardenletFlags) factory(gardenConfig, seedConfig *rest.Config, shoots *
 	}, nil
 }
 
-func (f *gardenletFlags) addDuties(mgr manager.Manager, seedCluster cluster.Cluster, factory *controlplane.Factory, shoots *shootClients) error {
-	runner := &controlplane.Runner{Version: Version, Periods: f.periods, Events: newEvents(mgr, "gardenlet")}
+func (f *gardenletFlags) addDuties(mgr manager.Manager, seedCluster cluster.Cluster, factory *controlplane.Factory, shoots *shootClients, measured *gardenletMetrics) error {
+	runner := &controlplane.Runner{Version: Version, Periods: f.periods, Events: newEvents(mgr, "gardenlet"), Metrics: measured.flows}
 	retry := f.settings.WaitInterval
 	add := []func() error{
 		func() error {
-			return (&shoot.Reconciler{Factory: factory, Runner: runner, Cadence: f.cadence, Cleanup: &cleanup.Cleaner{Shoots: shoots, Timeout: f.cleanupTimeout}}).AddToManager(mgr, f.workers)
+			empty := &cleanup.Cleaner{Shoots: shoots, Timeout: f.cleanupTimeout, Metrics: measured.cleanup}
+			return (&shoot.Reconciler{Factory: factory, Runner: runner, Cadence: f.cadence, Cleanup: empty}).AddToManager(mgr, f.workers)
 		},
 		func() error {
 			return (&shoot.InPlaceUpdates{Garden: factory.Garden, Seed: factory.Seed, SeedName: f.settings.SeedName}).AddToManager(mgr, seedCluster)
