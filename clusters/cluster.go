@@ -58,3 +58,23 @@ type Landscape interface {
 	// Cluster finds one by name.
 	Cluster(name string) (Cluster, error)
 }
+
+// Companion is a subcommand of transplant that runs beside the clusters and outlives them, such as the simulated cloud.
+type Companion struct {
+	Name string
+	Args []string
+	// Reads and Writes are the files and folders of this machine that it uses, by the paths that its arguments name.
+	// A folder to write into need not exist.
+	Reads, Writes []string
+	// ReadyURL answers 200 when it is ready; its certificate is of the landscape's authority. Empty for one that counts
+	// as ready when it has started.
+	ReadyURL string
+}
+
+// CloudAddresses are those of the simulated cloud's API and of its DNS server, as host:port.
+type CloudAddresses struct {
+	// ListenAPI and ListenDNS are what the companion listens on.
+	ListenAPI, ListenDNS string
+	// API and DNS are where the links find it.
+	API, DNS string
+}

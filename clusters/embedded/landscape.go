@@ -20,6 +20,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/binary"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/clusters/switchboard"
 )
 
 // Landscape is a running garden with its seeds.
@@ -33,7 +34,7 @@ type Landscape struct {
 	images   []image
 	runner   *process.Runner
 	clusters []*Cluster
-	links    links
+	links    *switchboard.Board // from the keys on
 	began    time.Time
 
 	mutex    sync.Mutex
@@ -158,6 +159,7 @@ func (l *Landscape) writeFiles(context.Context) (err error) {
 	if l.keys, err = newKeys(l.dir); err != nil {
 		return err
 	}
+	l.links = l.newLinks()
 	for _, c := range l.clusters {
 		c.files.Binary = l.binary
 		if err := c.files.Write(); err != nil {
@@ -199,7 +201,7 @@ func (l *Landscape) Stop(ctx context.Context) error {
 	l.stopOnce.Do(func() {
 		ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 		defer cancel()
-		l.stopErr = errors.Join(l.stopProcesses(ctx), l.links.close(), l.dir.MarkEnded(), l.release())
+		l.stopErr = errors.Join(l.stopProcesses(ctx), l.links.Close(), l.dir.MarkEnded(), l.release())
 	})
 	return l.stopErr
 }
@@ -258,6 +260,12 @@ func (l *Landscape) Cloud() netip.AddrPort { return l.claim.Slot.Cloud() }
 
 // DNS is where the simulated cloud answers DNS.
 func (l *Landscape) DNS() netip.AddrPort { return l.claim.Slot.DNS() }
+
+// CloudAddresses says where the simulated cloud is expected: all that look for it are on this machine.
+func (l *Landscape) CloudAddresses() clusters.CloudAddresses {
+	api, dns := l.Cloud().String(), l.DNS().String()
+	return clusters.CloudAddresses{ListenAPI: api, ListenDNS: dns, API: api, DNS: dns}
+}
 
 // Clusters lists the garden first, then the seeds in order.
 func (l *Landscape) Clusters() []clusters.Cluster {

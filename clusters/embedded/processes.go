@@ -78,7 +78,7 @@ func (l *Landscape) State() rundir.State {
 func (l *Landscape) state() rundir.State {
 	state := rundir.State{
 		Name: l.options.Name, Slot: int(l.claim.Slot), Supervisor: process.Self(),
-		Ready: l.ready, Took: l.ready.Sub(l.began).Round(tick).String(), Links: l.links.state(),
+		Ready: l.ready, Took: l.ready.Sub(l.began).Round(tick).String(), Links: l.linkStates(),
 	}
 	for _, c := range l.clusters {
 		state.Clusters = append(state.Clusters, c.state())

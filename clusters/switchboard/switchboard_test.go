@@ -1,0 +1,104 @@
+package switchboard
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/transplant-sim/transplant/clusters/pki"
+)
+
+// board is one whose every target is the same server.
+func board(t *testing.T, opened func() error) (*Board, *pki.Authority) {
+	t.Helper()
+	authority, err := pki.NewAuthority("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(target.Close)
+	roots := x509.NewCertPool()
+	roots.AddCert(target.Certificate())
+	b := New(Options{
+		Authority: authority, Opened: opened,
+		Listen: func(int) (string, error) { return "127.0.0.1:0", nil },
+		Upstream: func(name string) (*url.URL, *x509.CertPool, error) {
+			if name == "nowhere" {
+				return nil, nil, errors.New("there is no such target")
+			}
+			where, err := url.Parse(target.URL)
+			return where, roots, err
+		},
+	})
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b, authority
+}
+
+func TestBoard(t *testing.T) {
+	t.Parallel()
+	told := 0
+	b, authority := board(t, func() error { told++; return nil })
+	first, err := b.Link("gardenlet-a", "garden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := b.Link("gardenlet-a", "garden"); again != first || err != nil {
+		t.Errorf("the same link was opened twice: %v", err)
+	}
+	proxy, err := b.Proxy("user")
+	if err != nil {
+		t.Fatal(err)
+	}
+	toShoot, err := b.Link("user", ShootPrefix+"api.alpha")
+	if err != nil || toShoot.Name() != "link(user,shoot/api.alpha)" {
+		t.Errorf("a shoot's link is %v, %v", toShoot, err)
+	}
+	if told != 2 {
+		t.Errorf("told of %d links, want 2", told)
+	}
+	want := []Arrow{{"gardenlet-a", "garden", first.URL()}, {"user", Shoots, proxy.URL()}}
+	if diff := cmp.Diff(want, b.Arrows()); diff != "" {
+		t.Errorf("arrows (-want +got):\n%s", diff)
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Pool(), MinVersion: tls.VersionTLS12}}}
+	defer client.CloseIdleConnections()
+	response, err := client.Get(first.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if diff := cmp.Diff(map[string]int64{"gardenlet-a": 1, "user": 0}, b.Requests()); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+func TestBoardRefuses(t *testing.T) {
+	t.Parallel()
+	b, _ := board(t, func() error { return errors.New("the disk is full") })
+	if _, err := b.Link("gardenlet-a", "nowhere"); err == nil || err.Error() != "open link(gardenlet-a,nowhere): there is no such target" {
+		t.Errorf("to nowhere: %v", err)
+	}
+	if _, err := b.Proxy("user"); err == nil || err.Error() != "the disk is full" {
+		t.Errorf("what cannot be written down: %v", err)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Link("gardenlet-a", "garden"); err == nil || !strings.HasSuffix(err.Error(), "the landscape has stopped") {
+		t.Errorf("after the end: %v", err)
+	}
+	if arrows := b.Arrows(); len(arrows) != 0 {
+		t.Errorf("after the end there are %v", arrows)
+	}
+}
