@@ -43,7 +43,12 @@ func (c *Crash) victim() Process {
 func (c *Crash) Name() string { return c.name("crash", c.match()) }
 
 // Needs links and processes that can be broken.
-func (c *Crash) Needs() world.Ability { return world.CrashActors }
+func (c *Crash) Needs() world.Ability {
+	if c.victim().Cluster != "" {
+		return world.BreakPrograms
+	}
+	return world.CrashActors
+}
 
 // Check finds unknown links and verbs, verbs that do not write, and actors that are no process.
 func (c *Crash) Check(path *field.Path, on landscape.Landscape) field.ErrorList {

@@ -20,7 +20,7 @@ var _ Fault = &Freeze{}
 func (f *Freeze) Name() string { return f.name(world.Freeze) }
 
 // Needs processes that can be broken.
-func (f *Freeze) Needs() world.Ability { return world.BreakProcesses }
+func (f *Freeze) Needs() world.Ability { return f.ability() }
 
 // Check finds unknown processes.
 func (f *Freeze) Check(path *field.Path, on landscape.Landscape) field.ErrorList {

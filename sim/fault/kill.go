@@ -29,7 +29,7 @@ func (k *Kill) Needs() world.Ability {
 	if k.RestartDelay.Duration != 0 {
 		return world.DelayRestarts
 	}
-	return world.BreakProcesses
+	return k.ability()
 }
 
 // Check finds unknown processes, and delays of what nobody starts again.

@@ -30,6 +30,14 @@ func (p Process) name(harm world.Harm) string {
 	return fmt.Sprintf("%s(%s%s,%s)", harm, p.Cluster, p.Shoot, p.Program)
 }
 
+// ability that harming it needs: a cluster's own programs are not processes everywhere.
+func (p Process) ability() world.Ability {
+	if p.Cluster != "" {
+		return world.BreakPrograms
+	}
+	return world.BreakProcesses
+}
+
 func (p Process) check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	oneOf := func(child, value string, known []string) field.ErrorList {
 		if slices.Contains(known, value) {
@@ -51,7 +59,7 @@ func (p Process) check(path *field.Path, on landscape.Landscape) field.ErrorList
 func (p Process) inject(ctx context.Context, w world.World, harm world.Harm) (world.Injection, error) {
 	breaker, can := w.(world.ProcessBreaker)
 	if !can {
-		return world.Injection{}, cannot(p.name(harm), world.BreakProcesses)
+		return world.Injection{}, cannot(p.name(harm), p.ability())
 	}
 	return breaker.BreakProcess(ctx, world.Process(p), harm)
 }

@@ -195,6 +195,7 @@ type Ability string
 const (
 	BreakLinks     Ability = "break links"
 	BreakProcesses Ability = "break processes"
+	BreakPrograms  Ability = "break the programs of clusters"
 	DelayRestarts  Ability = "delay restarts"
 	WipeDisks      Ability = "wipe disks"
 	EditObjects    Ability = "edit objects"

@@ -24,7 +24,6 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	"github.com/transplant-sim/transplant/clusters"
-	"github.com/transplant-sim/transplant/clusters/embedded"
 )
 
 //go:embed manifests/*.yaml
@@ -46,7 +45,7 @@ func Scheme() *runtime.Scheme {
 }
 
 // observe gives the observer's client of a cluster.
-func observe(l *embedded.Landscape, cluster string) (client.Client, error) {
+func observe(l Landscape, cluster string) (client.Client, error) {
 	c, err := l.Cluster(cluster)
 	if err != nil {
 		return nil, err

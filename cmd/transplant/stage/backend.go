@@ -21,7 +21,7 @@ var _ run.Backend = Backend{}
 // Can implements run.Backend: this backend can do all that stories know today.
 func (Backend) Can(ability world.Ability) error {
 	switch ability {
-	case world.BreakLinks, world.BreakProcesses, world.DelayRestarts, world.CrashActors, world.BreakClusters,
+	case world.BreakLinks, world.BreakProcesses, world.BreakPrograms, world.DelayRestarts, world.CrashActors, world.BreakClusters,
 		world.BreakPods, world.BreakPodLinks,
 		world.BreakCloud, world.DamageBackups, world.WipeDisks, world.EditObjects:
 		return nil
@@ -30,7 +30,10 @@ func (Backend) Can(ability world.Ability) error {
 }
 
 // Free implements run.Backend.
-func (Backend) Free(name string) error {
+func (Backend) Free(name string) error { return free(name) }
+
+// free says who has a landscape's run directory, of whatever backend; nil if nobody has.
+func free(name string) error {
 	home, err := rundir.Home()
 	if err != nil {
 		return err
@@ -47,12 +50,7 @@ const stopTimeout = time.Minute
 
 // Start implements run.Backend.
 func (Backend) Start(ctx context.Context, request run.Request) (world.World, error) {
-	s := New(settingsOf(request.Landscape.Settings))
-	s.Regions = map[string]string{}
-	s.Taints, s.Tolerable = map[string][]landscape.Taint{}, request.Landscape.Tolerable
-	for _, seed := range request.Landscape.Seeds {
-		s.Regions[seed.Name], s.Taints[seed.Name] = seed.Region, seed.Taints
-	}
+	s := staged(request)
 	options := embedded.Options{
 		Name:     request.Name,
 		Seeds:    request.Landscape.SeedNames(),
@@ -70,6 +68,17 @@ func (Backend) Start(ctx context.Context, request run.Request) (world.World, err
 		return nil, errors.Join(err, l.Stop(ctx))
 	}
 	return w, nil
+}
+
+// staged is the stage for what stories need.
+func staged(request run.Request) *Stage {
+	s := New(settingsOf(request.Landscape.Settings))
+	s.Regions = map[string]string{}
+	s.Taints, s.Tolerable = map[string][]landscape.Taint{}, request.Landscape.Tolerable
+	for _, seed := range request.Landscape.Seeds {
+		s.Regions[seed.Name], s.Taints[seed.Name] = seed.Region, seed.Taints
+	}
+	return s
 }
 
 func settingsOf(s landscape.Settings) Settings {

@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
-	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
+	"github.com/transplant-sim/transplant/clusters/switchboard"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -23,17 +22,17 @@ func (w *World) Belongings(ctx context.Context) (map[string][]timeline.Item, err
 	all := map[string][]timeline.Item{}
 	var errs []error
 	for _, seed := range w.Seeds() {
-		items, err := w.belongingsOf(seed)
+		items, err := w.belongingsOf(ctx, seed)
 		all[seed] = items
 		errs = append(errs, err)
 	}
 	items, err := w.cloudBelongings(ctx)
-	all[embedded.CloudTarget] = items
+	all[switchboard.Cloud] = items
 	return all, errors.Join(append(errs, err)...)
 }
 
-func (w *World) belongingsOf(seed string) ([]timeline.Item, error) {
-	containers, err := w.containers(seed, func(embedded.Container) bool { return true })
+func (w *World) belongingsOf(ctx context.Context, seed string) ([]timeline.Item, error) {
+	containers, err := w.containers(ctx, seed, func(process.Program) bool { return true })
 	if err != nil {
 		return nil, err
 	}
@@ -44,21 +43,15 @@ func (w *World) belongingsOf(seed string) ([]timeline.Item, error) {
 			Mentions: mentions(strings.Join(c.Args, " ")),
 		})
 	}
-	cluster, err := w.landscape.Cluster(seed)
+	cluster, err := w.cluster(seed)
 	if err != nil {
 		return nil, err
 	}
-	folders, err := filepath.Glob(filepath.Join(cluster.(*embedded.Cluster).Files().Dir, "volumes", "*"))
-	if err != nil {
-		return nil, err
+	folders, err := cluster.Volumes(ctx)
+	for _, name := range folders {
+		items = append(items, timeline.Item{Class: "folder", Name: name, Mentions: mentions(name)})
 	}
-	for _, folder := range folders {
-		if info, err := os.Stat(folder); err == nil && info.IsDir() {
-			name := filepath.Base(folder)
-			items = append(items, timeline.Item{Class: "folder", Name: name, Mentions: mentions(name)})
-		}
-	}
-	return items, nil
+	return items, err
 }
 
 func (w *World) cloudBelongings(ctx context.Context) ([]timeline.Item, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -13,7 +12,7 @@ var _ world.ClusterBreaker = &World{}
 
 // LoseCluster implements world.ClusterBreaker. It is felt by the processes that it kills.
 func (w *World) LoseCluster(ctx context.Context, name string, wipe bool) (world.Injection, error) {
-	cluster, running, err := w.whole(name)
+	cluster, running, err := w.whole(ctx, name)
 	if err != nil {
 		return world.Injection{}, err
 	}
@@ -31,7 +30,7 @@ func (w *World) LoseCluster(ctx context.Context, name string, wipe bool) (world.
 
 // FreezeCluster implements world.ClusterBreaker. It is felt by the processes that it holds.
 func (w *World) FreezeCluster(ctx context.Context, name string) (world.Injection, error) {
-	cluster, running, err := w.whole(name)
+	cluster, running, err := w.whole(ctx, name)
 	if err != nil {
 		return world.Injection{}, err
 	}
@@ -42,18 +41,18 @@ func (w *World) FreezeCluster(ctx context.Context, name string) (world.Injection
 }
 
 // whole finds a cluster, and how many processes of it run: its programs and everything in its pods.
-func (w *World) whole(name string) (cluster *embedded.Cluster, running int, err error) {
-	found, err := w.landscape.Cluster(name)
-	if err != nil {
+func (w *World) whole(ctx context.Context, name string) (cluster breakable, running int, err error) {
+	if cluster, err = w.cluster(name); err != nil {
 		return nil, 0, err
 	}
-	cluster = found.(*embedded.Cluster)
-	for _, program := range landscape.ClusterPrograms() {
-		if _, err := cluster.Program(program); err == nil {
-			running++
+	if own, can := cluster.(programmed); can {
+		for _, program := range landscape.ClusterPrograms() {
+			if _, err := own.Program(program); err == nil {
+				running++
+			}
 		}
 	}
-	pods, err := cluster.Containers()
+	pods, err := cluster.Containers(ctx)
 	if err != nil {
 		return nil, 0, fmt.Errorf("count the processes of cluster %q: %w", name, err)
 	}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -42,7 +42,7 @@ func (w *World) WipeEtcd(ctx context.Context, shoot string) (world.Injection, er
 // wipe empties the volumes of a pod and takes the pod away, in an order that lets nobody see one without the other: its
 // processes are held before, and never go on.
 func (w *World) wipe(ctx context.Context, seed string, pod *corev1.Pod) error {
-	processes, err := w.containers(seed, func(c embedded.Container) bool { return c.Env["POD_IP"] == pod.Status.PodIP })
+	processes, err := w.containers(ctx, seed, func(c process.Program) bool { return c.Env["POD_IP"] == pod.Status.PodIP })
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
-	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
@@ -31,8 +31,8 @@ const untilHealed = time.Duration(math.MaxInt64)
 
 // BreakPods implements world.PodBreaker.
 func (w *World) BreakPods(ctx context.Context, cluster string, pods []types.UID, names []string, keep bool) (world.Injection, error) {
-	find := func(context.Context) ([]embedded.Container, error) {
-		return w.containers(cluster, func(c embedded.Container) bool {
+	find := func(ctx context.Context) ([]process.Program, error) {
+		return w.containers(ctx, cluster, func(c process.Program) bool {
 			pod, name := podOf(c)
 			return slices.Contains(pods, pod) && (len(names) == 0 || slices.Contains(names, name))
 		})
@@ -56,10 +56,10 @@ func (w *World) BreakPods(ctx context.Context, cluster string, pods []types.UID,
 }
 
 // ownFile is a file that every container has of its own, whose place on the host tells pod and container.
-var ownFile = regexp.MustCompile(`/pods/([0-9a-f-]{36})/containers/([^/ ]+)/termination-log /dev/termination-log `)
+var ownFile = regexp.MustCompile(`/pods/([0-9a-f-]{36})/containers/([^/ ]+)/[^/ ]+ /dev/termination-log `)
 
 // podOf is the pod and the name of a container; empty when it has ended meanwhile.
-func podOf(c embedded.Container) (pod types.UID, name string) {
+func podOf(c process.Program) (pod types.UID, name string) {
 	mounts, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", c.PID))
 	if err != nil {
 		return "", ""
@@ -72,8 +72,8 @@ func podOf(c embedded.Container) (pod types.UID, name string) {
 }
 
 // Parts implements world.Casting: control planes are known by their namespaces, other actors by what they run.
-func (w *World) Parts(_ context.Context, cluster string, pods []corev1.Pod) (actors, targets []string, err error) {
-	running, err := w.containers(cluster, func(embedded.Container) bool { return true })
+func (w *World) Parts(ctx context.Context, cluster string, pods []corev1.Pod) (actors, targets []string, err error) {
+	running, err := w.containers(ctx, cluster, func(process.Program) bool { return true })
 	if err != nil {
 		return nil, nil, err
 	}

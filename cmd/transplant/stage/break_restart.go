@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
@@ -24,32 +24,32 @@ func (w *World) KillFor(ctx context.Context, wanted world.Process, delay time.Du
 	if wanted.Cluster != "" {
 		return world.Injection{}, fmt.Errorf("kill %+v for %s: a program of a cluster stays dead until it is revived", wanted, delay)
 	}
-	find := func(ctx context.Context) ([]embedded.Container, error) { return w.find(ctx, wanted) }
+	find := func(ctx context.Context) ([]process.Program, error) { return w.find(ctx, wanted) }
 	d, err := keepDown(ctx, find, delay)
 	if err != nil {
 		return world.Injection{}, fmt.Errorf("kill %+v for %s: %w", wanted, delay, err)
 	}
 	heal := func(ctx context.Context) error {
 		err := d.end()
-		return errors.Join(err, awaitOthers(ctx, d.victims, wanted, func() ([]embedded.Container, error) { return find(ctx) }))
+		return errors.Join(err, awaitOthers(ctx, d.victims, wanted, func() ([]process.Program, error) { return find(ctx) }))
 	}
 	return world.Injection{Heal: heal, Touched: func() int { return len(d.victims) }}, nil
 }
 
 // down keeps processes down.
 type down struct {
-	victims []embedded.Container
-	find    func(context.Context) ([]embedded.Container, error)
+	victims []process.Program
+	find    func(context.Context) ([]process.Program, error)
 	cancel  context.CancelFunc
 	done    chan struct{}
 
 	mu   sync.Mutex
-	held []embedded.Container
+	held []process.Program
 	err  error
 }
 
 // keepDown kills what find finds, and holds what find finds afterwards, until the delay is over or end is called.
-func keepDown(ctx context.Context, find func(context.Context) ([]embedded.Container, error), delay time.Duration) (*down, error) {
+func keepDown(ctx context.Context, find func(context.Context) ([]process.Program, error), delay time.Duration) (*down, error) {
 	victims, err := find(ctx)
 	if err != nil {
 		return nil, err
@@ -98,8 +98,8 @@ func (d *down) hold(ctx context.Context) {
 	}
 }
 
-func isOneOf(all []embedded.Container, one embedded.Container) bool {
-	return slices.ContainsFunc(all, func(other embedded.Container) bool { return other.ID == one.ID })
+func isOneOf(all []process.Program, one process.Program) bool {
+	return slices.ContainsFunc(all, func(other process.Program) bool { return other.ID == one.ID })
 }
 
 // end lets the successors go.

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -19,7 +18,7 @@ import (
 type sleepers struct {
 	t    *testing.T
 	mu   sync.Mutex
-	live []embedded.Container
+	live []process.Program
 }
 
 func (s *sleepers) start() {
@@ -36,10 +35,10 @@ func (s *sleepers) start() {
 	go func() { _ = command.Wait() }()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.live = append(s.live, embedded.Container{ID: id})
+	s.live = append(s.live, process.Program{ID: id})
 }
 
-func (s *sleepers) find(context.Context) (found []embedded.Container, err error) {
+func (s *sleepers) find(context.Context) (found []process.Program, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, one := range s.live {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 
-	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/switchboard"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
@@ -15,7 +15,7 @@ const shootTarget = "shoot/"
 
 // BreakLink implements world.LinkBreaker.
 func (w *World) BreakLink(_ context.Context, actor, target string, fault link.Fault, hook link.Hook) (world.Injection, error) {
-	if target == embedded.ShootsTarget {
+	if target == switchboard.Shoots {
 		proxy, err := w.landscape.Proxy(actor)
 		if err != nil {
 			return world.Injection{}, err

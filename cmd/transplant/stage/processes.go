@@ -11,8 +11,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
@@ -26,7 +27,7 @@ func (w *World) BreakProcess(ctx context.Context, wanted world.Process, harm wor
 	if wanted.Cluster != "" {
 		return w.breakProgram(ctx, wanted, harm)
 	}
-	find := func() ([]embedded.Container, error) { return w.find(ctx, wanted) }
+	find := func() ([]process.Program, error) { return w.find(ctx, wanted) }
 	victims, err := find()
 	if err != nil {
 		return world.Injection{}, err
@@ -50,7 +51,7 @@ func (w *World) BreakProcess(ctx context.Context, wanted world.Process, harm wor
 	return world.Injection{Heal: heal, Touched: func() int { return len(victims) }}, nil
 }
 
-func signalAll(victims []embedded.Container, signal syscall.Signal) error {
+func signalAll(victims []process.Program, signal syscall.Signal) error {
 	var errs []error
 	for _, victim := range victims {
 		errs = append(errs, victim.Signal(signal))
@@ -60,7 +61,7 @@ func signalAll(victims []embedded.Container, signal syscall.Signal) error {
 
 // awaitOthers waits until as many processes of the kind run again. A control plane that has moved meanwhile runs
 // elsewhere, or nowhere: then there is nobody to wait for.
-func awaitOthers(ctx context.Context, victims []embedded.Container, wanted world.Process, find func() ([]embedded.Container, error)) error {
+func awaitOthers(ctx context.Context, victims []process.Program, wanted world.Process, find func() ([]process.Program, error)) error {
 	if wanted.Shoot != "" {
 		return nil
 	}
@@ -80,7 +81,10 @@ func (w *World) breakProgram(ctx context.Context, wanted world.Process, harm wor
 	if err != nil {
 		return world.Injection{}, err
 	}
-	cluster := found.(*embedded.Cluster)
+	cluster, can := found.(programmed)
+	if !can {
+		return world.Injection{}, fmt.Errorf("%s %q of cluster %q: its programs are no processes of this machine", harm, wanted.Program, wanted.Cluster)
+	}
 	one := func() int { return 1 }
 	if harm == world.Kill {
 		heal := func(ctx context.Context) error { return cluster.Revive(ctx, wanted.Program) }
@@ -95,17 +99,17 @@ func (w *World) breakProgram(ctx context.Context, wanted world.Process, harm wor
 }
 
 // find lists the containers of an actor, or of a program of a shoot's control plane on every seed.
-func (w *World) find(ctx context.Context, wanted world.Process) ([]embedded.Container, error) {
+func (w *World) find(ctx context.Context, wanted world.Process) ([]process.Program, error) {
 	if wanted.Actor != "" {
 		cluster, program := actorProgram(wanted.Actor)
-		return w.containers(cluster, func(c embedded.Container) bool { return runs(c, program) })
+		return w.containers(ctx, cluster, func(c process.Program) bool { return runs(c, program) })
 	}
 	program := wanted.Program
 	role, known := programRoles[program]
 	if !known {
 		return nil, fmt.Errorf("find the program %q: a control plane has none of this name", program)
 	}
-	var found []embedded.Container
+	var found []process.Program
 	for _, seed := range w.Seeds() {
 		pod, err := w.pod(ctx, seed, wanted.Shoot, role)
 		if err != nil {
@@ -114,7 +118,7 @@ func (w *World) find(ctx context.Context, wanted world.Process) ([]embedded.Cont
 		if pod == nil {
 			continue
 		}
-		here, err := w.containers(seed, func(c embedded.Container) bool {
+		here, err := w.containers(ctx, seed, func(c process.Program) bool {
 			return c.Env["POD_IP"] == pod.Status.PodIP && runs(c, subcommands[program])
 		})
 		if err != nil {
@@ -125,17 +129,30 @@ func (w *World) find(ctx context.Context, wanted world.Process) ([]embedded.Cont
 	return found, nil
 }
 
-func (w *World) containers(cluster string, match func(embedded.Container) bool) ([]embedded.Container, error) {
-	c, err := w.landscape.Cluster(cluster)
+// cluster finds one that can be harmed.
+func (w *World) cluster(name string) (breakable, error) {
+	found, err := w.landscape.Cluster(name)
 	if err != nil {
 		return nil, err
 	}
-	all, err := c.(*embedded.Cluster).Containers()
-	return slices.DeleteFunc(all, func(c embedded.Container) bool { return !match(c) }), err
+	cluster, can := found.(breakable)
+	if !can {
+		return nil, fmt.Errorf("find the cluster %q: its backend harms none", name)
+	}
+	return cluster, nil
+}
+
+func (w *World) containers(ctx context.Context, cluster string, match func(process.Program) bool) ([]process.Program, error) {
+	c, err := w.cluster(cluster)
+	if err != nil {
+		return nil, err
+	}
+	all, err := c.Containers(ctx)
+	return slices.DeleteFunc(all, func(c process.Program) bool { return !match(c) }), err
 }
 
 // runs tells whether the container runs a program, by its own name or as a subcommand of transplant.
-func runs(c embedded.Container, program string) bool {
+func runs(c process.Program, program string) bool {
 	name := c.Args[0][strings.LastIndex(c.Args[0], "/")+1:]
 	return name == program || (name == "transplant" && len(c.Args) > 1 && c.Args[1] == program)
 }
@@ -143,7 +160,7 @@ func runs(c embedded.Container, program string) bool {
 // actorProgram says where an actor runs, and by what subcommand: gardenlet-a is "gardenlet" on seed a.
 func actorProgram(actor string) (cluster, program string) {
 	if actor == gcm {
-		return embedded.GardenName, gcm
+		return landscape.Garden, gcm
 	}
 	program, cluster, _ = strings.Cut(actor, "-")
 	return cluster, program

@@ -16,7 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/transplant-sim/transplant/clusters"
-	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
@@ -60,8 +60,8 @@ const (
 )
 
 // watch keeps in step with the garden for as long as the process lives.
-func (p *published) watch(ctx context.Context, l *embedded.Landscape) error {
-	garden, err := l.Cluster(embedded.GardenName)
+func (p *published) watch(ctx context.Context, l Landscape) error {
+	garden, err := l.Cluster(landscape.Garden)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func onChange[T any](informer cache.SharedIndexInformer, do func(T)) error {
 
 // writeUserKubeconfig makes the kubeconfig of a shoot fit for this machine: the shoot's name is known to no resolver
 // here, so it goes by link(user, shoots). `transplant kubeconfig SHOOT --actor user` prints it.
-func writeUserKubeconfig(l *embedded.Landscape, access *corev1.Secret) error {
+func writeUserKubeconfig(l Landscape, access *corev1.Secret) error {
 	kubeconfig, err := clientcmd.Load(access.Data[keyKubeconfig])
 	if err != nil {
 		return fmt.Errorf("read the kubeconfig of shoot %q: %w", access.Labels[labelShootName], err)

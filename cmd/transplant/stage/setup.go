@@ -13,7 +13,7 @@ import (
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/api/crds"
-	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/switchboard"
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
@@ -23,6 +23,7 @@ type gardenValues struct {
 	CloudProfile, MachineImage        string
 	KubernetesVersions, ImageVersions []string
 	Tolerable                         []string
+	User                              int64
 	Settings                          Settings
 }
 
@@ -30,6 +31,7 @@ type seedValues struct {
 	Name, Domain, Pods, Services, Region  string
 	Image, KubernetesImage, ShootProxyURL string
 	Taints                                []landscape.Taint
+	User                                  int64
 	Settings                              Settings
 }
 
@@ -38,7 +40,7 @@ const (
 	keyKubeconfig = "kubeconfig"
 )
 
-func (s *Stage) setUpGarden(ctx context.Context, l *embedded.Landscape, garden client.Client) error {
+func (s *Stage) setUpGarden(ctx context.Context, l Landscape, garden client.Client) error {
 	if err := install(ctx, garden, crds.Garden()); err != nil {
 		return err
 	}
@@ -47,14 +49,14 @@ func (s *Stage) setUpGarden(ctx context.Context, l *embedded.Landscape, garden c
 		return err
 	}
 	values := gardenValues{
-		Project: Project, Image: image, ShootProxyURL: proxy.URL(), Tolerable: s.Tolerable, Settings: s.Settings, CloudProfile: landscape.CloudProfile,
+		Project: Project, Image: image, ShootProxyURL: proxy.URL(), Tolerable: s.Tolerable, User: s.User, Settings: s.Settings, CloudProfile: landscape.CloudProfile,
 		KubernetesVersions: landscape.Kubernetes(), MachineImage: landscape.MachineImage, ImageVersions: landscape.Images(),
 	}
 	if err := apply(ctx, garden, "garden.yaml", values); err != nil {
 		return err
 	}
 	if err := s.giveKubeconfig(ctx, l, garden, kubeconfigFor{
-		actor: gcm, target: embedded.GardenName, account: "garden/" + gcm, namespace: "garden", secret: "kubeconfig-garden",
+		actor: gcm, target: landscape.Garden, account: "garden/" + gcm, namespace: "garden", secret: "kubeconfig-garden",
 	}); err != nil {
 		return err
 	}
@@ -76,7 +78,7 @@ func (s *Stage) setUpGarden(ctx context.Context, l *embedded.Landscape, garden c
 	return nil
 }
 
-func (s *Stage) seedValues(l *embedded.Landscape, seed string) (seedValues, error) {
+func (s *Stage) seedValues(l Landscape, seed string) (seedValues, error) {
 	proxy, err := l.Proxy("gardenlet-" + seed)
 	if err != nil {
 		return seedValues{}, err
@@ -87,12 +89,12 @@ func (s *Stage) seedValues(l *embedded.Landscape, seed string) (seedValues, erro
 	}
 	return seedValues{
 		Name: seed, Domain: Domain, Pods: pods, Services: services, Region: cmp.Or(s.Regions[seed], landscape.Home),
-		Image: image, KubernetesImage: kubernetesImage, ShootProxyURL: proxy.URL(), Taints: s.Taints[seed], Settings: s.Settings,
+		Image: image, KubernetesImage: kubernetesImage, ShootProxyURL: proxy.URL(), Taints: s.Taints[seed], User: s.User, Settings: s.Settings,
 	}, nil
 }
 
 // prepareSeed brings on a seed what does not need the garden.
-func (s *Stage) prepareSeed(ctx context.Context, l *embedded.Landscape, c client.Client, seed string) error {
+func (s *Stage) prepareSeed(ctx context.Context, l Landscape, c client.Client, seed string) error {
 	if err := install(ctx, c, crds.Seed()); err != nil {
 		return err
 	}
@@ -104,7 +106,7 @@ func (s *Stage) prepareSeed(ctx context.Context, l *embedded.Landscape, c client
 }
 
 // startSeed gives the seed's actors their kubeconfigs and starts them.
-func (s *Stage) startSeed(ctx context.Context, l *embedded.Landscape, c client.Client, seed string) error {
+func (s *Stage) startSeed(ctx context.Context, l Landscape, c client.Client, seed string) error {
 	for _, k := range seedKubeconfigs(seed) {
 		if err := s.giveKubeconfig(ctx, l, c, k); err != nil {
 			return err
@@ -132,21 +134,21 @@ type kubeconfigFor struct {
 func seedKubeconfigs(seed string) []kubeconfigFor {
 	gardenlet, extensions, controlPlanes := "gardenlet-"+seed, "extensions-"+seed, "control-planes-"+seed
 	return []kubeconfigFor{
-		{actor: gardenlet, target: embedded.GardenName, account: "garden/" + gardenlet, namespace: "garden", secret: "kubeconfig-garden"},
+		{actor: gardenlet, target: landscape.Garden, account: "garden/" + gardenlet, namespace: "garden", secret: "kubeconfig-garden"},
 		{actor: gardenlet, target: seed, account: "garden/gardenlet", namespace: "garden", secret: "kubeconfig-seed"},
-		{actor: gardenlet, target: embedded.CloudTarget, namespace: "garden", secret: "kubeconfig-cloud"},
-		{actor: controlPlanes, target: embedded.GardenName, account: "garden/" + controlPlanes, namespace: "garden", secret: "control-plane-kubeconfig-garden"},
-		{actor: controlPlanes, target: embedded.CloudTarget, namespace: "garden", secret: "control-plane-kubeconfig-cloud"},
+		{actor: gardenlet, target: switchboard.Cloud, namespace: "garden", secret: "kubeconfig-cloud"},
+		{actor: controlPlanes, target: landscape.Garden, account: "garden/" + controlPlanes, namespace: "garden", secret: "control-plane-kubeconfig-garden"},
+		{actor: controlPlanes, target: switchboard.Cloud, namespace: "garden", secret: "control-plane-kubeconfig-cloud"},
 		{actor: extensions, target: seed, account: "extensions/provider-transplant", namespace: "extensions", secret: "kubeconfig-seed"},
-		{actor: extensions, target: embedded.CloudTarget, namespace: "extensions", secret: "kubeconfig-cloud"},
+		{actor: extensions, target: switchboard.Cloud, namespace: "extensions", secret: "kubeconfig-cloud"},
 		{actor: "gateway-" + seed, target: seed, account: "istio-ingress/gateway", namespace: "istio-ingress", secret: "kubeconfig-seed"},
 	}
 }
 
-func (s *Stage) giveKubeconfig(ctx context.Context, l *embedded.Landscape, c client.Client, k kubeconfigFor) error {
+func (s *Stage) giveKubeconfig(ctx context.Context, l Landscape, c client.Client, k kubeconfigFor) error {
 	var content []byte
 	var err error
-	if k.target == embedded.CloudTarget {
+	if k.target == switchboard.Cloud {
 		content, err = s.cloudKubeconfig(l, k.actor)
 	} else {
 		content, err = l.LinkKubeconfig(ctx, k.actor, k.target, k.account)
@@ -173,21 +175,21 @@ func writeSecret(ctx context.Context, c client.Client, namespace, name string, d
 }
 
 // cloudKubeconfig is the way of an actor to the cloud, over its link.
-func (s *Stage) cloudKubeconfig(l *embedded.Landscape, actor string) ([]byte, error) {
-	opened, err := l.Link(actor, embedded.CloudTarget)
+func (s *Stage) cloudKubeconfig(l Landscape, actor string) ([]byte, error) {
+	opened, err := l.Link(actor, switchboard.Cloud)
 	if err != nil {
 		return nil, err
 	}
 	return clientcmd.Write(clientcmdapi.Config{
-		CurrentContext: embedded.CloudTarget,
-		Clusters:       map[string]*clientcmdapi.Cluster{embedded.CloudTarget: {Server: opened.URL(), CertificateAuthorityData: l.LinkCA()}},
+		CurrentContext: switchboard.Cloud,
+		Clusters:       map[string]*clientcmdapi.Cluster{switchboard.Cloud: {Server: opened.URL(), CertificateAuthorityData: l.LinkCA()}},
 		AuthInfos:      map[string]*clientcmdapi.AuthInfo{actor: {Token: s.tokens[actor]}},
-		Contexts:       map[string]*clientcmdapi.Context{embedded.CloudTarget: {Cluster: embedded.CloudTarget, AuthInfo: actor}},
+		Contexts:       map[string]*clientcmdapi.Context{switchboard.Cloud: {Cluster: switchboard.Cloud, AuthInfo: actor}},
 	})
 }
 
 // CloudAs is the cloud's client of an identity, over its link; the observer's own is never faulted.
-func (s *Stage) CloudAs(l *embedded.Landscape, identity string) (*cloud.Client, error) {
+func (s *Stage) CloudAs(l Landscape, identity string) (*cloud.Client, error) {
 	kubeconfig, err := s.cloudKubeconfig(l, identity)
 	if err != nil {
 		return nil, err
@@ -196,7 +198,7 @@ func (s *Stage) CloudAs(l *embedded.Landscape, identity string) (*cloud.Client, 
 }
 
 // makeZone makes the DNS zone of the shoots, as an operator would.
-func (s *Stage) makeZone(ctx context.Context, l *embedded.Landscape) error {
+func (s *Stage) makeZone(ctx context.Context, l Landscape) error {
 	admin, err := s.CloudAs(l, cloudAdmin)
 	if err != nil {
 		return err

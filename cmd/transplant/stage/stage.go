@@ -1,4 +1,4 @@
-// Package stage sets an embedded landscape up for the product: definitions, roles, identities and their kubeconfigs,
+// Package stage sets a landscape up for the product: definitions, roles, identities and their kubeconfigs,
 // the simulated cloud, and the actors. What it applies is in manifests, the same for every backend.
 //
 // It is the only place that knows both the harness and the product. It tells no story and injects no fault.
@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/switchboard"
 	simcloud "github.com/transplant-sim/transplant/sim/cloud"
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
@@ -83,6 +85,8 @@ type Stage struct {
 	Taints map[string][]landscape.Taint
 	// Tolerable are the keys of taints that shoots may tolerate.
 	Tolerable []string
+	// User that actors run as; 0 leaves it to their image.
+	User int64
 
 	tokens    map[string]string // of the cloud, by identity
 	published *published
@@ -93,10 +97,17 @@ func New(settings Settings) *Stage {
 	return &Stage{Settings: settings, tokens: map[string]string{}, published: &published{}}
 }
 
-// Configure completes the options of a landscape.
+// Configure completes the options of an embedded landscape.
 func (s *Stage) Configure(options *embedded.Options) {
-	options.Extras = s.extras
-	options.AfterClusters = s.setUp
+	options.Extras = func(l *embedded.Landscape) ([]embedded.Extra, error) {
+		companions, err := s.companions(l)
+		var extras []embedded.Extra
+		for _, c := range companions {
+			extras = append(extras, embedded.Extra{Name: c.Name, Args: c.Args, ReadyURL: c.ReadyURL})
+		}
+		return extras, err
+	}
+	options.AfterClusters = func(ctx context.Context, l *embedded.Landscape) error { return s.setUp(ctx, l) }
 	options.Shoots = func(*embedded.Landscape) embedded.Shoots { return embedded.Shoots{Roots: s.published.roots} }
 }
 
@@ -107,12 +118,17 @@ const (
 	cloudNodes    = "nodes"
 )
 
-// extras are the cloud and the process that stands for the machines.
-func (s *Stage) extras(l *embedded.Landscape) ([]embedded.Extra, error) {
+// companions are the cloud and the process that stands for the machines.
+func (s *Stage) companions(l Landscape) ([]clusters.Companion, error) {
 	if err := s.writeTokens(l); err != nil {
 		return nil, err
 	}
-	certificate, key, err := l.IssueServing("cloud", l.Cloud().Addr().String())
+	addresses := l.CloudAddresses()
+	host, _, err := net.SplitHostPort(addresses.API)
+	if err != nil {
+		return nil, fmt.Errorf("read the cloud's address: %w", err)
+	}
+	certificate, key, err := l.IssueServing("cloud", host)
 	if err != nil {
 		return nil, err
 	}
@@ -120,50 +136,53 @@ func (s *Stage) extras(l *embedded.Landscape) ([]embedded.Extra, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []embedded.Extra{
+	folder, tokens := l.Dir().Join("cloud"), l.Dir().Join("cloud-tokens.yaml")
+	return []clusters.Companion{
 		{
 			Name: "cloud",
 			Args: []string{"cloud",
-				"--dir=" + l.Dir().Join("cloud"),
-				"--listen=" + l.Cloud().String(),
-				"--dns-listen=" + l.DNS().String(),
+				"--dir=" + folder,
+				"--listen=" + addresses.ListenAPI,
+				"--dns-listen=" + addresses.ListenDNS,
 				"--serving-cert=" + certificate, "--serving-key=" + key,
-				"--tokens=" + l.Dir().Join("cloud-tokens.yaml"),
+				"--tokens=" + tokens,
 			},
-			ReadyURL: "https://" + l.Cloud().String() + "/healthz",
+			Reads: []string{certificate, key, tokens}, Writes: []string{folder},
+			ReadyURL: "https://" + addresses.API + "/healthz",
 		},
 		nodes,
 	}, nil
 }
 
 // nodes is the process of the machines. It reaches the cloud and the shoots by links of its own.
-func (s *Stage) nodes(l *embedded.Landscape) (embedded.Extra, error) {
+func (s *Stage) nodes(l Landscape) (clusters.Companion, error) {
 	kubeconfig, err := s.cloudKubeconfig(l, cloudNodes)
 	if err != nil {
-		return embedded.Extra{}, err
+		return clusters.Companion{}, err
 	}
-	if err := l.WriteKubeconfig(cloudNodes, embedded.CloudTarget, kubeconfig); err != nil {
-		return embedded.Extra{}, err
+	if err := l.WriteKubeconfig(cloudNodes, switchboard.Cloud, kubeconfig); err != nil {
+		return clusters.Companion{}, err
 	}
 	proxy, err := l.Proxy(cloudNodes)
 	if err != nil {
-		return embedded.Extra{}, err
+		return clusters.Companion{}, err
 	}
 	ca := l.Dir().Join("links-ca.crt")
 	if err := os.WriteFile(ca, l.LinkCA(), 0o600); err != nil {
-		return embedded.Extra{}, fmt.Errorf("write the links' certificate authority: %w", err)
+		return clusters.Companion{}, fmt.Errorf("write the links' certificate authority: %w", err)
 	}
-	return embedded.Extra{Name: "nodes", Args: []string{"nodes",
-		"--cloud-kubeconfig=" + l.KubeconfigPath(cloudNodes, embedded.CloudTarget),
+	access, folder := l.KubeconfigPath(cloudNodes, switchboard.Cloud), l.Dir().Join("nodes")
+	return clusters.Companion{Name: "nodes", Reads: []string{access, ca}, Writes: []string{folder}, Args: []string{"nodes",
+		"--cloud-kubeconfig=" + access,
 		"--proxy-url=" + proxy.URL(),
 		"--proxy-ca=" + ca,
 		"--kwok=" + l.ControlPlane(),
-		"--root-dir=" + l.Dir().Join("nodes"),
+		"--root-dir=" + folder,
 	}}, nil
 }
 
 // writeTokens gives everybody who calls the cloud a token.
-func (s *Stage) writeTokens(l *embedded.Landscape) error {
+func (s *Stage) writeTokens(l Landscape) error {
 	file := simcloud.TokenFile{}
 	add := func(identity string, roles ...simcloud.Role) {
 		s.tokens[identity] = newToken()
@@ -200,7 +219,7 @@ func seedActors(seed string) []string {
 	return []string{"gardenlet-" + seed, "extensions-" + seed, "control-planes-" + seed}
 }
 
-func seeds(l *embedded.Landscape) []string {
+func seeds(l Landscape) []string {
 	var names []string
 	for _, c := range l.Clusters() {
 		if c.Role() == clusters.Seed {
@@ -211,8 +230,8 @@ func seeds(l *embedded.Landscape) []string {
 }
 
 // setUp brings everything on the clusters, all clusters at the same time; actors come last.
-func (s *Stage) setUp(ctx context.Context, l *embedded.Landscape) error {
-	garden, err := observe(l, embedded.GardenName)
+func (s *Stage) setUp(ctx context.Context, l Landscape) error {
+	garden, err := observe(l, landscape.Garden)
 	if err != nil {
 		return err
 	}
@@ -236,7 +255,7 @@ func (s *Stage) setUp(ctx context.Context, l *embedded.Landscape) error {
 		return err
 	}
 	group, groupCtx = errgroup.WithContext(ctx)
-	group.Go(func() error { return awaitActors(groupCtx, garden, embedded.GardenName) })
+	group.Go(func() error { return awaitActors(groupCtx, garden, landscape.Garden) })
 	for _, seed := range seeds(l) {
 		group.Go(func() error {
 			if err := s.startSeed(groupCtx, l, clients[seed], seed); err != nil {

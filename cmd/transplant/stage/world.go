@@ -23,16 +23,15 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/clusters"
-	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// World is an embedded landscape as a story uses it.
+// World is a landscape as a story uses it.
 type World struct {
-	landscape *embedded.Landscape
+	landscape Landscape
 	stage     *Stage
 	garden    client.Client
 	seeds     map[string]client.Client
@@ -43,10 +42,10 @@ type World struct {
 var _ world.World = &World{}
 
 // NewWorld looks at a landscape that is ready.
-func NewWorld(l *embedded.Landscape, s *Stage) (*World, error) {
+func NewWorld(l Landscape, s *Stage) (*World, error) {
 	w := &World{landscape: l, stage: s, seeds: map[string]client.Client{}, http: &http.Client{Timeout: guardTimeout}}
 	var err error
-	if w.garden, err = observe(l, embedded.GardenName); err != nil {
+	if w.garden, err = observe(l, landscape.Garden); err != nil {
 		return nil, err
 	}
 	for _, seed := range seeds(l) {
@@ -173,6 +172,8 @@ func (w *World) operation(shoot string) *controlplane.Operation {
 
 const (
 	gatewayPort = 9443
+	apiPort     = 6443 // of a shoot's API server
+	guardPort   = 2381 // of a guard, for those who only ask
 	// guardTimeout bounds a question to a guard: what takes longer is unknown.
 	guardTimeout = 5 * time.Second
 )
@@ -198,13 +199,17 @@ func (w *World) direct(ctx context.Context, shoot string, access *corev1.Secret)
 	if pod == nil {
 		return nil, fmt.Errorf("shoot %q has no API server on seed %q", shoot, seed)
 	}
-	return apiOf(pod, access), nil
+	return w.apiOf(ctx, seed, pod, access)
 }
 
-func apiOf(pod *corev1.Pod, access *corev1.Secret) *rest.Config {
-	config := &rest.Config{Host: fmt.Sprintf("https://%s:6443", pod.Status.PodIP), BearerToken: string(access.Data["token"])}
+func (w *World) apiOf(ctx context.Context, seed string, pod *corev1.Pod, access *corev1.Secret) (*rest.Config, error) {
+	address, err := w.landscape.Reach(ctx, seed, pod, apiPort)
+	if err != nil {
+		return nil, err
+	}
+	config := &rest.Config{Host: "https://" + address, BearerToken: string(access.Data["token"])}
 	config.CAData, config.ServerName = access.Data["ca.crt"], controlplane.ServiceKubeAPIServer
-	return config
+	return config, nil
 }
 
 // pod finds the pod of one role of a control plane that has an address; nil if there is none.
@@ -252,11 +257,13 @@ func (w *World) controlPlane(ctx context.Context, seed, shoot string, access *co
 	if err != nil || etcd == nil {
 		return nil, err
 	}
-	plane := &world.ControlPlane{Seed: seed, Validity: w.validityOf(etcd.Status.PodIP)}
+	plane := &world.ControlPlane{Seed: seed, Validity: w.validityOf(seed, etcd)}
 	api, err := w.pod(ctx, seed, shoot, controlplane.DeploymentKubeAPIServer)
-	if api != nil {
-		plane.API, plane.ShootUID = apiOf(api, access), publisherOf(access)
+	if err != nil || api == nil {
+		return plane, err
 	}
+	plane.ShootUID = publisherOf(access)
+	plane.API, err = w.apiOf(ctx, seed, api, access)
 	return plane, err
 }
 
@@ -271,9 +278,13 @@ func publisherOf(access *corev1.Secret) types.UID {
 }
 
 // validityOf asks a guard for its state, which grants nothing, so that it never waits for us.
-func (w *World) validityOf(address string) func(context.Context) (world.Validity, error) {
+func (w *World) validityOf(seed string, etcd *corev1.Pod) func(context.Context) (world.Validity, error) {
 	return func(ctx context.Context) (world.Validity, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s:2381%s", address, ownership.PathState), nil)
+		address, err := w.landscape.Reach(ctx, seed, etcd, guardPort)
+		if err != nil {
+			return world.Validity{}, err
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+ownership.PathState, nil)
 		if err != nil {
 			return world.Validity{}, err
 		}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
@@ -27,7 +28,7 @@ func TestControlPlanesTellWhoseAccessTheyUse(t *testing.T) {
 			Status:     corev1.PodStatus{Phase: corev1.PodRunning, PodIP: address},
 		}
 	}
-	w := &World{seeds: map[string]client.Client{
+	w := &World{landscape: &embedded.Landscape{}, seeds: map[string]client.Client{
 		"a": fake.NewClientBuilder().WithObjects(runs("etcd-main", "127.0.0.7"), runs("kube-apiserver", "127.0.0.8")).Build(),
 	}}
 	access := &corev1.Secret{Data: map[string][]byte{"ca.crt": []byte("ca")}}
@@ -66,11 +67,11 @@ func TestValidityIsWhatAGuardSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			asked := ""
-			w := &World{http: &http.Client{Transport: answering(func(r *http.Request) *http.Response {
+			w := &World{landscape: &embedded.Landscape{}, http: &http.Client{Transport: answering(func(r *http.Request) *http.Response {
 				asked = r.URL.String()
 				return &http.Response{StatusCode: c.code, Status: fmt.Sprintf("%d %s", c.code, http.StatusText(c.code)), Body: io.NopCloser(strings.NewReader(c.body)), Request: r}
 			})}}
-			got, err := w.validityOf("127.0.0.9")(t.Context())
+			got, err := w.validityOf("a", &corev1.Pod{Status: corev1.PodStatus{PodIP: "127.0.0.9"}})(t.Context())
 			if asked != "http://127.0.0.9:2381/state" {
 				t.Errorf("asked %s", asked)
 			}
