@@ -13,7 +13,9 @@ BEGIN_WITHIN ?= 0s
 OUT      ?= out/$(basename $(notdir $(SCENARIO)))
 # On a slow or busy machine, 2 or 3 gives every step, RTO and API downtime so many times as long.
 TIMEOUT_MULTIPLIER ?= 1
-RUN      := bin/transplant run --backend $(BACKEND) --timeout-multiplier $(TIMEOUT_MULTIPLIER)
+# For backend kind, where the published node image cannot be pulled: that of "make kind-image".
+NODE_IMAGE ?=
+RUN      := bin/transplant run --backend $(BACKEND) $(if $(NODE_IMAGE),--node-image $(NODE_IMAGE)) --timeout-multiplier $(TIMEOUT_MULTIPLIER)
 
 .PHONY: help
 help: ## Explain the targets
@@ -50,7 +52,8 @@ oracle: ## Run the tests against cases with known answers (part of test)
 .PHONY: build
 build: ## Build bin/transplant
 	@mkdir -p bin
-	go build -trimpath -o bin/transplant ./cmd/transplant
+	@# static, for it is the content of images that hold nothing else
+	CGO_ENABLED=0 go build -trimpath -o bin/transplant ./cmd/transplant
 
 .PHONY: controlplane
 controlplane: build ## Build the Kubernetes programs into the cache (minutes, once)

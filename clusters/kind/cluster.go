@@ -41,6 +41,20 @@ const readyTimeout = 5 * time.Minute
 // The authorities of a cluster, as kubeadm names them. They are made here, so that they outlive its node.
 const authority = "ca"
 
+// Every cluster has the same networks, as kind has it: pods reach other clusters by their nodes only.
+const (
+	podNetwork     = "10.244.0.0/16"
+	serviceNetwork = "10.96.0.0/16"
+)
+
+// Networks are the address ranges of a cluster's pods and services.
+func (l *Landscape) Networks(cluster string) (pods, services string, err error) {
+	if _, err := l.find(cluster); err != nil {
+		return "", "", err
+	}
+	return podNetwork, serviceNetwork, nil
+}
+
 func newCluster(l *Landscape, name string, role clusters.Role) (*Cluster, error) {
 	c := &Cluster{
 		name: name, role: role, full: prefix(l.dir.Path, l.dir.Name) + name, landscape: l,
@@ -131,12 +145,16 @@ func (c *Cluster) create(ctx context.Context) error {
 }
 
 // config is a cluster of one node with the landscape's authority. Pods see changed volumes within seconds, as they do on
-// a process node.
+// a process node. kubeadm has the time that the landscape has: on a busy machine its own minute for the first call is not
+// enough.
 func (c *Cluster) config() *v1alpha4.Cluster {
 	const kubelet = "kind: KubeletConfiguration\nsyncFrequency: 5s\n"
+	patience := fmt.Sprintf("kind: InitConfiguration\ntimeouts:\n  controlPlaneComponentHealthCheck: %s\n  kubernetesAPICall: %[1]s\n", readyTimeout)
 	config := &v1alpha4.Cluster{
-		Networking:           v1alpha4.Networking{APIServerAddress: "127.0.0.1", APIServerPort: c.port},
-		KubeadmConfigPatches: []string{kubelet},
+		Networking: v1alpha4.Networking{
+			APIServerAddress: "127.0.0.1", APIServerPort: c.port, PodSubnet: podNetwork, ServiceSubnet: serviceNetwork,
+		},
+		KubeadmConfigPatches: []string{kubelet, patience},
 	}
 	node := v1alpha4.Node{Role: v1alpha4.ControlPlaneRole}
 	for _, path := range []string{c.keys().Certificate(authority), c.keys().Key(authority)} {

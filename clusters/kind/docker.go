@@ -23,6 +23,12 @@ func docker(ctx context.Context, args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
+// said is what a container has printed last, on both of its outputs.
+func said(ctx context.Context, container string) string {
+	output, _ := exec.CommandContext(ctx, "docker", "logs", "--tail", "20", container).CombinedOutput() // or why not
+	return string(output)
+}
+
 // Available is nil when Docker answers, and ErrNoDocker in one line when it does not.
 func Available(ctx context.Context) error {
 	if _, err := exec.LookPath("docker"); err != nil {

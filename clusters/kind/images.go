@@ -43,6 +43,19 @@ func buildImages(ctx context.Context, dir rundir.Dir, images []Image) (string, e
 	return archive, err
 }
 
+// make builds an image that no node gets.
+func (i Image) make(ctx context.Context, dir rundir.Dir) error {
+	work, err := os.MkdirTemp(dir.Path, "image-")
+	if err != nil {
+		return fmt.Errorf("make the folder of image %q: %w", i.Name, err)
+	}
+	defer os.RemoveAll(work)
+	if err := i.build(ctx, filepath.Join(work, "root")); err != nil {
+		return fmt.Errorf("build the image %q: %w", i.Name, err)
+	}
+	return nil
+}
+
 // build lays the programs out in a folder and makes an image of it. Programs of one file are one file and links.
 func (i Image) build(ctx context.Context, folder string) error {
 	programs := filepath.Join(folder, "usr", "local", "bin")

@@ -35,9 +35,14 @@ func (c *Cluster) CA() ([]byte, error) {
 	return content, nil
 }
 
+// KubeconfigPath is where the kubeconfig of an actor for a target is kept, readable by the owner only.
+func (l *Landscape) KubeconfigPath(actor, target string) string {
+	return l.dir.Kubeconfig(actor, target)
+}
+
 // WriteKubeconfig keeps the kubeconfig of an actor for a target, for Connect.
 func (l *Landscape) WriteKubeconfig(actor, target string, content []byte) error {
-	path := l.dir.Kubeconfig(actor, target)
+	path := l.KubeconfigPath(actor, target)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("make the folder of kubeconfigs: %w", err)
 	}

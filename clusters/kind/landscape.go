@@ -17,20 +17,29 @@ import (
 
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/clusters/pki"
+	"github.com/transplant-sim/transplant/clusters/switchboard"
 )
 
 // Landscape is a running garden with its seeds.
 type Landscape struct {
-	options  Options
-	dir      rundir.Dir
-	lock     *rundir.Lock
-	guard    *guard
-	images   string // archive of the images that nodes get
-	clusters []*Cluster
-	began    time.Time
-	ready    time.Time
+	options   Options
+	dir       rundir.Dir
+	lock      *rundir.Lock
+	guard     *guard
+	keys      keys
+	links     *switchboard.Board // once there is a network
+	cloud     clusters.CloudAddresses
+	hatches   hatches
+	images    string // archive of the images that nodes get
+	clusters  []*Cluster
+	balancers sync.WaitGroup
+	unbalance context.CancelFunc
+	began     time.Time
+	ready     time.Time
 
 	news     sync.Mutex // held while Progress is called
+	written  sync.Mutex // held while landscape.json is written
 	stopOnce sync.Once
 	stopErr  error
 }
@@ -47,14 +56,11 @@ const (
 // Start brings a landscape up and returns when everything is ready. When it fails, whatever it has made is removed
 // again. It is ErrNoDocker where no Docker answers.
 func Start(ctx context.Context, options Options) (*Landscape, error) {
-	if err := options.complete(); err != nil {
-		return nil, err
-	}
-	if err := Available(ctx); err != nil {
-		return nil, err
-	}
-	dir, err := options.dir()
+	dir, err := options.prepare(ctx)
 	if err != nil {
+		if options.Lock != nil {
+			err = errors.Join(err, options.Lock.Unlock())
+		}
 		return nil, err
 	}
 	l := &Landscape{options: options, dir: dir, began: time.Now()}
@@ -67,24 +73,30 @@ func Start(ctx context.Context, options Options) (*Landscape, error) {
 }
 
 func (l *Landscape) run(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{l.acquire, l.plan, l.watch, l.create} {
+	for _, step := range []func(context.Context) error{
+		l.acquire, l.plan, l.watch, l.create, l.openLinks, l.startCompanions, l.startBalancers,
+	} {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
 	if l.options.AfterClusters != nil {
-		if err := l.options.AfterClusters(l); err != nil {
+		if err := l.options.AfterClusters(ctx, l); err != nil {
 			return err
 		}
 	}
+	l.written.Lock()
 	l.ready = time.Now()
-	return nil
+	l.written.Unlock()
+	return l.WriteState()
 }
 
 // acquire takes the run directory, and removes what a landscape that died has left of the same.
 func (l *Landscape) acquire(ctx context.Context) (err error) {
-	if l.lock, _, err = l.dir.Acquire(); err != nil {
-		return err
+	if l.lock = l.options.Lock; l.lock == nil {
+		if l.lock, _, err = l.dir.Acquire(); err != nil {
+			return err
+		}
 	}
 	removed, err := Remove(ctx, l.dir)
 	if removed > 0 {
@@ -93,7 +105,10 @@ func (l *Landscape) acquire(ctx context.Context) (err error) {
 	return err
 }
 
-func (l *Landscape) plan(context.Context) error {
+func (l *Landscape) plan(context.Context) (err error) {
+	if l.keys, err = newKeys(pki.Folder(l.dir.Join("pki"))); err != nil {
+		return err
+	}
 	for n, name := range append([]string{GardenName}, l.options.Seeds...) {
 		role := clusters.Seed
 		if n == 0 {
@@ -105,7 +120,7 @@ func (l *Landscape) plan(context.Context) error {
 		}
 		l.clusters = append(l.clusters, made)
 	}
-	return l.choosePorts()
+	return errors.Join(l.choosePorts(), l.planCloud())
 }
 
 // choosePorts finds a free port for each API server: a cluster keeps its own even when its node is made anew. All are
@@ -118,6 +133,15 @@ func (l *Landscape) choosePorts() error {
 		}
 		defer listener.Close()
 		c.port = int32(listener.Addr().(*net.TCPAddr).Port)
+	}
+	return nil
+}
+
+// startBalancers gives Services of seeds their addresses, for as long as the landscape lives.
+func (l *Landscape) startBalancers(ctx context.Context) error {
+	ctx, l.unbalance = context.WithCancel(context.WithoutCancel(ctx))
+	for _, c := range l.clusters {
+		l.balancers.Go(func() { c.balance(ctx) })
 	}
 	return nil
 }
@@ -136,6 +160,9 @@ func (l *Landscape) create(ctx context.Context) error {
 		l.images, err = buildImages(groupCtx, l.dir, l.options.Images)
 		return err
 	})
+	if l.options.Companions != nil {
+		group.Go(func() error { return l.options.CompanionImage.make(groupCtx, l.dir) })
+	}
 	for _, c := range l.clusters {
 		group.Go(func() error {
 			if err := c.create(groupCtx); err != nil {
@@ -159,8 +186,17 @@ func (l *Landscape) Stop(ctx context.Context) error {
 		if l.lock == nil {
 			return // somebody else's
 		}
+		if l.unbalance != nil {
+			l.unbalance()
+			l.balancers.Wait()
+		}
+		l.keepLogs(ctx)
 		_, err := Remove(ctx, l.dir)
 		errs := []error{err}
+		l.hatches.close()
+		if l.links != nil {
+			errs = append(errs, l.links.Close())
+		}
 		if l.guard != nil && err == nil {
 			errs = append(errs, l.guard.dismiss())
 		}
@@ -199,6 +235,9 @@ func (l *Landscape) containers() []string {
 	for _, c := range l.clusters {
 		names = append(names, c.Node())
 	}
+	for _, name := range Companions {
+		names = append(names, l.companionName(name))
+	}
 	return names
 }
 
@@ -221,7 +260,9 @@ func (l *Landscape) Clusters() []clusters.Cluster {
 }
 
 // Cluster finds a cluster by name.
-func (l *Landscape) Cluster(name string) (clusters.Cluster, error) {
+func (l *Landscape) Cluster(name string) (clusters.Cluster, error) { return l.find(name) }
+
+func (l *Landscape) find(name string) (*Cluster, error) {
 	for _, c := range l.clusters {
 		if c.name == name {
 			return c, nil

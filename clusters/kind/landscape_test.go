@@ -6,6 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,16 +27,13 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 )
 
-// nodeImageVariable names the node image of the tests; without it, kind takes its own.
-const nodeImageVariable = "TRANSPLANT_NODE_IMAGE"
-
 // start brings a landscape up that ends with the test.
 func start(t *testing.T, options Options) *Landscape {
 	t.Helper()
 	if options.Dir == "" {
 		options.Dir = filepath.Join(t.TempDir(), "landscape")
 	}
-	options.NodeImage = os.Getenv(nodeImageVariable)
+	options.NodeImage = os.Getenv(NodeImageVariable)
 	options.Progress = func(subject, what string) { t.Logf("%s: %s", subject, what) }
 	l, err := Start(t.Context(), options)
 	if err != nil {
@@ -129,7 +129,7 @@ func TestAbilities(t *testing.T) {
 func TestDownRemovesItsOwnOnly(t *testing.T) {
 	home := t.TempDir()
 	mine, other := rundir.At("mine", filepath.Join(home, "mine")), rundir.At("mine", filepath.Join(home, "other"))
-	image := os.Getenv(nodeImageVariable)
+	image := os.Getenv(NodeImageVariable)
 	for _, dir := range []rundir.Dir{mine, other} {
 		name := nodeName(prefix(dir.Path, dir.Name) + "a")
 		if _, err := docker(t.Context(), "create", "--name", name, image); err != nil {
@@ -160,7 +160,7 @@ func TestDownRemovesItsOwnOnly(t *testing.T) {
 // TestKilledStarter kills the process that has started a landscape, and finds nothing left of it.
 func TestKilledStarter(t *testing.T) {
 	if dir := os.Getenv("TRANSPLANT_TEST_STARTER"); dir != "" {
-		options := Options{Name: "killed", Dir: dir, Seeds: []string{}, NodeImage: os.Getenv(nodeImageVariable)}
+		options := Options{Name: "killed", Dir: dir, Seeds: []string{}, NodeImage: os.Getenv(NodeImageVariable)}
 		l, err := Start(t.Context(), options)
 		fmt.Println("started", err == nil, err, l != nil)
 		<-t.Context().Done()
@@ -267,4 +267,55 @@ func poll(t *testing.T, what string, look func(context.Context) error) {
 	if err != nil {
 		t.Fatalf("wait for %s: %v: %v", what, err, last)
 	}
+}
+
+// TestCarry reaches a server by a shell in a node, more than once, and leaves nothing running there.
+func TestCarry(t *testing.T) {
+	host, err := gateway(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		size, _ := io.Copy(io.Discard, r.Body)
+		fmt.Fprintf(w, "got %d bytes", size)
+	})}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+	l := &Landscape{}
+	c := &Cluster{name: "a", full: "transplant-carry-test", landscape: l}
+	l.clusters = []*Cluster{c}
+	_, err = docker(t.Context(), "run", "--detach", "--name", c.Node(), "--network", network, "--entrypoint", "sleep", os.Getenv(NodeImageVariable), "300")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = remove(context.Background(), c.Node()) }) // nothing more to be done about it
+	pod := &corev1.Pod{Status: corev1.PodStatus{PodIP: host}}
+	at, err := l.Reach(t.Context(), "a", pod, listener.Addr().(*net.TCPAddr).Port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
+	for range 2 {
+		response, err := client.Post("http://"+at, "text/plain", strings.NewReader(strings.Repeat("abc\x00", 500_000)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err != nil || string(said) != "got 2000000 bytes" {
+			t.Errorf("it says %q, %v", said, err)
+		}
+	}
+	l.hatches.close()
+	poll(t, "the shells' end", func(ctx context.Context) error {
+		running, err := docker(ctx, "top", c.Node(), "-eo", "pid,args")
+		if err == nil && strings.Contains(running, "cat") {
+			err = fmt.Errorf("there is %q", running)
+		}
+		return err
+	})
 }

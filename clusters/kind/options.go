@@ -1,19 +1,26 @@
 package kind
 
 import (
+	"context"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
 	"slices"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 )
 
 // GardenName is the name of the garden cluster.
 const GardenName = "garden"
+
+// NodeImageVariable names the node image for whoever is told of none.
+const NodeImageVariable = "TRANSPLANT_NODE_IMAGE"
 
 // Options of a landscape. The zero value is a garden with seeds a and b in the user's default place, on the node image
 // that kind itself would take.
@@ -25,8 +32,20 @@ type Options struct {
 	NodeImage string  // empty for kind's own, which Docker pulls
 	Images    []Image // built, and loaded into every node, before the landscape is ready
 
-	// AfterClusters runs once all clusters are ready, before the landscape is.
-	AfterClusters func(*Landscape) error
+	// Companions are started beside the clusters, from CompanionImage.
+	Companions     func(*Landscape) ([]clusters.Companion, error)
+	CompanionImage Image
+
+	// AfterClusters runs once all clusters and companions are ready, before the landscape is.
+	AfterClusters func(context.Context, *Landscape) error
+
+	// ShootRoots are the authorities trusted for a shoot's host; nil trusts the system's.
+	ShootRoots func(host string) *x509.CertPool
+
+	Log logr.Logger
+
+	// Lock is the run directory's, when the caller took it with rundir.Dir.Acquire; nil lets Start do so.
+	Lock *rundir.Lock
 
 	Progress func(subject, what string) // told what happens, one call at a time; may be nil
 }
@@ -41,11 +60,11 @@ func (o *Options) complete() error {
 	if o.Progress == nil {
 		o.Progress = func(string, string) {}
 	}
-	return o.check()
+	return o.Check()
 }
 
-// check says what is wrong with the names, before anything is made of them.
-func (o *Options) check() error {
+// Check says what is wrong with the names, before anything is made of them.
+func (o *Options) Check() error {
 	for i, seed := range o.Seeds {
 		if problems := validation.IsDNS1123Label(seed); len(problems) > 0 {
 			return fmt.Errorf("name the seed %q: %s", seed, problems[0])
@@ -62,6 +81,17 @@ func (o *Options) check() error {
 		}
 	}
 	return nil
+}
+
+// prepare does what can fail before anything is made.
+func (o *Options) prepare(ctx context.Context) (rundir.Dir, error) {
+	if err := o.complete(); err != nil {
+		return rundir.Dir{}, err
+	}
+	if err := Available(ctx); err != nil {
+		return rundir.Dir{}, err
+	}
+	return o.dir()
 }
 
 func (o *Options) dir() (rundir.Dir, error) {

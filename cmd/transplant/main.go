@@ -16,6 +16,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/cli"
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode"
+	"github.com/transplant-sim/transplant/clusters/kind"
 	"github.com/transplant-sim/transplant/cmd/transplant/actors"
 	"github.com/transplant-sim/transplant/cmd/transplant/explain"
 	"github.com/transplant-sim/transplant/cmd/transplant/stage"
@@ -67,9 +68,14 @@ The stories are in scenarios/ of the repository; docs/scenarios.md there lists e
 			root.AddCommand(command)
 		}
 	}
-	add(people, cli.NewCommands(func(o *embedded.Options) { stage.New(stage.ScenarioSettings).Configure(o) })...)
+	add(people, cli.NewCommands(cli.Configure{
+		Embedded: func(o *embedded.Options) { stage.New(stage.ScenarioSettings).Configure(o) },
+		Kind: func(ctx context.Context, o *kind.Options) error {
+			return stage.New(stage.ScenarioSettings).ConfigureKind(ctx, o)
+		},
+	})...)
 	add(people,
-		run.NewRunCommand(map[string]run.Backend{"embedded": stage.Backend{}}),
+		run.NewRunCommand(map[string]run.Backend{"embedded": stage.Backend{}, "kind": &stage.KindBackend{}}),
 		run.NewJudgeCommand(), run.NewReportCommand(), run.NewTrendCommand(), scenario.NewValidateCommand(), scenario.NewPlanCommand(), explain.NewCommand(),
 	)
 	add(programs,

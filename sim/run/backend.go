@@ -8,6 +8,8 @@ package run
 import (
 	"context"
 
+	"github.com/spf13/pflag"
+
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -22,6 +24,15 @@ type Backend interface {
 	// Start makes a landscape and returns when it is ready. It must not leave anything behind when it fails or ctx
 	// ends.
 	Start(ctx context.Context, request Request) (world.World, error)
+}
+
+// Equipped is a Backend that needs something of the machine, and may have flags of its own.
+type Equipped interface {
+	Backend
+	// AddFlags adds the flags by which it is told what to take.
+	AddFlags(flags *pflag.FlagSet)
+	// Available says in one line what the machine lacks, or nil. It is asked before anything is written.
+	Available(ctx context.Context) error
 }
 
 // Request for a landscape.

@@ -51,6 +51,11 @@ Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest
 			if err != nil {
 				return untold{err}
 			}
+			if equipped, asks := accepted.backend.(Equipped); asks {
+				if err := equipped.Available(ctx); err != nil {
+					return untold{err}
+				}
+			}
 			if err := logInto(cmp.Or(r.folder, "out")); err != nil {
 				return untold{err}
 			}
@@ -76,6 +81,11 @@ Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest
 	flags.StringVar(&r.summary, "summary", "", "append a summary in Markdown to this file, such as the one that $GITHUB_STEP_SUMMARY names")
 	flags.StringVar(&r.history, "history", "", "append the numbers of each run to this file, a line of JSON each, for the command trend")
 	flags.StringVar(&metricsAddress, "metrics-address", "", "serve /metrics of the runs at this address, such as 127.0.0.1:9740 (default: nowhere)")
+	for _, name := range slices.Sorted(maps.Keys(backends)) {
+		if equipped, has := backends[name].(Equipped); has {
+			equipped.AddFlags(flags)
+		}
+	}
 	flags.BoolVar(&r.keep, "keep", false, "keep the last landscape after the verdict, until interrupted")
 	return command
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
 	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/sim/metrics"
@@ -705,5 +706,35 @@ func TestExitCodes(t *testing.T) {
 				t.Errorf("exit code %d (%v), want %d", code, err, c.code)
 			}
 		})
+	}
+}
+
+// unfit is a backend on a machine that lacks what it needs.
+type unfit struct{ small }
+
+func (u *unfit) AddFlags(flags *pflag.FlagSet) {
+	flags.String("what-it-needs", "", "a flag of its own")
+}
+
+func (u *unfit) Available(context.Context) error { return errors.New("it needs what is not here") }
+
+// What the machine lacks is told in one line, and nothing is written.
+func TestBackendThatTheMachineHasNot(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	out := filepath.Join(folder, "out")
+	u := &unfit{small{t: t}}
+	command := NewRunCommand(map[string]Backend{"unfit": u})
+	command.SilenceUsage, command.SilenceErrors = true, true
+	command.SetArgs([]string{"--backend=unfit", "--what-it-needs=x", "--out=" + out, write(t, folder, "told")})
+	var printed bytes.Buffer
+	command.SetOut(&printed)
+	err := command.ExecuteContext(t.Context())
+	var coder interface{ ExitCode() int }
+	if err == nil || err.Error() != "it needs what is not here" || !errors.As(err, &coder) || coder.ExitCode() != 2 {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) || printed.Len() > 0 || len(u.started) > 0 {
+		t.Errorf("written or started all the same: %v, %q, %d", err, printed.String(), len(u.started))
 	}
 }

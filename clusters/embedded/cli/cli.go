@@ -1,4 +1,4 @@
-// Package cli is the command line of embedded landscapes: up, down, status, logs, kubeconfig, scrape-targets, controlplane.
+// Package cli is the command line of landscapes: up, down, status, logs, kubeconfig, scrape-targets, controlplane.
 //
 // It parses, prints and calls; what happens is in package supervisor. What runs on the clusters comes from the caller.
 package cli
@@ -13,11 +13,15 @@ import (
 
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/clusters/kind"
 )
 
 // Configure completes the options of a landscape, in the supervisor: the processes of no cluster, and what is applied
-// once the clusters are ready.
-type Configure func(*embedded.Options)
+// once the clusters are ready. Of the backends that are nil the landscapes stay bare.
+type Configure struct {
+	Embedded func(*embedded.Options)
+	Kind     func(context.Context, *kind.Options) error
+}
 
 // NewCommands lists the commands.
 func NewCommands(configure Configure) []*cobra.Command {

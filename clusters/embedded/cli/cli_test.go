@@ -37,7 +37,7 @@ import (
 // TestMain lets the test binary be transplant: commands run as processes of their own, which can be killed.
 func TestMain(m *testing.M) {
 	root := &cobra.Command{Use: "transplant"}
-	root.AddCommand(cli.NewCommands(nil)...)
+	root.AddCommand(cli.NewCommands(cli.Configure{})...)
 	root.AddCommand(processnode.NewCommand())
 	known := func(c *cobra.Command) bool { return len(os.Args) > 1 && c.Name() == os.Args[1] }
 	if !slices.ContainsFunc(root.Commands(), known) {

@@ -34,8 +34,12 @@ func newScrapeTargets() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if _, err := readState(dir); err != nil {
+		state, err := readState(dir)
+		if err != nil {
 			return err
+		}
+		if state.Backend == rundir.Kind {
+			return fmt.Errorf("tell what there is to scrape in the landscape %q: it is on kind, where only a pod's node knows its address", dir.Name)
 		}
 		ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 		defer stop()

@@ -62,8 +62,12 @@ func explainNotUp(ctx context.Context, dir rundir.Dir, notUp error) error {
 }
 
 func printStatus(out io.Writer, state rundir.State) error {
-	fmt.Fprintf(out, "Landscape %q, slot %d, supervisor %d, up since %s.\n\n",
-		state.Name, state.Slot, state.Supervisor.PID, state.Ready.Local().Format("2006-01-02 15:04:05"))
+	where := fmt.Sprintf("slot %d", state.Slot)
+	if state.Backend == rundir.Kind {
+		where = "on kind"
+	}
+	fmt.Fprintf(out, "Landscape %q, %s, supervisor %d, up since %s.\n\n",
+		state.Name, where, state.Supervisor.PID, state.Ready.Local().Format("2006-01-02 15:04:05"))
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "CLUSTER\tROLE\tURL\tPROCESSES")
 	var dead []string

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/address"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/clusters/embedded/supervisor"
 	"github.com/transplant-sim/transplant/clusters/kind"
 )
@@ -23,22 +25,28 @@ const superviseCommand = "supervise"
 // planFlags describe the landscape that "up" asks "supervise" for.
 type planFlags struct {
 	landscapeFlag
-	seeds []string
-	slot  int
-	nodes bool
+	seeds     []string
+	slot      int
+	nodes     bool
+	backend   string
+	nodeImage string
 }
 
 func (f *planFlags) register(command *cobra.Command) {
 	f.landscapeFlag.register(command)
 	command.Flags().StringSliceVar(&f.seeds, "seeds", []string{"a", "b"}, "names of the seeds")
 	command.Flags().IntVar(&f.slot, "slot", -1, fmt.Sprintf("address slot, 0 to %d; -1 takes the first free one", address.Slots-1))
-	command.Flags().BoolVar(&f.nodes, "nodes", true, "give each cluster a node that runs pods")
+	command.Flags().BoolVar(&f.nodes, "nodes", true, "give each cluster a node that runs pods; without, backend kind makes clusters with nothing on them")
+	command.Flags().StringVar(&f.backend, "backend", embeddedBackend, "what clusters are: "+embeddedBackend+" (processes) or "+kindBackend+" (containers; needs Docker)")
+	command.Flags().StringVar(&f.nodeImage, "node-image", os.Getenv(kind.NodeImageVariable),
+		"backend kind: the node image; empty for the published one that kind takes (default: $"+kind.NodeImageVariable+")")
 }
 
 func (f *planFlags) arguments() []string {
 	return []string{
 		superviseCommand, "--landscape=" + f.name, "--seeds=" + strings.Join(f.seeds, ","),
 		fmt.Sprintf("--slot=%d", f.slot), fmt.Sprintf("--nodes=%t", f.nodes),
+		"--backend=" + f.backend, "--node-image=" + f.nodeImage,
 	}
 }
 
@@ -50,6 +58,64 @@ func (f *planFlags) options() embedded.Options {
 	}
 	return options
 }
+
+// start is how the backend that was asked for starts.
+func (f *planFlags) start(configure Configure) (supervisor.Start, error) {
+	switch f.backend {
+	case embeddedBackend:
+		options := f.options()
+		if configure.Embedded != nil {
+			configure.Embedded(&options)
+		}
+		return supervisor.Embedded(options), nil
+	case kindBackend:
+		return func(ctx context.Context, given supervisor.Given) (supervisor.Landscape, error) {
+			return f.startKind(ctx, given, configure.Kind)
+		}, nil
+	}
+	return nil, fmt.Errorf("find the backend %q: there are %s, %s", f.backend, embeddedBackend, kindBackend)
+}
+
+func (f *planFlags) startKind(
+	ctx context.Context, given supervisor.Given, configure func(context.Context, *kind.Options) error,
+) (supervisor.Landscape, error) {
+	options := kind.Options{
+		Name: given.Dir.Name, Dir: given.Dir.Path, Lock: given.Lock, Seeds: f.seeds, NodeImage: f.nodeImage, Log: given.Log,
+		Progress: func(subject, what string) { given.Progress(embedded.Progress{Subject: subject, What: what}) },
+	}
+	if configure != nil && f.nodes {
+		if err := configure(ctx, &options); err != nil {
+			return nil, errors.Join(err, given.Lock.Unlock())
+		}
+	}
+	l, err := kind.Start(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// check says what is wrong with the flags, and what the machine lacks, before anything is made.
+func (f *planFlags) check(ctx context.Context) error {
+	if _, err := f.start(Configure{}); err != nil {
+		return err
+	}
+	if f.backend == embeddedBackend {
+		options := f.options()
+		return options.Check()
+	}
+	options := kind.Options{Name: f.name, Seeds: f.seeds}
+	if err := options.Check(); err != nil {
+		return err
+	}
+	return kind.Available(ctx)
+}
+
+// The backends by name.
+const (
+	embeddedBackend = "embedded"
+	kindBackend     = rundir.Kind
+)
 
 func newUp() *cobra.Command {
 	var flags planFlags
@@ -65,8 +131,7 @@ func up(ctx context.Context, out io.Writer, flags planFlags) error {
 	if err != nil {
 		return err
 	}
-	options := flags.options()
-	if err := options.Check(); err != nil {
+	if err := flags.check(ctx); err != nil {
 		return err // the supervisor would say the same, but has made a folder by then
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
@@ -93,11 +158,11 @@ func newSupervise(configure Configure) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		options := flags.options()
-		if configure != nil {
-			configure(&options)
+		start, err := flags.start(configure)
+		if err != nil {
+			return err
 		}
-		return supervisor.Supervise(ctx, dir, options)
+		return supervisor.Supervise(ctx, dir, start)
 	})
 	command.Hidden = true
 	flags.register(command)

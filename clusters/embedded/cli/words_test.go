@@ -20,7 +20,7 @@ import (
 func say(t *testing.T, args ...string) string {
 	t.Helper()
 	root := &cobra.Command{Use: "transplant", SilenceErrors: true, SilenceUsage: true}
-	root.AddCommand(cli.NewCommands(nil)...)
+	root.AddCommand(cli.NewCommands(cli.Configure{})...)
 	var out bytes.Buffer
 	root.SetArgs(args)
 	root.SetOut(&out)
@@ -84,6 +84,23 @@ gardenlet-a  garden  https://127.0.3.9:7000
 		t.Errorf("without links: %q", text)
 	}
 	if got, want := say(t, "status", "-o", "yaml"), `error: read --output: "yaml" is no form: choose text or json`; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestOnKind: a landscape of containers has no slot, and pods that only its nodes can reach.
+func TestOnKind(t *testing.T) {
+	dir, _ := written(t, "default")
+	state := writeState(t, dir)
+	state.Backend, state.Slot = "kind", -1
+	if err := dir.WriteState(state); err != nil {
+		t.Fatal(err)
+	}
+	if text := say(t, "status"); !strings.HasPrefix(text, `Landscape "default", on kind, supervisor `) {
+		t.Errorf("status says %q", text)
+	}
+	const want = `error: tell what there is to scrape in the landscape "default": it is on kind, where only a pod's node knows its address`
+	if got := say(t, "scrape-targets", "--address=127.0.0.1:0"); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -10,10 +10,14 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 )
 
+// Kind is the backend of landscapes whose clusters are containers.
+const Kind = "kind"
+
 // State is landscape.json: what runs, for people and other programs. It exists from the moment the landscape is ready.
 type State struct {
 	Name       string         `json:"name"`
-	Slot       int            `json:"slot"`
+	Backend    string         `json:"backend,omitempty"` // Kind, or empty for processes of this machine
+	Slot       int            `json:"slot"`              // -1 on Kind, which has no addresses of its own
 	Supervisor process.ID     `json:"supervisor"`
 	Ready      time.Time      `json:"ready"`
 	Took       string         `json:"took"` // from start to ready, a duration such as "8.2s"

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 )
 
@@ -41,7 +40,7 @@ type api struct {
 
 	mutex     sync.Mutex
 	phase     Phase
-	landscape *embedded.Landscape
+	landscape Landscape
 }
 
 func newAPI(dir rundir.Dir, stop func()) (*api, error) {
@@ -89,7 +88,7 @@ func shortened(dir rundir.Dir) (path string, done func() error, err error) {
 	return fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), filepath.Base(dir.Socket())), folder.Close, nil
 }
 
-func (a *api) ready(landscape *embedded.Landscape) {
+func (a *api) ready(landscape Landscape) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	a.phase, a.landscape = Ready, landscape

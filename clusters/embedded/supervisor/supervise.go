@@ -40,25 +40,58 @@ type message struct {
 	Error string `json:"error,omitempty"`
 }
 
+// Landscape is what a supervisor holds up.
+type Landscape interface {
+	State() rundir.State
+	Took() time.Duration
+	Stop(ctx context.Context) error
+}
+
+var _ Landscape = &embedded.Landscape{}
+
+// Given is what a supervisor gives to a landscape: its run directory, which it has taken already, and who is told.
+type Given struct {
+	Dir      rundir.Dir
+	Lock     *rundir.Lock
+	Log      logr.Logger
+	Progress func(embedded.Progress)
+}
+
+// Start brings a landscape up and returns when it is ready. When it fails it leaves nothing behind.
+type Start func(ctx context.Context, given Given) (Landscape, error)
+
+// Embedded starts a landscape of child processes. Name, run directory, lock, log and progress are those given.
+func Embedded(options embedded.Options) Start {
+	return func(ctx context.Context, given Given) (Landscape, error) {
+		options.Name, options.Dir, options.Lock = given.Dir.Name, given.Dir.Path, given.Lock
+		options.Log, options.Progress = given.Log, given.Progress
+		l, err := embedded.Start(ctx, options)
+		if err != nil {
+			return nil, err
+		}
+		return l, nil
+	}
+}
+
 // stopTimeout bounds the stop of a landscape that nobody waits for.
 const stopTimeout = time.Minute
 
 // Supervise brings a landscape up, serves its API and lives until it is asked to end: by SIGTERM or SIGINT, over the
 // API, or because Up went away before the landscape was ready. It takes the place of the calling process: standard
-// output and error go to the landscape's log. Options.Dir and Options.Name are taken from dir.
-func Supervise(ctx context.Context, dir rundir.Dir, options embedded.Options) error {
+// output and error go to the landscape's log.
+func Supervise(ctx context.Context, dir rundir.Dir, start Start) error {
 	for _, descriptor := range []int{newsDescriptor, leashDescriptor} {
 		syscall.CloseOnExec(descriptor) // children that held them would hide this process's end
 	}
 	news := json.NewEncoder(os.NewFile(newsDescriptor, "news"))
-	err := supervise(ctx, dir, options, news)
+	err := supervise(ctx, dir, start, news)
 	if err != nil {
 		_ = news.Encode(message{Error: err.Error()}) // Up may be gone
 	}
 	return err
 }
 
-func supervise(ctx context.Context, dir rundir.Dir, options embedded.Options, news *json.Encoder) error {
+func supervise(ctx context.Context, dir rundir.Dir, start Start, news *json.Encoder) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer stop()
 	ctx, end := context.WithCancelCause(ctx)
@@ -74,34 +107,33 @@ func supervise(ctx context.Context, dir rundir.Dir, options embedded.Options, ne
 	}
 	go watchLeash(end)
 
-	options.Name, options.Dir, options.Lock, options.Log = dir.Name, dir.Path, lock, log
-	options.Progress = func(p embedded.Progress) {
+	given := Given{Dir: dir, Lock: lock, Log: log, Progress: func(p embedded.Progress) {
 		log.Info(p.What, "subject", p.Subject)
 		_ = news.Encode(message{Progress: p})
-	}
+	}}
 	if cleared {
-		options.Progress(embedded.Cleared(dir))
+		given.Progress(embedded.Cleared(dir))
 	}
-	return serve(ctx, end, dir, options, news)
+	return serve(ctx, end, given, start, news)
 }
 
 // serve runs the landscape with its API until ctx is done.
-func serve(ctx context.Context, end context.CancelCauseFunc, dir rundir.Dir, options embedded.Options, news *json.Encoder) error {
-	api, err := newAPI(dir, func() { end(errAsked) })
+func serve(ctx context.Context, end context.CancelCauseFunc, given Given, start Start, news *json.Encoder) error {
+	api, err := newAPI(given.Dir, func() { end(errAsked) })
 	if err != nil {
 		return err
 	}
 	defer api.close()
-	landscape, err := embedded.Start(ctx, options)
+	landscape, err := start(ctx, given)
 	if err != nil {
-		options.Log.Error(err, "Landscape did not start")
+		given.Log.Error(err, "Landscape did not start")
 		return err
 	}
 	api.ready(landscape)
-	options.Log.Info("Landscape is ready", "took", landscape.Took())
+	given.Log.Info("Landscape is ready", "took", landscape.Took())
 	_ = news.Encode(message{Ready: true})
 	<-ctx.Done()
-	options.Log.Info("Landscape stops", "why", context.Cause(ctx))
+	given.Log.Info("Landscape stops", "why", context.Cause(ctx))
 	api.stopping()
 	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()

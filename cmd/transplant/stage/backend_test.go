@@ -25,6 +25,9 @@ func TestFree(t *testing.T) {
 	if err := (Backend{}).Free("run"); !errors.Is(err, rundir.ErrInUse) {
 		t.Errorf("somebody has it: %v", err)
 	}
+	if err := (&KindBackend{}).Free("run"); !errors.Is(err, rundir.ErrInUse) {
+		t.Errorf("somebody has it, whatever on: %v", err)
+	}
 	if err := (Backend{}).Free("run-2"); err != nil {
 		t.Errorf("nobody has the other: %v", err)
 	}

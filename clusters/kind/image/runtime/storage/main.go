@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,7 +53,8 @@ var _ controller.Provisioner = &folders{}
 
 // Provision makes a folder, and a volume that is pinned to this node.
 func (f *folders) Provision(_ context.Context, options controller.ProvisionOptions) (*corev1.PersistentVolume, controller.ProvisioningState, error) {
-	path := filepath.Join(f.root, options.PVName)
+	// The folder says whose it is, as those of kindest/node do: what is left of it is found by that.
+	path := filepath.Join(f.root, strings.Join([]string{options.PVName, options.PVC.Namespace, options.PVC.Name}, "_"))
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return nil, controller.ProvisioningNoChange, fmt.Errorf("make the folder of volume %q: %w", options.PVName, err)
 	}

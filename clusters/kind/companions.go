@@ -1,0 +1,192 @@
+package kind
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/transplant-sim/transplant/clusters"
+)
+
+// Ports of the simulated cloud in its container.
+const (
+	cloudPort = 8443
+	dnsPort   = 5353
+)
+
+// ControlPlaneFile is where the image of companions has the multi-call binary.
+const ControlPlaneFile = "/usr/local/bin/controlplane"
+
+// Companions are the names that companions may have: those of containers, which the guard has to know beforehand.
+var Companions = []string{cloudName, "nodes"}
+
+// cloudName is that of the companion whose ports the links need.
+const cloudName = "cloud"
+
+const (
+	companionTimeout = time.Minute
+	companionPoll    = 200 * time.Millisecond
+	// nobody is who companions run as when the landscape is root's.
+	nobody = 65532
+)
+
+// planCloud finds ports of this machine for the cloud, on which the links find it.
+func (l *Landscape) planCloud() error {
+	const host = "127.0.0.1"
+	any := net.JoinHostPort(host, "0")
+	api, err := net.Listen("tcp", any)
+	if err != nil {
+		return fmt.Errorf("find a port for the cloud: %w", err)
+	}
+	defer api.Close()
+	dns, err := net.Listen("tcp", any)
+	if err != nil {
+		return fmt.Errorf("find a port for the cloud's DNS: %w", err)
+	}
+	defer dns.Close()
+	port := func(listener net.Listener) string { return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port) }
+	l.cloud = clusters.CloudAddresses{
+		ListenAPI: fmt.Sprintf("0.0.0.0:%d", cloudPort), ListenDNS: fmt.Sprintf("0.0.0.0:%d", dnsPort),
+		API: net.JoinHostPort(host, port(api)), DNS: net.JoinHostPort(host, port(dns)),
+	}
+	return nil
+}
+
+// CloudAddresses says where the cloud listens in its container, and where the links find it.
+func (l *Landscape) CloudAddresses() clusters.CloudAddresses { return l.cloud }
+
+// ControlPlane is where a companion finds the multi-call binary with etcd and the Kubernetes programs.
+func (l *Landscape) ControlPlane() string { return ControlPlaneFile }
+
+// startCompanions starts the containers beside the clusters.
+func (l *Landscape) startCompanions(ctx context.Context) error {
+	if l.options.Companions == nil {
+		return nil
+	}
+	all, err := l.options.Companions(l)
+	if err != nil {
+		return fmt.Errorf("plan the containers beside the clusters: %w", err)
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	for _, c := range all {
+		group.Go(func() error { return l.startCompanion(groupCtx, c) })
+	}
+	return group.Wait()
+}
+
+// companionName is the container's.
+func (l *Landscape) companionName(name string) string { return prefix(l.dir.Path, l.dir.Name) + name }
+
+func (l *Landscape) startCompanion(ctx context.Context, c clusters.Companion) error {
+	began := time.Now()
+	user, err := giveTo(c)
+	if err != nil {
+		return fmt.Errorf("give its files to the companion %q: %w", c.Name, err)
+	}
+	if _, err := docker(ctx, l.runArgs(c, user)...); err != nil {
+		return fmt.Errorf("start the companion %q: %w", c.Name, err)
+	}
+	if err := l.awaitCompanion(ctx, c); err != nil {
+		return err
+	}
+	l.tell(c.Name, fmt.Sprintf("ready after %s", time.Since(began).Round(tick)))
+	return nil
+}
+
+// runArgs are those of the docker command: a companion sees the files that it is given, by the paths that they have on
+// this machine, and has no rights.
+func (l *Landscape) runArgs(c clusters.Companion, user string) []string {
+	args := []string{"run", "--detach", "--name", l.companionName(c.Name), "--network", network, "--user", user,
+		"--label", labelLandscape + "=" + l.dir.Path, "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL"}
+	for _, path := range c.Reads {
+		args = append(args, "--volume", path+":"+path+":ro")
+	}
+	for _, path := range c.Writes {
+		args = append(args, "--volume", path+":"+path)
+	}
+	if c.Name == cloudName {
+		args = append(args, "--publish", fmt.Sprintf("%s:%d", l.cloud.API, cloudPort),
+			"--publish", fmt.Sprintf("%s:%d/tcp", l.cloud.DNS, dnsPort), "--publish", fmt.Sprintf("%s:%d/udp", l.cloud.DNS, dnsPort))
+	}
+	return append(append(args, l.options.CompanionImage.Name, "transplant"), c.Args...)
+}
+
+// labelLandscape on a container names the run directory that it belongs to.
+const labelLandscape = "transplant.dev/landscape"
+
+// giveTo makes the folders that a companion writes into, and says as whom it is to run: as this user, but not as root.
+func giveTo(c clusters.Companion) (user string, err error) {
+	uid, gid := os.Getuid(), os.Getgid()
+	for _, folder := range c.Writes {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return "", err
+		}
+	}
+	if uid == 0 {
+		uid, gid = nobody, nobody
+		for _, path := range append(append([]string{}, c.Reads...), c.Writes...) {
+			if err := os.Chown(path, uid, gid); err != nil {
+				return "", err
+			}
+		}
+	}
+	return fmt.Sprintf("%d:%d", uid, gid), nil
+}
+
+func (l *Landscape) awaitCompanion(ctx context.Context, c clusters.Companion) error {
+	roots := x509.NewCertPool()
+	roots.AddCert(l.keys.landscape.Certificate)
+	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true,
+	}}
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, companionPoll, companionTimeout, true, func(ctx context.Context) (bool, error) {
+		if last = l.lives(ctx, c.Name); last != nil {
+			return false, last
+		}
+		if c.ReadyURL == "" {
+			return true, nil
+		}
+		last = ask(ctx, client, c.ReadyURL)
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the companion %q: %w", c.Name, errors.Join(err, last))
+	}
+	return nil
+}
+
+// lives says whether a companion runs; if not, what its log ends with.
+func (l *Landscape) lives(ctx context.Context, name string) error {
+	running, err := docker(ctx, "inspect", "--format", "{{.State.Running}}", l.companionName(name))
+	if err != nil || running == "true\n" {
+		return err
+	}
+	return fmt.Errorf("it has ended; its log ends with:\n%s", said(ctx, l.companionName(name)))
+}
+
+func ask(ctx context.Context, client *http.Client, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", url, response.Status)
+	}
+	return nil
+}

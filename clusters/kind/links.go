@@ -1,0 +1,92 @@
+package kind
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/switchboard"
+)
+
+// network is where kind puts its nodes.
+const network = "kind"
+
+// gateway finds the address by which containers on the network reach this machine.
+func gateway(ctx context.Context) (string, error) {
+	output, err := docker(ctx, "network", "inspect", "--format", "{{range .IPAM.Config}}{{println .Gateway}}{{end}}", network)
+	if err != nil {
+		return "", err
+	}
+	for _, word := range strings.Fields(output) {
+		if address := net.ParseIP(word); address != nil && address.To4() != nil {
+			return word, nil
+		}
+	}
+	return "", fmt.Errorf("find this machine's address on the network %q: it has no IPv4 gateway", network)
+}
+
+// openLinks makes the switchboard. Links listen where containers reach this machine; this process outlives the clusters.
+// It needs the network, which the first cluster makes.
+func (l *Landscape) openLinks(ctx context.Context) error {
+	host, err := gateway(ctx)
+	if err != nil {
+		return err
+	}
+	l.links = switchboard.New(switchboard.Options{
+		Authority: l.keys.links,
+		Listen:    func(int) (string, error) { return net.JoinHostPort(host, "0"), nil },
+		Upstream:  l.upstream,
+		Resolve:   switchboard.AskDNS(l.cloud.DNS),
+		Roots:     l.options.ShootRoots,
+		Opened:    l.WriteState,
+		Log:       l.options.Log,
+	})
+	return nil
+}
+
+// upstream is where a direct link leads, and who vouches for it.
+func (l *Landscape) upstream(target string) (*url.URL, *x509.CertPool, error) {
+	if target == switchboard.Cloud {
+		return &url.URL{Scheme: "https", Host: l.cloud.API}, l.keys.landscape.Pool(), nil
+	}
+	c, err := l.find(target)
+	if err != nil {
+		return nil, nil, err
+	}
+	authority, err := c.CA()
+	if err != nil {
+		return nil, nil, err
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority)
+	where, err := url.Parse(c.URL())
+	return where, roots, err
+}
+
+// Link is the link of an actor to a cluster, to the cloud, or to one shoot ("shoot/<host>"). It is opened when it is
+// first asked for and stays until the landscape stops.
+func (l *Landscape) Link(actor, target string) (*link.Link, error) {
+	return l.links.Link(actor, target)
+}
+
+// Proxy is the forward proxy through which an actor reaches shoots by name. Each host is a link of its own.
+func (l *Landscape) Proxy(actor string) (*link.Proxy, error) { return l.links.Proxy(actor) }
+
+// LinkCA is the certificate, in PEM, of the authority that signs for links. Kubeconfigs of actors trust it.
+func (l *Landscape) LinkCA() []byte { return l.keys.links.PEM() }
+
+// Requests counts what every actor has sent over all of its links, those to shoots included.
+func (l *Landscape) Requests() map[string]int64 { return l.links.Requests() }
+
+// LinkKubeconfig is ActorKubeconfig over link(actor, cluster), which it opens.
+func (l *Landscape) LinkKubeconfig(ctx context.Context, actor, cluster, serviceAccount string) ([]byte, error) {
+	opened, err := l.Link(actor, cluster)
+	if err != nil {
+		return nil, err
+	}
+	return l.ActorKubeconfig(ctx, cluster, serviceAccount, opened.URL(), l.LinkCA())
+}

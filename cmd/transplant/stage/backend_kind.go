@@ -1,0 +1,117 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/clusters/embedded/binary"
+	"github.com/transplant-sim/transplant/clusters/kind"
+	"github.com/transplant-sim/transplant/sim/run"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+var (
+	_ Landscape = &kind.Landscape{}
+	_ breakable = &kind.Cluster{}
+)
+
+// KindBackend makes landscapes of kind clusters for stories. The links live in the process that tells the story,
+// everything else in containers (docs/adr/0008).
+type KindBackend struct {
+	NodeImage string // empty for the one that kind itself takes
+}
+
+var (
+	_ run.Backend  = &KindBackend{}
+	_ run.Equipped = &KindBackend{}
+)
+
+// AddFlags implements run.Equipped.
+func (b *KindBackend) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&b.NodeImage, "node-image", os.Getenv(kind.NodeImageVariable),
+		"backend kind: the node image; empty for the published one that kind takes (default: $"+kind.NodeImageVariable+")")
+}
+
+// Available implements run.Equipped: without Docker there is nothing to run on.
+func (b *KindBackend) Available(ctx context.Context) error { return kind.Available(ctx) }
+
+// Can implements run.Backend. A cluster's own programs are the kubelet's, which starts them again at once, and its disks
+// are behind its node. Processes in pods are harmed by signals of this machine, for which one has to be root.
+func (b *KindBackend) Can(ability world.Ability) error {
+	switch ability {
+	case world.BreakLinks, world.BreakClusters, world.BreakCloud, world.DamageBackups, world.EditObjects:
+		return nil
+	case world.BreakProcesses, world.DelayRestarts, world.CrashActors, world.BreakPods, world.BreakPodLinks:
+		if os.Geteuid() == 0 {
+			return nil
+		}
+		return fmt.Errorf("the kind backend cannot %s unless it is run by root, beside a Docker of this machine", ability)
+	}
+	return fmt.Errorf("the kind backend cannot %s", ability)
+}
+
+// Free implements run.Backend.
+func (b *KindBackend) Free(name string) error { return free(name) }
+
+// Start implements run.Backend.
+func (b *KindBackend) Start(ctx context.Context, request run.Request) (world.World, error) {
+	s := staged(request)
+	options := kind.Options{
+		Name: request.Name, Seeds: request.Landscape.SeedNames(), NodeImage: b.NodeImage,
+		Progress: func(subject, what string) { request.Progress(subject + ": " + what) },
+	}
+	if err := s.ConfigureKind(ctx, &options); err != nil {
+		return nil, err
+	}
+	l, err := kind.Start(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	w, err := NewWorld(l, s)
+	if err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		return nil, errors.Join(err, l.Stop(ctx))
+	}
+	return w, nil
+}
+
+// companionImage has what runs beside the clusters; no node gets it.
+const companionImage = "transplant.dev/companions:dev"
+
+// nobody is the user that actors run as on nodes that have users.
+const nobody = 65532
+
+// ConfigureKind completes the options of a landscape of kind clusters. The images are made of this program, and of the
+// Kubernetes programs, which it builds when they are not there yet.
+func (s *Stage) ConfigureKind(ctx context.Context, options *kind.Options) error {
+	executable, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find the transplant executable: %w", err)
+	}
+	controlPlane, err := binary.Ensure(ctx, nil)
+	if err != nil {
+		return err
+	}
+	programs := map[string]string{}
+	for _, program := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok"} {
+		programs[program] = controlPlane
+	}
+	s.User = nobody
+	options.Images = []kind.Image{
+		{Name: image, Programs: map[string]string{"transplant": executable}},
+		{Name: kubernetesImage, Programs: programs},
+	}
+	options.CompanionImage = kind.Image{
+		Name: companionImage, Programs: map[string]string{"transplant": executable, "controlplane": controlPlane},
+	}
+	options.Companions = func(l *kind.Landscape) ([]clusters.Companion, error) { return s.companions(l) }
+	options.AfterClusters = func(ctx context.Context, l *kind.Landscape) error { return s.setUp(ctx, l) }
+	options.ShootRoots = s.published.roots
+	return nil
+}

@@ -1,0 +1,39 @@
+package stage
+
+import (
+	"os"
+	"testing"
+
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// What kind cannot do is refused by name; the embedded backend can all of it.
+func TestKindCan(t *testing.T) {
+	t.Parallel()
+	asRoot := ""
+	if os.Geteuid() != 0 {
+		asRoot = "the kind backend cannot break processes unless it is run by root, beside a Docker of this machine"
+	}
+	for ability, want := range map[world.Ability]string{
+		world.BreakClusters:  "",
+		world.BreakLinks:     "",
+		world.BreakProcesses: asRoot,
+		world.BreakPrograms:  "the kind backend cannot break the programs of clusters",
+		world.WipeDisks:      "the kind backend cannot wipe disks",
+	} {
+		err := (&KindBackend{}).Can(ability)
+		if got := text(err); got != want {
+			t.Errorf("to %s: got %q, want %q", ability, got, want)
+		}
+		if err := (Backend{}).Can(ability); err != nil {
+			t.Errorf("to %s on embedded: %v", ability, err)
+		}
+	}
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
