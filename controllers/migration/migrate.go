@@ -3,6 +3,7 @@ package migration
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/utils/ptr"
@@ -57,6 +58,9 @@ func (m *migrate) survey(ctx context.Context) error {
 	if m.api, err = m.DeploymentExists(ctx, controlplane.DeploymentKubeAPIServer); err != nil {
 		return err
 	}
+	if err := m.refuseBastions(ctx); err != nil {
+		return err
+	}
 	entry, err := m.BackupEntry(ctx)
 	if err != nil {
 		return err
@@ -68,6 +72,26 @@ func (m *migrate) survey(ctx context.Context) error {
 	m.epoch, err = m.NamespaceEpoch(ctx)
 	m.Epoch = m.epoch
 	return err
+}
+
+// refuseBastions is an error while the shoot has Bastions (SPEC 2.4): they do not move, and once this epoch has ended
+// nobody may delete what they stand for in the cloud. When the API server is gone it is too late to wait for anybody.
+func (m *migrate) refuseBastions(ctx context.Context) error {
+	if !m.api {
+		return nil
+	}
+	bastions, err := m.List(ctx, extensionsv1alpha1.BastionResource)
+	if err != nil || len(bastions) == 0 {
+		return err
+	}
+	names := make([]string, 0, len(bastions))
+	for _, bastion := range bastions {
+		names = append(names, bastion.GetName())
+	}
+	return &controlplane.CodedError{
+		Message: fmt.Sprintf("shoot %q still has Bastions: %s", client.ObjectKeyFromObject(m.Shoot), strings.Join(names, ", ")),
+		Codes:   []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorRetryableConfigurationProblem},
+	}
 }
 
 // Kinds of extension objects by the phase in which they are migrated (SPEC 2.6, steps 15, 28, 39, 43).

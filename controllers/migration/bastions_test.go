@@ -1,0 +1,122 @@
+package migration
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+)
+
+// held ends no epoch: a migrate flow gets as far as that.
+type held struct{}
+
+var errHeld = errors.New("the epoch is held")
+
+func (held) Release(context.Context, string, int64) error { return errHeld }
+
+func inNamespace(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: "shoot--p--s", Name: name}
+}
+
+// controlPlaneOf is what a seed has of shoot s, as far as a migration asks for it.
+func controlPlaneOf() []client.Object {
+	return []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--s", Annotations: map[string]string{"transplant.dev/epoch": "3"}}},
+		&appsv1.StatefulSet{ObjectMeta: inNamespace(controlplane.EtcdName)},
+		&corev1.Service{ObjectMeta: inNamespace(controlplane.ServiceEtcdClient)},
+		&appsv1.Deployment{ObjectMeta: inNamespace(controlplane.DeploymentKubeAPIServer)},
+		&appsv1.Deployment{ObjectMeta: inNamespace(controlplane.DeploymentMachineController)},
+	}
+}
+
+// leaving is a shoot that moves from seed b to seed c, and the reconciler of b's gardenlet.
+func leaving(t *testing.T, onSeed ...client.Object) (*gardencorev1beta1.Shoot, *Reconciler) {
+	t.Helper()
+	shoot := withWorkers(stranded("s", "c", "b", "Reconcile", "Succeeded"))
+	shoot.Status.Constraints = []gardencorev1beta1.Condition{{Type: "ReadyForMigration", Status: "True"}}
+	shoot.Spec.CloudProfile = &gardencorev1beta1.CloudProfileReference{Name: "profile"}
+	garden := newGarden(t, "True", shoot)
+	if err := garden.Create(t.Context(), &gardencorev1beta1.CloudProfile{ObjectMeta: metav1.ObjectMeta{Name: "profile"}}); err != nil {
+		t.Fatal(err)
+	}
+	entry := backupEntryOf(shoot)
+	if err := garden.Get(t.Context(), client.ObjectKeyFromObject(entry), entry); err != nil {
+		t.Fatal(err)
+	}
+	entry.Spec.SeedName = ptr.To("b")
+	if err := garden.Update(t.Context(), entry); err != nil {
+		t.Fatal(err)
+	}
+	return shoot, &Reconciler{
+		Factory: newFactory(t, garden, ownedBy("b", 3), shelves{}, append(controlPlaneOf(), onSeed...)...), Release: held{},
+		Runner: &controlplane.Runner{Version: "v1", Events: &eventLog{}, Periods: controlplane.Periods{Retry: time.Hour, Progress: time.Millisecond}},
+	}
+}
+
+// What a Bastion stands for in the cloud can be deleted only while its seed owns the shoot (SPEC 2.4).
+func TestAMigrationBeginsWhenTheBastionsAreGone(t *testing.T) {
+	t.Parallel()
+	bastion := &extensionsv1alpha1.Bastion{ObjectMeta: inNamespace("jump")}
+	others := &extensionsv1alpha1.Bastion{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--other", Name: "jump"}}
+	shoot, r := leaving(t, bastion, others)
+	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}
+	machines := &appsv1.Deployment{ObjectMeta: inNamespace(controlplane.DeploymentMachineController)}
+
+	if _, err := r.Reconcile(t.Context(), request); err == nil || !strings.Contains(err.Error(), "still has Bastions: jump") {
+		t.Fatalf("got %v, want an error that names the Bastion", err)
+	}
+	if err := r.Factory.Garden.Get(t.Context(), request.NamespacedName, shoot); err != nil {
+		t.Fatal(err)
+	}
+	if got := state(t, r.Factory.Garden)["s"]; got != "c b Migrate/Error false" {
+		t.Errorf("it is %s: it must be tried again", got)
+	}
+	if len(shoot.Status.LastErrors) != 1 {
+		t.Fatalf("last errors %+v", shoot.Status.LastErrors)
+	}
+	if diff := cmp.Diff([]gardencorev1beta1.ErrorCode{"ERR_RETRYABLE_CONFIGURATION_PROBLEM"}, shoot.Status.LastErrors[0].Codes); diff != "" {
+		t.Errorf("codes (-want +got):\n%s", diff)
+	}
+	if err := r.Factory.Seed.Get(t.Context(), client.ObjectKeyFromObject(machines), machines); err != nil {
+		t.Errorf("the migration has begun: %v", err)
+	}
+
+	remove(t, r.Factory.Seed, bastion)
+	// Who asks is not put off.
+	if err := r.Factory.Garden.Patch(t.Context(), shoot, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"gardener.cloud/operation":"retry"}}}`))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Reconcile(t.Context(), request); !errors.Is(err, errHeld) {
+		t.Errorf("without Bastions: %v, want to hear of the end of the epoch", err)
+	}
+	if err := r.Factory.Seed.Get(t.Context(), client.ObjectKeyFromObject(machines), machines); !apierrors.IsNotFound(err) {
+		t.Errorf("the migration has not begun: %v", err)
+	}
+}
+
+// Once the API server is gone the epoch may have ended, and with it the right to delete a Bastion: to wait for that would
+// be to wait for ever.
+func TestALateBastionHoldsNoMigrationUp(t *testing.T) {
+	t.Parallel()
+	shoot, r := leaving(t, &extensionsv1alpha1.Bastion{ObjectMeta: inNamespace("jump")})
+	remove(t, r.Factory.Seed, &appsv1.Deployment{ObjectMeta: inNamespace(controlplane.DeploymentKubeAPIServer)})
+	m := &migrate{Operation: &controlplane.Operation{Settings: r.Factory.Settings, Garden: r.Factory.Garden, Seed: r.Factory.Seed, Shoot: shoot}}
+	if err := m.survey(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
