@@ -15,7 +15,7 @@ import (
 
 // What a landscape may need at most; a story that needs more has a typing error.
 const (
-	maxSeeds   = 20
+	maxSeeds   = 6 // as many as a landscape has addresses for (ARCHITECTURE, Addresses), beside its garden
 	maxShoots  = 1000
 	maxWorkers = 100
 	maxObjects = 100_000
@@ -66,7 +66,9 @@ func checkLandscape(path *field.Path, l landscape.Landscape) field.ErrorList {
 	if len(l.Seeds) == 0 {
 		errs = append(errs, field.Required(path.Child("seeds"), "at least one seed must be given, such as {name: a}"))
 	}
-	errs = append(errs, tooMany(path.Child("seeds"), len(l.Seeds), maxSeeds)...)
+	if n := len(l.Seeds); n > maxSeeds {
+		errs = append(errs, field.Invalid(path.Child("seeds"), n, fmt.Sprintf("must be at most %d: a landscape has no addresses for more", maxSeeds)))
+	}
 	errs = append(errs, tooMany(path.Child("shoots"), len(l.Shoots), maxShoots)...)
 	if n := l.Settings.RestoresAtOnce; n < 1 {
 		errs = append(errs, field.Invalid(path.Child("settings", "restoresAtOnce"), n, "must be at least 1"))

@@ -2,10 +2,38 @@ package stage
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/sim/scenario"
 )
+
+// A scenario may have as many seeds as a landscape has addresses for, and no more.
+func TestAsManySeedsAsFit(t *testing.T) {
+	t.Parallel()
+	for n := 1; n < 12; n++ {
+		var seeds []string
+		for i := range n {
+			seeds = append(seeds, fmt.Sprintf("s%d", i))
+		}
+		story := fmt.Sprintf(`
+apiVersion: transplant.dev/v1alpha1
+kind: Scenario
+metadata: {name: many}
+spec:
+  why: to count
+  landscape: {seeds: [{name: %s}]}
+  steps: [{wait: {for: 1s, because: of nothing}}]
+`, strings.Join(seeds, "}, {name: "))
+		_, refused := scenario.Parse("f", []byte(story))
+		if unfit := (&embedded.Options{Seeds: seeds}).Check(); (refused == nil) != (unfit == nil) {
+			t.Errorf("%d seeds: validate says %v, the landscape %v", n, refused, unfit)
+		}
+	}
+}
 
 // A landscape is free until somebody has it, and again afterwards; a name that no landscape can have is refused.
 func TestFree(t *testing.T) {
