@@ -1,6 +1,8 @@
 package shootstate
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -8,14 +10,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/yaml"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/api/jsonloss"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 )
 
@@ -109,6 +114,56 @@ func TestMachinesThatExistNowhereAreLeftOut(t *testing.T) {
 	} {
 		if strings.Contains(text, word) != want {
 			t.Errorf("machine state contains %s: %t, want %t\n%s", word, !want, want, text)
+		}
+	}
+}
+
+// Machine controllers of others give machines fields that our types do not model: a move must not lose them.
+func TestEveryFieldOfAMachineIsKept(t *testing.T) {
+	t.Parallel()
+	object := func(kind, name, owner, more string) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{}
+		text := fmt.Sprintf(`{"apiVersion":"machine.sapcloud.io/v1alpha1","kind":%q,"metadata":{"name":%q,"namespace":%q,"uid":%q,`+
+			`"ownerReferences":[{"uid":%q}],"labels":{"node":"n"},"annotations":{"note":"kept"}}%s}`, kind, name, namespace, name, owner, more)
+		if err := json.Unmarshal([]byte(text), &u.Object); err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	set := object("MachineSet", "s", "d", `,"spec":{"replicas":1,"ofTheDay":{"after":["tomorrow"]},"template":{"spec":{"bootDisk":"ssd"}}},"top":7`)
+	machine := object("Machine", "m", "s", `,"spec":{"providerID":"x:///1","ofTheDay":true},"top":"level"`)
+	// A fake API server keeps the fields of types that it does not know.
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, extensionsv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seed := fake.NewClientBuilder().WithScheme(scheme).WithObjects(object("MachineDeployment", "d", "", `,"spec":{"replicas":1}`), set, machine).Build()
+	state, err := Collect(t.Context(), seed, namespace, "shoot--p--alpha--uid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var saved struct {
+		MachineDeployments map[string]struct {
+			Replicas              int
+			MachineSets, Machines []map[string]any
+		}
+	}
+	if err := json.Unmarshal(state.Machines.Raw, &saved); err != nil {
+		t.Fatal(err)
+	}
+	d := saved.MachineDeployments["d"]
+	if d.Replicas != 1 || len(d.MachineSets) != 1 || len(d.Machines) != 1 {
+		t.Fatalf("saved is %s", state.Machines.Raw)
+	}
+	for before, after := range map[*unstructured.Unstructured]map[string]any{set: d.MachineSets[0], machine: d.Machines[0]} {
+		for _, anew := range []string{"uid", "ownerReferences", "resourceVersion"} {
+			unstructured.RemoveNestedField(before.Object, "metadata", anew)
+		}
+		lost, err := jsonloss.Between(before, after)
+		if err != nil || len(lost) > 0 {
+			t.Errorf("%s lost %v, %v", before.GetKind(), lost, err)
 		}
 	}
 }

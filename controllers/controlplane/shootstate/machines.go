@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,21 +21,25 @@ type machineState struct {
 }
 
 type deploymentState struct {
-	Replicas    int32                        `json:"replicas,omitempty"`
-	MachineSets []machinev1alpha1.MachineSet `json:"machineSets,omitempty"`
-	Machines    []machinev1alpha1.Machine    `json:"machines,omitempty"`
+	Replicas    int64            `json:"replicas,omitempty"`
+	MachineSets []map[string]any `json:"machineSets,omitempty"`
+	Machines    []map[string]any `json:"machines,omitempty"`
 }
 
 // collectMachines captures the machine objects of a namespace: only machines for which there is something in the
-// cloud, reduced to what a restore needs. It returns nil if there are none.
+// cloud, reduced to what a restore needs. It returns nil if there are none. Objects are read raw, so that fields which our
+// types do not model move too.
 func collectMachines(ctx context.Context, seed client.Reader, namespace string) (*runtime.RawExtension, error) {
-	deployments, sets, machines := &machinev1alpha1.MachineDeploymentList{}, &machinev1alpha1.MachineSetList{}, &machinev1alpha1.MachineList{}
-	for _, list := range []client.ObjectList{deployments, sets, machines} {
+	var lists [3][]unstructured.Unstructured
+	for i, kind := range []string{"MachineDeployment", "MachineSet", "Machine"} {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(machinev1alpha1.SchemeGroupVersion.WithKind(kind + "List"))
 		if err := seed.List(ctx, list, client.InNamespace(namespace)); err != nil {
-			return nil, fmt.Errorf("list %T in %q: %w", list, namespace, err)
+			return nil, fmt.Errorf("list %ss in %q: %w", kind, namespace, err)
 		}
+		lists[i] = list.Items
 	}
-	captured := capture(deployments.Items, sets.Items, machines.Items)
+	captured := capture(lists[0], lists[1], lists[2])
 	if len(captured.MachineDeployments) == 0 {
 		return nil, nil
 	}
@@ -45,34 +50,35 @@ func collectMachines(ctx context.Context, seed client.Reader, namespace string) 
 	return &runtime.RawExtension{Raw: raw}, nil
 }
 
-func capture(deployments []machinev1alpha1.MachineDeployment, sets []machinev1alpha1.MachineSet, machines []machinev1alpha1.Machine) machineState {
-	slices.SortFunc(sets, func(a, b machinev1alpha1.MachineSet) int { return strings.Compare(a.Name, b.Name) })
-	slices.SortFunc(machines, func(a, b machinev1alpha1.Machine) int { return strings.Compare(a.Name, b.Name) })
+func capture(deployments, sets, machines []unstructured.Unstructured) machineState {
+	byName := func(a, b unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) }
+	slices.SortFunc(sets, byName)
+	slices.SortFunc(machines, byName)
 	captured := machineState{MachineDeployments: map[string]*deploymentState{}}
 	byUID := map[types.UID]*deploymentState{}
 	for _, deployment := range deployments {
-		byUID[deployment.UID] = &deploymentState{Replicas: deployment.Spec.Replicas}
+		replicas, _, _ := unstructured.NestedInt64(deployment.Object, "spec", "replicas") // a number, by its schema
+		byUID[deployment.GetUID()] = &deploymentState{Replicas: replicas}
 	}
 	for _, set := range sets {
-		owner := ownerAmong(set.OwnerReferences, byUID)
+		owner := ownerAmong(set.GetOwnerReferences(), byUID)
 		if owner == nil {
 			continue
 		}
-		byUID[set.UID] = owner
-		set.ObjectMeta, set.Status = reduced(set.ObjectMeta), machinev1alpha1.MachineSetStatus{}
-		owner.MachineSets = append(owner.MachineSets, set)
+		byUID[set.GetUID()] = owner
+		owner.MachineSets = append(owner.MachineSets, reduced(&set))
 	}
 	for _, machine := range machines {
-		owner := ownerAmong(machine.OwnerReferences, byUID)
-		if owner == nil || (machine.Labels[machinev1alpha1.LabelNode] == "" && machine.Spec.ProviderID == "") {
+		owner := ownerAmong(machine.GetOwnerReferences(), byUID)
+		providerID, _, _ := unstructured.NestedString(machine.Object, "spec", "providerID") // a text, by its schema
+		if owner == nil || (machine.GetLabels()[machinev1alpha1.LabelNode] == "" && providerID == "") {
 			continue
 		}
-		machine.ObjectMeta, machine.Status = reduced(machine.ObjectMeta), machinev1alpha1.MachineStatus{}
-		owner.Machines = append(owner.Machines, machine)
+		owner.Machines = append(owner.Machines, reduced(&machine))
 	}
 	for _, deployment := range deployments {
-		if state := byUID[deployment.UID]; len(state.MachineSets) > 0 {
-			captured.MachineDeployments[deployment.Name] = state
+		if state := byUID[deployment.GetUID()]; len(state.MachineSets) > 0 {
+			captured.MachineDeployments[deployment.GetName()] = state
 		}
 	}
 	return captured
@@ -87,6 +93,10 @@ func ownerAmong(references []metav1.OwnerReference, owners map[types.UID]*deploy
 	return nil
 }
 
-func reduced(meta metav1.ObjectMeta) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: meta.Name, Namespace: meta.Namespace, Annotations: meta.Annotations, Labels: meta.Labels}
+// reduced leaves out what the next seed makes anew.
+func reduced(object *unstructured.Unstructured) map[string]any {
+	clean := withoutSystemMetadata(object)
+	clean.SetNamespace(object.GetNamespace())
+	unstructured.RemoveNestedField(clean.Object, "status")
+	return clean.Object
 }
