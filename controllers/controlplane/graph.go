@@ -78,7 +78,13 @@ func (o *Operation) addExtensions(g *flow.Graph, workers, awake bool, before []f
 	stale := g.Add(flow.Task{Name: "Deleting stale OperatingSystemConfig resources", Run: o.DeleteStaleNodeConfigs, After: after(workerReady), Skip: !workers || !awake || o.SkipReadiness()})
 	runtimes := g.Add(flow.Task{Name: "Deploying container runtime resources", Run: o.deployContainerRuntimes, After: before, Skip: !workers})
 	runtimesReady := g.Add(flow.Task{Name: "Waiting until container runtime resources are ready", Run: o.waitContainerRuntimes, After: after(runtimes), Skip: !workers})
-	g.Add(flow.Task{Name: "Hibernating control plane", Run: o.Hibernate, After: after(workerReady, stale, controlPlaneReady, runtimesReady, extensionsReady), Skip: !o.Hibernated()})
+	// While the shoot sleeps nobody takes an extension's objects off it: it keeps what it does not want until it wakes.
+	noExtensions := g.Add(flow.Task{Name: "Deleting stale extensions", Run: o.DeleteStaleExtensions, After: after(extensionsReady), Skip: !awake})
+	// A runtime goes after the nodes that use it.
+	noRuntimes := g.Add(flow.Task{Name: "Deleting stale container runtime resources", Run: o.DeleteStaleContainerRuntimes,
+		After: after(runtimesReady, workerReady), Skip: !workers || !awake || o.SkipReadiness()})
+	g.Add(flow.Task{Name: "Hibernating control plane", Run: o.Hibernate,
+		After: after(workerReady, stale, controlPlaneReady, noRuntimes, noExtensions), Skip: !o.Hibernated()})
 }
 
 func after(tasks ...flow.TaskID) []flow.TaskID { return tasks }

@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -68,6 +69,44 @@ func (o *Operation) deployContainerRuntimes(ctx context.Context) error {
 func (o *Operation) waitContainerRuntimes(ctx context.Context) error {
 	for _, r := range o.ContainerRuntimes() {
 		if err := o.WaitExtension(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DeleteStaleExtensions deletes the Extension objects that the shoot no longer asks for, and waits until they are gone: what
+// they stand for goes with them, which nobody could do after a move (SPEC 2.6, 2.9).
+func (o *Operation) DeleteStaleExtensions(ctx context.Context) error {
+	wanted := map[string]bool{}
+	for _, extension := range o.Extensions() {
+		wanted[extension.Name] = true
+	}
+	return o.deleteStale(ctx, extensionsv1alpha1.ExtensionResource, wanted)
+}
+
+// DeleteStaleContainerRuntimes is DeleteStaleExtensions for the runtimes of pools.
+func (o *Operation) DeleteStaleContainerRuntimes(ctx context.Context) error {
+	wanted := map[string]bool{}
+	for _, runtime := range o.ContainerRuntimes() {
+		wanted[runtime.Name] = true
+	}
+	return o.deleteStale(ctx, extensionsv1alpha1.ContainerRuntimeResource, wanted)
+}
+
+func (o *Operation) deleteStale(ctx context.Context, kind string, wanted map[string]bool) error {
+	objects, err := o.List(ctx, kind)
+	if err != nil {
+		return err
+	}
+	objects = slices.DeleteFunc(objects, func(object extensionsv1alpha1.Object) bool { return wanted[object.GetName()] })
+	for _, object := range objects {
+		if err := o.DeleteExtension(ctx, object); err != nil {
+			return err
+		}
+	}
+	for _, object := range objects {
+		if err := o.WaitDeleted(ctx, object); err != nil {
 			return err
 		}
 	}

@@ -111,7 +111,10 @@ func (m *migrate) graph() *flow.Graph {
 	manager := g.Add(flow.Task{Name: "Deploying gardener-resource-manager", Run: m.AwakenResourceManager, After: after(awake), Skip: !m.api})
 	resources := g.Add(flow.Task{Name: "Deleting all Managed Resources from the Shoot's namespace", Run: m.DeleteManagedResources, After: after(manager)})
 	machines := g.Add(flow.Task{Name: "Deleting machine-controller-manager", Run: m.delete(controlplane.DeploymentMachineController), After: after(resources)})
-	early := g.Add(flow.Task{Name: "Migrating extension resources", Run: m.letGo(beforeAPIServer), After: after(machines)})
+	// What is no longer wanted is deleted for good, and before anything lets go: what moved would be nobody's.
+	noExtensions := g.Add(flow.Task{Name: "Deleting stale extensions", Run: m.DeleteStaleExtensions, After: after(manager), Skip: !m.api})
+	noRuntimes := g.Add(flow.Task{Name: "Deleting stale container runtime resources", Run: m.DeleteStaleContainerRuntimes, After: after(manager), Skip: !m.api})
+	early := g.Add(flow.Task{Name: "Migrating extension resources", Run: m.letGo(beforeAPIServer), After: after(machines, noExtensions, noRuntimes)})
 	saved := g.Add(flow.Task{Name: "Persisting ShootState in garden cluster", Run: m.persist, After: after(early)})
 	removed := g.Add(flow.Task{Name: "Deleting extension resources from the Shoot namespace", Run: m.remove(beforeAPIServer), After: after(saved)})
 	shallow := g.Add(flow.Task{Name: "Shallow-deleting machine resources from the Shoot namespace", Run: m.ShallowDeleteMachines, After: after(saved)})

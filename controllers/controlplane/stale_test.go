@@ -1,0 +1,97 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/flow"
+)
+
+// What a shoot no longer asks for goes, by a deletion that is confirmed; what it asks for, and what others have, stays.
+func TestWhatAShootNoLongerWantsIsDeleted(t *testing.T) {
+	t.Parallel()
+	at := func(namespace, name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: namespace, Name: name}
+	}
+	const mine, others = "shoot--p--alpha", "shoot--p--beta"
+	disabled := true
+	var deleted []string
+	unconfirmed := errors.New("the deletion is not confirmed")
+	o := newOperation(t, gardencorev1beta1.LastOperationTypeReconcile, interceptor.Funcs{
+		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, opts ...client.DeleteOption) error {
+			if object.GetAnnotations()[constants.ConfirmationDeletion] != constants.LabelTrue {
+				return unconfirmed
+			}
+			deleted = append(deleted, object.GetNamespace()+" "+object.GetName())
+			return c.Delete(ctx, object, opts...)
+		},
+	},
+		&extensionsv1alpha1.Extension{ObjectMeta: at(mine, "certs")}, &extensionsv1alpha1.Extension{ObjectMeta: at(mine, "dns")},
+		&extensionsv1alpha1.Extension{ObjectMeta: at(mine, "off")}, &extensionsv1alpha1.Extension{ObjectMeta: at(others, "dns")},
+		&extensionsv1alpha1.ContainerRuntime{ObjectMeta: at(mine, "gvisor-pool")}, &extensionsv1alpha1.ContainerRuntime{ObjectMeta: at(mine, "gvisor-removed")},
+		&extensionsv1alpha1.ContainerRuntime{ObjectMeta: at(mine, "kata-pool")}, &extensionsv1alpha1.ContainerRuntime{ObjectMeta: at(others, "gvisor-removed")},
+	)
+	o.Shoot.Spec.Extensions = []gardencorev1beta1.Extension{{Type: "certs"}, {Type: "off", Disabled: &disabled}}
+	o.Shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{Name: "pool", CRI: &gardencorev1beta1.CRI{ContainerRuntimes: []gardencorev1beta1.ContainerRuntime{{Type: "gvisor"}}}}}
+	for _, task := range []func(context.Context) error{o.DeleteStaleExtensions, o.DeleteStaleContainerRuntimes} {
+		if err := task(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slices.Sort(deleted)
+	if diff := cmp.Diff([]string{mine + " dns", mine + " gvisor-removed", mine + " kata-pool", mine + " off"}, deleted); diff != "" {
+		t.Errorf("deleted (-want +got):\n%s", diff)
+	}
+}
+
+// Its extension's error is told, as of any deletion.
+func TestAStaleExtensionIsAwaited(t *testing.T) {
+	t.Parallel()
+	stale := &extensionsv1alpha1.Extension{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: "dns", Finalizers: []string{"held"}}}
+	o := newOperation(t, gardencorev1beta1.LastOperationTypeReconcile, interceptor.Funcs{}, stale)
+	ctx, cancel := context.WithCancel(t.Context())
+	looks := 0
+	seed := o.Seed.(client.WithWatch)
+	o.Seed = interceptor.NewClient(seed, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+		if looks++; looks == 5 {
+			cancel()
+		}
+		return c.Get(ctx, key, object, opts...)
+	}})
+	if err := o.DeleteStaleExtensions(ctx); err == nil {
+		t.Error("it did not wait for the extension's finalizer")
+	}
+}
+
+// Who reconciles deletes what is stale, before the shoot goes to sleep; a shoot that sleeps keeps it.
+func TestStaleObjectsInTheGraph(t *testing.T) {
+	t.Parallel()
+	enabled := true
+	for name, asleep := range map[string]bool{"goes to sleep": false, "sleeps": true} {
+		o := &Operation{Shoot: &gardencorev1beta1.Shoot{}}
+		o.Shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{Name: "pool"}}
+		o.Shoot.Spec.Hibernation, o.Shoot.Status.IsHibernated = &gardencorev1beta1.Hibernation{Enabled: &enabled}, asleep
+		before := o.ReconcileGraph().Before("Hibernating control plane")
+		got := slices.DeleteFunc(before, func(task flow.TaskID) bool {
+			return !strings.HasPrefix(string(task), "Deleting stale") || strings.Contains(string(task), "OperatingSystemConfig")
+		})
+		want := []flow.TaskID{"Deleting stale extensions", "Deleting stale container runtime resources"}
+		if asleep {
+			want = []flow.TaskID{}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
