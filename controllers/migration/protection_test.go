@@ -1,0 +1,86 @@
+package migration
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+)
+
+const shootStateFinalizer = "core.gardener.cloud/shootstate"
+
+// The table "Protection & deletion" of SPEC 2.8: a ShootState that somebody deletes stays while a migration lives on it, and
+// goes, if it was deleted, as soon as nothing does.
+func TestProtectionOfAShootState(t *testing.T) {
+	t.Parallel()
+	const others = "somebody.else/holds"
+	for name, c := range map[string]struct {
+		operation, state string
+		finalizers       []string
+		deleted          bool
+		want             []string // finalizers, nil if it is gone
+	}{
+		"migration begins":                   {"Migrate", "Processing", []string{others}, false, []string{others, shootStateFinalizer}},
+		"migration goes on":                  {"Migrate", "Error", []string{shootStateFinalizer}, false, []string{shootStateFinalizer}},
+		"handed over":                        {"Migrate", "Succeeded", []string{others}, false, []string{others, shootStateFinalizer}},
+		"called off":                         {"Migrate", "Aborted", []string{others}, false, []string{others, shootStateFinalizer}},
+		"restoration goes on":                {"Restore", "Error", []string{others}, false, []string{others, shootStateFinalizer}},
+		"deleted while a migration goes on":  {"Migrate", "Processing", []string{shootStateFinalizer}, true, []string{shootStateFinalizer}},
+		"deleted while it is being restored": {"Restore", "Processing", []string{shootStateFinalizer}, true, []string{shootStateFinalizer}},
+		"deleted, and restored":              {"Restore", "Succeeded", []string{shootStateFinalizer}, true, nil},
+		"restored":                           {"Restore", "Succeeded", []string{others, shootStateFinalizer}, false, []string{others}},
+		"reconciled":                         {"Reconcile", "Processing", []string{others, shootStateFinalizer}, false, []string{others}},
+		"never protected":                    {"Create", "Succeeded", []string{others}, false, []string{others}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shoot := stranded("s", "a", "a", c.operation, c.state)
+			saved := &gardencorev1beta1.ShootState{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "garden-p", Finalizers: c.finalizers}}
+			garden := fake.NewClientBuilder().WithScheme(gardenScheme(t)).WithObjects(shoot, saved).WithStatusSubresource(shoot).Build()
+			if c.deleted {
+				remove(t, garden, saved)
+			}
+			r := &Protection{Garden: garden}
+			for range 2 { // a second look changes nothing
+				if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err := garden.Get(t.Context(), client.ObjectKeyFromObject(saved), saved)
+			if c.want == nil {
+				if !apierrors.IsNotFound(err) {
+					t.Errorf("it is still there: %v, %v", saved.Finalizers, err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, saved.Finalizers); diff != "" {
+				t.Errorf("finalizers (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestProtectionNeedsBothTheShootAndItsState(t *testing.T) {
+	t.Parallel()
+	request := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "garden-p", Name: "s"}}
+	saved := &gardencorev1beta1.ShootState{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "garden-p"}}
+	for name, object := range map[string]client.Object{"no shoot": saved, "no state": stranded("s", "b", "a", "Migrate", "Processing")} {
+		garden := fake.NewClientBuilder().WithScheme(gardenScheme(t)).WithObjects(object).Build()
+		if _, err := (&Protection{Garden: garden}).Reconcile(t.Context(), request); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := garden.Get(t.Context(), request.NamespacedName, object); err != nil || len(object.GetFinalizers()) > 0 {
+			t.Errorf("%s: %v, %v", name, object.GetFinalizers(), err)
+		}
+	}
+}
