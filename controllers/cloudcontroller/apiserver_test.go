@@ -294,10 +294,12 @@ func TestAClaimThatGoesTooSoon(t *testing.T) {
 	b := start(t)
 	var made atomic.Bool
 	b.cloud.LoseAnswers(func(verb, _ string) bool { return verb == "create" && made.CompareAndSwap(false, true) })
+	var refused atomic.Int32
 	b.cloud.Refuse(func(verb, _ string) *cloud.Error {
 		if verb != "list" || !made.Load() {
 			return nil
 		}
+		refused.Add(1)
 		return &cloud.Error{Code: cloud.CodeInternal, Reason: "InternalError", Message: "out of order"}
 	})
 	class := "anywhere"
@@ -317,7 +319,9 @@ func TestAClaimThatGoesTooSoon(t *testing.T) {
 	}
 	b.until("a volume", func(context.Context) bool { return made.Load() && len(b.cloud.IDs("volumes")) == 1 })
 	b.must(b.Delete(t.Context(), claim))
-	b.must(b.Get(t.Context(), client.ObjectKeyFromObject(claim), claim)) // held by its finalizer
+	before := refused.Load()
+	b.until("somebody who has seen the deletion looks for the volume", func(context.Context) bool { return refused.Load() >= before+2 }) // the first may have read the claim before
+	b.must(b.Get(t.Context(), client.ObjectKeyFromObject(claim), claim))                                                                 // held by its finalizer
 	if diff := cmp.Diff([]string{"cloud.transplant.dev/provisioning"}, claim.Finalizers); diff != "" || claim.DeletionTimestamp == nil {
 		t.Errorf("deleted at %s, finalizers (-want +got):\n%s", claim.DeletionTimestamp, diff)
 	}
