@@ -61,6 +61,11 @@ func (Backend) Start(ctx context.Context, request run.Request) (world.World, err
 	if err != nil {
 		return nil, err
 	}
+	return worldOn(ctx, l, s)
+}
+
+// worldOn makes a landscape a world, or ends it.
+func worldOn(ctx context.Context, l Landscape, s *Stage) (world.World, error) {
 	w, err := NewWorld(l, s)
 	if err != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)

@@ -2,7 +2,6 @@ package stage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 
@@ -72,13 +71,7 @@ func (b *KindBackend) Start(ctx context.Context, request run.Request) (world.Wor
 	if err != nil {
 		return nil, err
 	}
-	w, err := NewWorld(l, s)
-	if err != nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
-		defer cancel()
-		return nil, errors.Join(err, l.Stop(ctx))
-	}
-	return w, nil
+	return worldOn(ctx, l, s)
 }
 
 // companionImage has what runs beside the clusters; no node gets it.
