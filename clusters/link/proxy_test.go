@@ -89,6 +89,15 @@ func (u *town) second(t *testing.T) {
 	u.serve("127.0.0.2:"+port, u.house(1), u.count(1), "api.test")
 }
 
+// lose closes the first server's connections and returns when the link knows: a request that still enters a dying
+// connection ends with it, as it would without a link.
+func (u *town) lose(t *testing.T, client *http.Client, url string) {
+	t.Helper()
+	watch := open(t, client, url+"/watch")
+	u.upstream.CloseClientConnections()
+	_, _ = io.Copy(io.Discard, watch.Body)
+}
+
 func (u *town) count(n int) func(net.Conn, http.ConnState) {
 	return func(_ net.Conn, state http.ConnState) {
 		switch state {
@@ -195,7 +204,7 @@ func TestProxyAsksAgainAfterFailure(t *testing.T) {
 	client, url := u.proxied(u.proxy), u.named("api.test")
 	u.second(t)
 	expect(t, client, url, "0 ")
-	u.upstream.CloseClientConnections()
+	u.lose(t, client, url)
 	u.upstream.Close()
 	u.set("127.0.0.2", nil)
 	expect(t, client, url, "1 ") // the first dial fails, and the name is asked for again
@@ -226,7 +235,7 @@ func TestProxyWithoutDNS(t *testing.T) {
 	if u.questions() != asked {
 		t.Error("a DNS server that just failed was asked again")
 	}
-	u.upstream.CloseClientConnections()
+	u.lose(t, client, url)
 	if got := wait(t, get(t, client, url)); !strings.Contains(got.value, `resolve "api.test": no answer`) {
 		t.Errorf("without DNS and connection: %q, %v", got.value, got.err)
 	}

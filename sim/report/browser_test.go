@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -49,7 +50,9 @@ func browse(t *testing.T) *window {
 		}
 		t.Skip("there is no chromium: install it to have the report looked at in a browser")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir()),
+	profile := t.TempDir()
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.UserDataDir(profile),
+		chromedp.ModifyCmdFunc(func(browser *exec.Cmd) { endAll(t, browser, profile) }),
 		chromedp.NoSandbox, chromedp.WindowSize(1400, 1000), chromedp.WSURLReadTimeout(patience),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("force-prefers-reduced-motion", true))
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -62,6 +65,20 @@ func browse(t *testing.T) *window {
 	chromedp.ListenTarget(ctx, w.listen)
 	w.do("open the browser", network.Enable(), log.Enable(), runtime.Enable())
 	return w
+}
+
+// endAll has the test end a browser's helpers too: they outlive it for a moment, and write to its profile.
+func endAll(t *testing.T, browser *exec.Cmd, profile string) {
+	browser.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	t.Cleanup(func() {
+		if browser.Process == nil {
+			return
+		}
+		_ = syscall.Kill(-browser.Process.Pid, syscall.SIGKILL)
+		for end := time.Now().Add(patience); os.RemoveAll(profile) != nil && time.Now().Before(end); {
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
 }
 
 func (w *window) listen(event any) {
