@@ -24,7 +24,7 @@ import (
 // inPlaceOf stands for everything to which the pool's machines are updated in place, as the shoot has it; empty for a
 // pool that rolls.
 func inPlaceOf(pool extensionsv1alpha1.WorkerPool, shoot *gardencorev1beta1.Shoot) (string, error) {
-	if !rollout.UpdatesInPlace(&gardencorev1beta1.Worker{UpdateStrategy: pool.UpdateStrategy}) {
+	if !keepsMachines(pool) {
 		return "", nil
 	}
 	i := slices.IndexFunc(shoot.Spec.Provider.Workers, func(w gardencorev1beta1.Worker) bool { return w.Name == pool.Name })
@@ -32,6 +32,11 @@ func inPlaceOf(pool extensionsv1alpha1.WorkerPool, shoot *gardencorev1beta1.Shoo
 		return "", fmt.Errorf("find out what pool %q is updated to in place: the shoot of the Cluster has no such pool", pool.Name)
 	}
 	return rollout.InPlaceFingerprint(shoot, &shoot.Spec.Provider.Workers[i])
+}
+
+// keepsMachines says whether a pool is updated in place.
+func keepsMachines(pool extensionsv1alpha1.WorkerPool) bool {
+	return rollout.UpdatesInPlace(&gardencorev1beta1.Worker{UpdateStrategy: pool.UpdateStrategy})
 }
 
 func (z zonePool) manual() bool {
@@ -87,9 +92,10 @@ type inPlaceProgress struct{ provider *Provider }
 
 // addToManager wakes it when the machines of a pool change.
 func (r *inPlaceProgress) addToManager(mgr manager.Manager) error {
+	known := mgr.GetCache() // which does not fail: an event that cannot be told to anybody is lost
 	workers := func(ctx context.Context, o client.Object) []reconcile.Request {
 		list := &extensionsv1alpha1.WorkerList{}
-		if err := r.provider.Seed.List(ctx, list, client.InNamespace(o.GetNamespace())); err != nil {
+		if err := known.List(ctx, list, client.InNamespace(o.GetNamespace())); err != nil {
 			return nil
 		}
 		var requests []reconcile.Request
@@ -108,14 +114,18 @@ func (r *inPlaceProgress) addToManager(mgr manager.Manager) error {
 	return nil
 }
 
-// Reconcile looks only at Workers that are at rest: one with a request is looked at by who serves it.
+// Reconcile looks only at Workers that are at rest. One with a request is looked at by who serves it, who may have done so
+// before the last machine was updated: it is looked at again.
 func (r *inPlaceProgress) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	obj := &extensionsv1alpha1.Worker{}
 	if err := r.provider.Seed.Get(ctx, request.NamespacedName, obj); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if obj.DeletionTimestamp != nil || contract.Due(obj) || contract.Migrated(obj) {
+	if obj.DeletionTimestamp != nil || contract.Migrated(obj) || !slices.ContainsFunc(obj.Spec.Pools, keepsMachines) {
 		return reconcile.Result{}, nil
+	}
+	if contract.Due(obj) {
+		return reconcile.Result{RequeueAfter: machinePoll}, nil
 	}
 	cluster, err := contract.GetCluster(ctx, r.provider.Seed, obj.Namespace)
 	if err != nil {

@@ -2,8 +2,10 @@ package extension
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -68,7 +70,26 @@ func TestInPlaceUpdatesAreTold(t *testing.T) {
 			t.Errorf("after a move, with %d of 2 zones updated, it says %q", zones, told())
 		}
 	}
+	// Who serves a request may have looked before the last node was updated.
+	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}
+	look := func() bool {
+		result, err := (&inPlaceProgress{provider: b.provider}).Reconcile(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result.RequeueAfter > 0
+	}
+	if look() {
+		t.Error("a Worker at rest is looked at again without a reason")
+	}
+	b.annotate(o, "reconcile")
+	if !look() {
+		t.Error("a Worker with a request is not looked at again")
+	}
 	b.change(o, func() { o.Spec.Pools[0].UpdateStrategy = nil })
+	if look() {
+		t.Error("a Worker whose pools roll is looked at again")
+	}
 	at("1.36.3")
 	b.annotate(o, "reconcile")
 	b.settle(o)
@@ -96,6 +117,23 @@ func (b *bench) updatedIn(zones int) {
 		if err := b.base.Status().Patch(b.t.Context(), d, client.MergeFrom(before)); err != nil {
 			b.t.Fatal(err)
 		}
+	}
+}
+
+// TestMachinesAreTreatedAsTheirPoolSays: each setting of a pool is one of its machines.
+func TestMachinesAreTreatedAsTheirPoolSays(t *testing.T) {
+	t.Parallel()
+	after := func(minutes time.Duration) *metav1.Duration { return &metav1.Duration{Duration: minutes * time.Minute} }
+	pool := zonePool{pool: extensionsv1alpha1.WorkerPool{MachineControllerManagerSettings: &gardencorev1beta1.MachineControllerManagerSettings{
+		MachineDrainTimeout: after(1), MachineHealthTimeout: after(2), MachineCreationTimeout: after(3), MachineInPlaceUpdateTimeout: after(4),
+		MachinePreserveTimeout: after(5), MaxEvictRetries: ptr.To[int32](6), NodeConditions: []string{"A", "B"}, DisableHealthTimeout: ptr.To(true),
+	}}}
+	want := &machinev1alpha1.MachineConfiguration{
+		MachineDrainTimeout: after(1), MachineHealthTimeout: after(2), MachineCreationTimeout: after(3), MachineInPlaceUpdateTimeout: after(4),
+		MachinePreserveTimeout: after(5), MaxEvictRetries: ptr.To[int32](6), NodeConditions: ptr.To("A,B"), DisableHealthTimeout: ptr.To(true),
+	}
+	if diff := cmp.Diff(want, pool.deploymentSpec(1).Template.Spec.MachineConfiguration); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -45,6 +45,8 @@ func (c *Controllers) AddToManager(mgr manager.Manager) error {
 	if err != nil {
 		return fmt.Errorf("make the client of the shoot: %w", err)
 	}
+	// An event that cannot be told to anybody is lost: whom it is for is read where that does not fail.
+	known := mgr.GetCache()
 	nodes := make(chan event.TypedGenericEvent[*corev1.Node], 100)
 	orphans := &Orphans{
 		Control: mgr.GetClient(), Cloud: c.Cloud, Owner: c.Owner, Clock: c.Clock, Events: mgr.GetEventRecorder("machine-controller"),
@@ -55,14 +57,14 @@ func (c *Controllers) AddToManager(mgr manager.Manager) error {
 	machines := &Machines{Control: mgr.GetClient(), Target: target, Cloud: c.Cloud, Clock: c.Clock, Timeouts: c.Timeouts}
 	return errors.Join(
 		c.controller(mgr, "machinedeployment", &machinev1alpha1.MachineDeployment{}, 1).
-			Watches(&machinev1alpha1.MachineSet{}, mapTo(ownersOfSet(mgr.GetClient()))).
-			Watches(&machinev1alpha1.Machine{}, mapTo(deploymentsOfMachine(mgr.GetClient()))).
+			Watches(&machinev1alpha1.MachineSet{}, mapTo(deploymentsOf(known))).
+			Watches(&machinev1alpha1.Machine{}, mapTo(deploymentsOf(known))).
 			Complete(deployments),
 		c.controller(mgr, "machineset", &machinev1alpha1.MachineSet{}, 1).
-			Watches(&machinev1alpha1.Machine{}, mapTo(setsOfMachine(mgr.GetClient()))).
+			Watches(&machinev1alpha1.Machine{}, mapTo(setsOf(known))).
 			Complete(sets),
 		c.controller(mgr, "machine", &machinev1alpha1.Machine{}, c.Workers).
-			WatchesRawSource(source.Channel(nodes, machinesOfNode(mgr.GetClient(), c.Namespace))).
+			WatchesRawSource(source.Channel(nodes, machinesOfNode(known, c.Namespace))).
 			Complete(machines),
 		mgr.Add(orphans),
 		mgr.Add(nodeFeed{config: c.TargetConfig, nodes: nodes, clock: c.Clock, retry: c.Timeouts.Poll}),
@@ -81,24 +83,21 @@ func mapTo(f func(context.Context, client.Object) []reconcile.Request) handler.E
 	return handler.EnqueueRequestsFromMapFunc(f)
 }
 
-// ownersOfSet are the deployments in the set's namespace: there are few, and a set that was restored names no owner.
-func ownersOfSet(c client.Client) func(context.Context, client.Object) []reconcile.Request {
+// deploymentsOf are the deployments in the namespace of a set or machine: there are few, and one that was restored names no
+// owner.
+func deploymentsOf(c client.Reader) func(context.Context, client.Object) []reconcile.Request {
 	return func(ctx context.Context, o client.Object) []reconcile.Request {
 		return all(ctx, c, &machinev1alpha1.MachineDeploymentList{}, o.GetNamespace())
 	}
 }
 
-func deploymentsOfMachine(c client.Client) func(context.Context, client.Object) []reconcile.Request {
-	return ownersOfSet(c)
-}
-
-func setsOfMachine(c client.Client) func(context.Context, client.Object) []reconcile.Request {
+func setsOf(c client.Reader) func(context.Context, client.Object) []reconcile.Request {
 	return func(ctx context.Context, o client.Object) []reconcile.Request {
 		return all(ctx, c, &machinev1alpha1.MachineSetList{}, o.GetNamespace())
 	}
 }
 
-func all(ctx context.Context, c client.Client, list client.ObjectList, namespace string) []reconcile.Request {
+func all(ctx context.Context, c client.Reader, list client.ObjectList, namespace string) []reconcile.Request {
 	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return nil
 	}
@@ -116,7 +115,7 @@ func all(ctx context.Context, c client.Client, list client.ObjectList, namespace
 	return requests
 }
 
-func machinesOfNode(c client.Client, namespace string) handler.TypedEventHandler[*corev1.Node, reconcile.Request] {
+func machinesOfNode(c client.Reader, namespace string) handler.TypedEventHandler[*corev1.Node, reconcile.Request] {
 	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, node *corev1.Node) []reconcile.Request {
 		machines := &machinev1alpha1.MachineList{}
 		if err := c.List(ctx, machines, client.InNamespace(namespace), client.MatchingLabels{machinev1alpha1.LabelNode: node.Name}); err != nil {

@@ -42,7 +42,12 @@ func (r *Deployments) Reconcile(ctx context.Context, req reconcile.Request) (rec
 	if d.DeletionTimestamp != nil {
 		return reconcile.Result{}, retryConflict(r.remove(ctx, d, sets))
 	}
-	return reconcile.Result{}, retryConflict(r.reconcile(ctx, d, sets))
+	err = r.reconcile(ctx, d, sets)
+	if apierrors.IsConflict(err) {
+		// Nodes are written too, and what others write of them wakes only the machines.
+		return reconcile.Result{RequeueAfter: conflictPause}, nil
+	}
+	return reconcile.Result{}, retryConflict(err)
 }
 
 func (r *Deployments) reconcile(ctx context.Context, d *machinev1alpha1.MachineDeployment, sets []*machinev1alpha1.MachineSet) error {

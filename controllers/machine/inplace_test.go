@@ -276,6 +276,50 @@ func TestInPlaceDrain(t *testing.T) {
 	b.expectUpdated()
 }
 
+// TestANodeThatOthersWriteIsLookedAtAgain: who meets another's write to a node looks again without being woken: of nodes
+// only their machines are told, and the last machine of an update has nothing to tell any more.
+func TestANodeThatOthersWriteIsLookedAtAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	d := b.deployment(1, inPlaceStrategy("Manual", 0, 0))
+	b.settle()
+	b.change(d, nextClass(d))
+	b.settle()
+	node := b.nodes()[0].Name
+	b.labelNode(node, "node.machine.sapcloud.io/selected-for-update", "true")
+	for range 10 {
+		_, err := b.machines.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&b.all()[0])})
+		b.must(err)
+		b.agents()
+	}
+	if phase := b.all()[0].Status.CurrentStatus.Phase; phase != "InPlaceUpdateSuccessful" {
+		t.Fatalf("the machine is %s", phase)
+	}
+	writes := 0
+	b.deployments.Target = interceptor.NewClient(b.target, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			if writes < 2 {
+				writes++
+				b.labelNode(node, "others", fmt.Sprint(writes))
+			}
+			return c.Patch(ctx, o, p, opts...)
+		},
+	})
+	var again []bool
+	for range 3 {
+		result, err := b.deployments.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(d)})
+		b.must(err)
+		again = append(again, result.RequeueAfter > 0)
+	}
+	if diff := cmp.Diff([]bool{true, true, false}, again); diff != "" {
+		t.Errorf("it looks again (-want +got):\n%s", diff)
+	}
+	b.must(b.control.Get(t.Context(), client.ObjectKeyFromObject(d), d))
+	if labels := b.nodes()[0].Labels; len(labels) != 1 || d.Status.UpdatedReplicas != 1 {
+		t.Errorf("labels %v, %d machines are updated", labels, d.Status.UpdatedReplicas)
+	}
+}
+
 // TestAMoveWhileASetCounts: a set whose machine is given to another one while it counts its machines neither makes one
 // for it nor ends another.
 func TestAMoveWhileASetCounts(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +29,9 @@ type InPlaceUpdates struct {
 	SeedName     string
 }
 
+// flowRetry is when to look again at a shoot that a flow works on.
+const flowRetry = 5 * time.Second
+
 // AddToManager wakes it when a Worker on the seed changes.
 func (r *InPlaceUpdates) AddToManager(mgr manager.Manager, seed cluster.Cluster) error {
 	namespaces := handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, worker *extensionsv1alpha1.Worker) []reconcile.Request {
@@ -42,7 +46,8 @@ func (r *InPlaceUpdates) AddToManager(mgr manager.Manager, seed cluster.Cluster)
 	return nil
 }
 
-// Reconcile takes pools off the status that are updated. While a flow runs, that is the flow's to do.
+// Reconcile takes pools off the status that are updated. While a flow runs, that is the flow's to do; but it does so once, and
+// nobody tells of its end, so that the shoot is looked at again.
 func (r *InPlaceUpdates) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	worker := &extensionsv1alpha1.Worker{}
 	if err := r.Seed.Get(ctx, request.NamespacedName, worker); err != nil {
@@ -59,29 +64,35 @@ func (r *InPlaceUpdates) Reconcile(ctx context.Context, request reconcile.Reques
 	if err := json.Unmarshal(cluster.Spec.Shoot.Raw, known); err != nil {
 		return reconcile.Result{}, fmt.Errorf("read the shoot of Cluster %q: %w", cluster.Name, err)
 	}
-	return reconcile.Result{}, retry.RetryOnConflict(controlplane.ConflictBackoff, func() error {
-		return r.settle(ctx, client.ObjectKeyFromObject(known), worker)
+	result := reconcile.Result{}
+	err := retry.RetryOnConflict(controlplane.ConflictBackoff, func() (err error) {
+		result.RequeueAfter, err = r.settle(ctx, client.ObjectKeyFromObject(known), worker)
+		return err
 	})
+	return result, err
 }
 
-func (r *InPlaceUpdates) settle(ctx context.Context, key client.ObjectKey, worker *extensionsv1alpha1.Worker) error {
+// settle says when to look again, if there is anything left that only time can tell.
+func (r *InPlaceUpdates) settle(ctx context.Context, key client.ObjectKey, worker *extensionsv1alpha1.Worker) (time.Duration, error) {
 	shoot := &gardencorev1beta1.Shoot{}
 	if err := r.Garden.Get(ctx, key, shoot); err != nil {
-		return client.IgnoreNotFound(err)
+		return 0, client.IgnoreNotFound(err)
 	}
 	last := shoot.Status.LastOperation
-	if shoot.Status.InPlaceUpdates == nil || last == nil || last.State == gardencorev1beta1.LastOperationStateProcessing ||
-		shoot.Status.SeedName == nil || *shoot.Status.SeedName != r.SeedName {
-		return nil
+	if shoot.Status.InPlaceUpdates == nil || last == nil || shoot.Status.SeedName == nil || *shoot.Status.SeedName != r.SeedName {
+		return 0, nil
+	}
+	if last.State == gardencorev1beta1.LastOperationStateProcessing {
+		return flowRetry, nil
 	}
 	wanted, err := controlplane.InPlaceAfter(shoot, worker, false)
 	if err != nil || equality.Semantic.DeepEqual(wanted, shoot.Status.InPlaceUpdates) {
-		return err
+		return 0, err
 	}
 	before := shoot.DeepCopy()
 	shoot.Status.InPlaceUpdates = wanted
 	if err := r.Garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("patch the in-place updates of shoot %q: %w", key, err)
+		return 0, fmt.Errorf("patch the in-place updates of shoot %q: %w", key, err)
 	}
-	return nil
+	return 0, nil
 }

@@ -38,6 +38,7 @@ func TestInPlaceUpdates(t *testing.T) {
 		"although a flow failed": {"Error", "a", []string{"one"}, pools("two")},
 		"a flow runs":            {"Processing", "a", []string{"one"}, pools("one", "two")},
 		"another seed's shoot":   {"Succeeded", "b", []string{"one"}, pools("one", "two")},
+		"another seed's flow":    {"Processing", "b", []string{"one"}, pools("one", "two")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -76,8 +77,13 @@ func TestInPlaceUpdates(t *testing.T) {
 				Seed:     fake.NewClientBuilder().WithScheme(scheme).WithObjects(worker, cluster).Build(),
 				SeedName: "a",
 			}
-			if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(worker)}); err != nil {
+			result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(worker)})
+			if err != nil {
 				t.Fatal(err)
+			}
+			// Nobody tells of the end of a flow, which may have looked at the Worker before it said so.
+			if again := result.RequeueAfter > 0; again != (c.state == "Processing" && c.seed == "a") {
+				t.Errorf("it is looked at again: %t", again)
 			}
 			after := &gardencorev1beta1.Shoot{}
 			if err := r.Garden.Get(t.Context(), client.ObjectKeyFromObject(shoot), after); err != nil {
