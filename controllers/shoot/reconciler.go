@@ -70,7 +70,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if wait, confined := r.due(o, operation); wait > 0 {
 			return reconcile.Result{RequeueAfter: wait}, r.tellConfined(ctx, o, confined, wait)
 		}
-		if err := prepare(ctx, o); err != nil {
+		if err := hold(ctx, o); err != nil {
 			return reconcile.Result{}, err
 		}
 		return r.Runner.Run(ctx, o, reconcileFlow(o, operation))
@@ -94,20 +94,14 @@ func ignored(shoot *gardencorev1beta1.Shoot) bool {
 	return shoot.Annotations[constants.ShootIgnore] == "true"
 }
 
-// prepare gives the shoot its finalizer and takes the request annotation off it: it is consumed by this run, with the
-// operations listed beside, which are a reconciliation's to do.
-func prepare(ctx context.Context, o *controlplane.Operation) error {
+// hold gives the shoot its finalizer. The request for the run stays until the run has begun, which takes it off.
+func hold(ctx context.Context, o *controlplane.Operation) error {
 	before := o.Shoot.DeepCopy()
-	changed := controllerutil.AddFinalizer(o.Shoot, constants.GardenerFinalizer)
-	if controlplane.Requested(o.Shoot) {
-		delete(o.Shoot.Annotations, constants.GardenerOperation)
-		changed = true
-	}
-	if !changed {
+	if !controllerutil.AddFinalizer(o.Shoot, constants.GardenerFinalizer) {
 		return nil
 	}
 	if err := o.Garden.Patch(ctx, o.Shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("prepare shoot %q: %w", client.ObjectKeyFromObject(o.Shoot), err)
+		return fmt.Errorf("give shoot %q its finalizer: %w", client.ObjectKeyFromObject(o.Shoot), err)
 	}
 	return nil
 }

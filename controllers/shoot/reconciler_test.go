@@ -1,6 +1,8 @@
 package shoot
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
@@ -73,6 +76,67 @@ func TestADeletionThatHasFailedForGoodIsNotTriedAgain(t *testing.T) {
 			_, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)})
 			if ran := slices.Contains(*happened, "Deleting"); ran != c.runs || (err != nil) != c.runs {
 				t.Errorf("events %v, %v", *happened, err)
+			}
+		})
+	}
+}
+
+// What somebody asked for stays on the shoot until its run has begun, and what others are to do stays after it.
+func TestARequestIsTakenOffByTheRunItAsksFor(t *testing.T) {
+	t.Parallel()
+	errCrash := errors.New("the gardenlet ends")
+	for name, c := range map[string]struct {
+		request, left string
+		crash         bool
+	}{
+		"it is carried out":            {request: "reconcile"},
+		"beside others' operations":    {request: "rotate-ssh-keypair;reconcile", left: "rotate-ssh-keypair"},
+		"beside a wish for later":      {request: "force-in-place-update;retry", left: "force-in-place-update"},
+		"lost before anything began":   {request: "reconcile", left: "reconcile", crash: true},
+		"nobody asks, but it has time": {request: "rotate-ssh-keypair", left: "rotate-ssh-keypair"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			scheme := runtime.NewScheme()
+			for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, gardencorev1beta1.AddToScheme} {
+				if err := add(scheme); err != nil {
+					t.Fatal(err)
+				}
+			}
+			shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "garden-p", Name: "alpha", UID: "u", Generation: 1, Annotations: map[string]string{"gardener.cloud/operation": c.request},
+			}}
+			shoot.Spec.SeedName = ptr.To("a")
+			shoot.Status = gardencorev1beta1.ShootStatus{
+				TechnicalID: "shoot--p--alpha", UID: "u", ObservedGeneration: 1, SeedName: ptr.To("a"),
+				LastOperation: &gardencorev1beta1.LastOperation{Type: "Create", State: "Error"},
+			}
+			garden := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(shoot).WithObjects(shoot, &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "a"}}).
+				WithInterceptorFuncs(interceptor.Funcs{
+					SubResourcePatch: func(ctx context.Context, inner client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+						if c.crash {
+							return errCrash
+						}
+						return inner.SubResource(sub).Patch(ctx, o, p, opts...)
+					},
+				}).Build()
+			r := &Reconciler{
+				Factory: &controlplane.Factory{
+					Settings: controlplane.Settings{SeedName: "a", WaitInterval: time.Millisecond}, Clock: clock.RealClock{},
+					Garden: garden, Seed: fake.NewClientBuilder().WithScheme(scheme).Build(), Bell: &controlplane.Bell{},
+				},
+				Runner: &controlplane.Runner{Version: "v1", Events: &reasons{}, Periods: controlplane.Periods{Retry: time.Hour}},
+			}
+			// The flow itself finds no cloud profile, and ends with an error.
+			if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); err == nil || errors.Is(err, errCrash) != c.crash {
+				t.Errorf("it ends with %v", err)
+			}
+			after := &gardencorev1beta1.Shoot{}
+			if err := garden.Get(t.Context(), client.ObjectKeyFromObject(shoot), after); err != nil {
+				t.Fatal(err)
+			}
+			if left := after.Annotations["gardener.cloud/operation"]; left != c.left || !slices.Contains(after.Finalizers, "gardener") {
+				t.Errorf("left is %q, want %q; finalizers %v", left, c.left, after.Finalizers)
 			}
 		})
 	}
