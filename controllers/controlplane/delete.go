@@ -28,20 +28,25 @@ func (o *Operation) DeleteGraph(cleanup ...flow.Task) *flow.Graph {
 	// Extension objects first need the credentials and the secrets again: an earlier run may have stopped half-way.
 	namespace := g.Add(flow.Task{Name: "Deploying control plane namespace", Run: o.DeployNamespace})
 	credentials := g.Add(flow.Task{Name: "Deploying cloud provider account secret", Run: o.DeployCredentials, After: after(namespace)})
-	resources := g.Add(flow.Task{Name: "Deploying gardener-resource-manager", Run: o.wakeResourceManager, After: after(credentials)})
+	referenced := g.Add(flow.Task{Name: "Deploying referenced resources", Run: o.DeployReferencedResources, After: after(namespace)})
+	resources := g.Add(flow.Task{Name: "Deploying gardener-resource-manager", Run: o.wakeResourceManager, After: after(credentials, referenced)})
 	clean := g.Add(flow.Task{Name: "Initializing connection to Shoot", Run: o.openShoot, After: after(resources)})
 	for _, task := range cleanup {
 		task.After = after(clean)
 		clean = g.Add(task)
 	}
+	// A way into the machines of a shoot goes before them, while its cloud is whole.
+	bastions := g.Add(flow.Task{Name: "Deleting Bastions", Run: o.DeleteBastions, After: after(credentials)})
 	worker := g.Add(flow.Task{Name: "Deleting worker pools", Run: o.wakeAndDeleteWorker, After: after(clean), Skip: !workers})
+	early := g.Add(flow.Task{Name: "Deleting extension resources before kube-apiserver", Run: o.deleteExtensions(gardencorev1beta1.BeforeKubeAPIServer), After: after(clean)})
 	late := g.Add(flow.Task{Name: "Deleting extension resources", After: after(worker), Run: o.deleteAll(
 		extensionsv1alpha1.ContainerRuntimeResource, extensionsv1alpha1.NetworkResource,
-		extensionsv1alpha1.OperatingSystemConfigResource, extensionsv1alpha1.ExtensionResource, extensionsv1alpha1.WorkerResource)})
-	controlPlane := g.Add(flow.Task{Name: "Deleting shoot control plane components", Run: o.deleteAll(extensionsv1alpha1.ControlPlaneResource), After: after(late)})
+		extensionsv1alpha1.OperatingSystemConfigResource, extensionsv1alpha1.WorkerResource)})
+	controlPlane := g.Add(flow.Task{Name: "Deleting shoot control plane components", Run: o.deleteAll(extensionsv1alpha1.ControlPlaneResource), After: after(late, early)})
 	machineController := g.Add(flow.Task{Name: "Deleting machine-controller-manager", Run: o.deleteDeployment(DeploymentMachineController), After: after(controlPlane)})
 	api := g.Add(flow.Task{Name: "Deleting kube-apiserver deployment", After: after(machineController), Run: o.DeleteKubernetes})
-	infrastructure := g.Add(flow.Task{Name: "Destroying shoot infrastructure", Run: o.deleteAll(extensionsv1alpha1.InfrastructureResource), After: after(api)})
+	extensions := g.Add(flow.Task{Name: "Deleting extension resources after kube-apiserver", Run: o.deleteExtensions(gardencorev1beta1.AfterKubeAPIServer), After: after(api)})
+	infrastructure := g.Add(flow.Task{Name: "Destroying shoot infrastructure", Run: o.destroyInfrastructure, After: after(extensions, bastions)})
 	dns := g.Add(flow.Task{Name: "Destroying DNS records", Run: o.deleteAll(extensionsv1alpha1.DNSRecordResource), After: after(api)})
 	etcd := g.Add(flow.Task{Name: "Destroying main etcd", Run: o.DeleteEtcd, After: after(infrastructure, dns)})
 	spent := g.Add(flow.Task{Name: "Noting that nothing is left to restore", Run: o.spendShootState, After: after(etcd)})
@@ -172,18 +177,45 @@ func (o *Operation) deleteAll(kinds ...string) func(context.Context) error {
 			}
 			all = append(all, objects...)
 		}
-		for _, object := range all {
-			if err := o.DeleteExtension(ctx, object); err != nil {
-				return err
-			}
-		}
-		for _, object := range all {
-			if err := o.WaitDeleted(ctx, object); err != nil {
-				return err
-			}
-		}
-		return nil
+		return o.deleteObjects(ctx, all)
 	}
+}
+
+// deleteExtensions deletes the Extensions that are deleted at a moment (SPEC 1.8).
+func (o *Operation) deleteExtensions(moment Moment) func(context.Context) error {
+	return func(ctx context.Context) error {
+		extensions, err := o.extensionsToDelete(ctx, moment)
+		if err != nil {
+			return err
+		}
+		return o.deleteObjects(ctx, extensions)
+	}
+}
+
+// DeleteBastions deletes the shoot's Bastions with their machines, and waits until they are gone. They belong to a seed and
+// to a shoot that is there: neither a move nor a deletion waits for whoever has made them.
+func (o *Operation) DeleteBastions(ctx context.Context) error {
+	return o.deleteAll(extensionsv1alpha1.BastionResource)(ctx)
+}
+
+// destroyInfrastructure first deletes the Bastions that somebody has made in the meantime: they stand in its networks.
+func (o *Operation) destroyInfrastructure(ctx context.Context) error {
+	if err := o.DeleteBastions(ctx); err != nil {
+		return err
+	}
+	return o.deleteAll(extensionsv1alpha1.InfrastructureResource)(ctx)
+}
+
+// deleteObjects deletes extension objects and waits until all are gone.
+func (o *Operation) deleteObjects(ctx context.Context, objects []extensionsv1alpha1.Object) error {
+	for _, phase := range []func(context.Context, extensionsv1alpha1.Object) error{o.DeleteExtension, o.WaitDeleted} {
+		for _, object := range objects {
+			if err := phase(ctx, object); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (o *Operation) deleteBackupEntries(ctx context.Context) error {

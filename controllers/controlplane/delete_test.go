@@ -24,7 +24,7 @@ func TestAShootIsEmptiedBeforeItsWorkersGo(t *testing.T) {
 	o.Shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{Name: "pool"}}
 	graph := o.DeleteGraph(flow.Task{Name: "first"}, flow.Task{Name: "second"})
 	awake := []flow.TaskID{
-		"Deploying control plane namespace", "Deploying cloud provider account secret", "Deploying gardener-resource-manager",
+		"Deploying control plane namespace", "Deploying cloud provider account secret", "Deploying referenced resources", "Deploying gardener-resource-manager",
 		"Initializing connection to Shoot",
 	}
 	for task, want := range map[flow.TaskID][]flow.TaskID{

@@ -32,6 +32,21 @@ var patience = map[string]Patience{
 	extensionsv1alpha1.ExtensionResource:             {30 * time.Second, 3 * time.Minute},
 	extensionsv1alpha1.DNSRecordResource:             {15 * time.Second, 2 * time.Minute},
 	extensionsv1alpha1.BackupEntryResource:           {30 * time.Second, 10 * time.Minute},
+	extensionsv1alpha1.BastionResource:               {30 * time.Second, 3 * time.Minute},
+}
+
+// patience is how long an object is waited for: an Extension's registration may say it of its type.
+func (o *Operation) patience(ctx context.Context, object extensionsv1alpha1.Object) (Patience, error) {
+	kind := kindOf(object, o.Seed.Scheme())
+	waits := patience[kind]
+	if kind != extensionsv1alpha1.ExtensionResource {
+		return waits, nil
+	}
+	types, err := o.registrations(ctx)
+	if timeout := types[object.GetExtensionSpec().GetExtensionType()].ReconcileTimeout; timeout != nil {
+		waits.Timeout = timeout.Duration
+	}
+	return waits, err
 }
 
 // request stamps an object with an operation. Equal requests differ by their timestamp.
@@ -129,8 +144,10 @@ func restored(object extensionsv1alpha1.Object) bool {
 // WaitExtension waits until an extension object has done what was asked (SPEC 3.5). Errors that carry codes are taken
 // for passing ones until the severe threshold.
 func (o *Operation) WaitExtension(ctx context.Context, object extensionsv1alpha1.Object) error {
-	kind := kindOf(object, o.Seed.Scheme())
-	waits := patience[kind]
+	waits, err := o.patience(ctx, object)
+	if err != nil {
+		return err
+	}
 	start := o.Clock.Now()
 	return o.Until(ctx, waits.Timeout, name(object, o.Seed.Scheme()), func(ctx context.Context) error {
 		if err := o.Seed.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
@@ -205,8 +222,11 @@ func (o *Operation) MigrateExtension(ctx context.Context, object extensionsv1alp
 // WaitMigrated waits until an extension object has been migrated or is gone. An older Migrate/Succeeded than the
 // request does not count (QUIRK-M2).
 func (o *Operation) WaitMigrated(ctx context.Context, object extensionsv1alpha1.Object) error {
-	timeout := patience[kindOf(object, o.Seed.Scheme())].Timeout
-	return o.Until(ctx, timeout, "the migration of "+name(object, o.Seed.Scheme()), func(ctx context.Context) error {
+	waits, err := o.patience(ctx, object)
+	if err != nil {
+		return err
+	}
+	return o.Until(ctx, waits.Timeout, "the migration of "+name(object, o.Seed.Scheme()), func(ctx context.Context) error {
 		if err := o.Seed.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return client.IgnoreNotFound(err)
 		}
@@ -249,8 +269,11 @@ func (o *Operation) DeleteExtension(ctx context.Context, object extensionsv1alph
 
 // WaitDeleted waits until an extension object is gone; the error of its extension is passed on when time is up.
 func (o *Operation) WaitDeleted(ctx context.Context, object extensionsv1alpha1.Object) error {
-	timeout := patience[kindOf(object, o.Seed.Scheme())].Timeout
-	return o.Until(ctx, timeout, "the deletion of "+name(object, o.Seed.Scheme()), func(ctx context.Context) error {
+	waits, err := o.patience(ctx, object)
+	if err != nil {
+		return err
+	}
+	return o.Until(ctx, waits.Timeout, "the deletion of "+name(object, o.Seed.Scheme()), func(ctx context.Context) error {
 		err := gone(ctx, o.Seed, object)
 		if lastError := object.GetExtensionStatus().GetLastError(); err != nil && lastError != nil {
 			return &CodedError{Message: lastError.Description, Codes: lastError.Codes}

@@ -45,7 +45,8 @@ func newOperation(t *testing.T, operation gardencorev1beta1.LastOperationType, f
 	return &Operation{
 		Settings: Settings{WaitInterval: 5 * time.Millisecond},
 		Log:      logr.Discard(), Clock: clock.RealClock{}, Bell: &Bell{},
-		Seed: interceptor.NewClient(seed, funcs), Shoot: shoot,
+		Garden: fake.NewClientBuilder().WithScheme(seedScheme(t)).Build(),
+		Seed:   interceptor.NewClient(seed, funcs), Shoot: shoot,
 	}
 }
 

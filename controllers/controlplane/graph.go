@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/flow"
 )
 
@@ -18,15 +19,16 @@ func (o *Operation) ReconcileGraph() *flow.Graph {
 	credentials := g.Add(flow.Task{Name: "Deploying cloud provider account secret", Run: o.DeployCredentials, After: after(namespace)})
 	services := g.Add(flow.Task{Name: "Deploying services of the control plane", Run: o.DeployServices, After: after(namespace)})
 	secrets := g.Add(flow.Task{Name: "Initializing secrets management", Run: o.InitializeSecrets, After: after(services)})
-
+	referenced := g.Add(flow.Task{Name: "Deploying referenced resources", Run: o.DeployReferencedResources, After: after(namespace)})
 	infrastructure := o.addInfrastructure(g, workers, after(credentials, secrets))
-	dns := g.Add(flow.Task{Name: "Deploying internal domain DNS record", Run: o.deployAndWaitDNSRecord, After: after(credentials, secrets), Skip: !awake})
+	early := o.addExtensionsAt(g, gardencorev1beta1.BeforeKubeAPIServer, o.Hibernated(), after(credentials, secrets, referenced, infrastructure))
+	dns := g.Add(flow.Task{Name: "Deploying internal domain DNS record", Run: o.deployAndWaitDNSRecord, After: after(credentials, secrets, referenced), Skip: !awake})
 	backup := o.addBackup(g, restoring, after(credentials, secrets))
 	etcd := g.Add(flow.Task{Name: "Deploying main etcd", Run: o.deployEtcd, After: after(backup, secrets, credentials)})
 	etcdReady := g.Add(flow.Task{Name: "Waiting until main etcd reports readiness", Run: o.WaitEtcd, After: after(etcd), Skip: !awake})
 	g.Add(flow.Task{Name: "Destroying source backup entry", Run: o.DestroySourceBackupEntry, After: after(etcdReady), Skip: !restoring})
 
-	api := g.Add(flow.Task{Name: "Deploying Kubernetes API server", Run: o.deployAPIServer, After: after(etcdReady, infrastructure)})
+	api := g.Add(flow.Task{Name: "Deploying Kubernetes API server", Run: o.deployAPIServer, After: after(etcdReady, infrastructure, early)})
 	apiReady := g.Add(flow.Task{Name: "Waiting until Kubernetes API server rolled out", Run: o.waitFor(DeploymentKubeAPIServer), After: after(api), Skip: !awake})
 	exposed := g.Add(flow.Task{Name: "Deploying Kubernetes API server service SNI settings", Run: o.ExposeAPIServer, After: after(apiReady)})
 	published := g.Add(flow.Task{Name: "Publishing the shoot's certificate authority", Run: o.PublishAccess, After: after(secrets)})
@@ -40,6 +42,19 @@ func (o *Operation) ReconcileGraph() *flow.Graph {
 
 	o.addExtensions(g, workers, awake, after(controllers, reachable, infrastructure, resources))
 	return g
+}
+
+// moments are how tasks tell when in a flow their Extensions are dealt with.
+var moments = map[Moment]string{
+	gardencorev1beta1.BeforeKubeAPIServer: "before kube-apiserver",
+	gardencorev1beta1.AfterKubeAPIServer:  "after kube-apiserver",
+	gardencorev1beta1.AfterWorker:         "after workers",
+}
+
+// addExtensionsAt adds the tasks of the Extensions that are reconciled at a moment (SPEC 1.8).
+func (o *Operation) addExtensionsAt(g *flow.Graph, moment Moment, skip bool, before []flow.TaskID) flow.TaskID {
+	deployed := g.Add(flow.Task{Name: flow.TaskID("Deploying extension resources " + moments[moment]), Run: o.deployExtensions(moment), After: before, Skip: skip})
+	return g.Add(flow.Task{Name: flow.TaskID("Waiting until extension resources handled " + moments[moment] + " are ready"), Run: o.waitExtensions(moment), After: after(deployed), Skip: skip})
 }
 
 // addInfrastructure adds the tasks of the Infrastructure.
@@ -62,8 +77,7 @@ func (o *Operation) addExtensions(g *flow.Graph, workers, awake bool, before []f
 	controlPlane := g.Add(flow.Task{Name: "Deploying shoot control plane components", Run: o.DeployControlPlaneExtension, After: before, Skip: !workers})
 	controlPlaneReady := g.Add(flow.Task{Name: "Waiting until shoot control plane has been reconciled",
 		Run: func(ctx context.Context) error { return o.WaitExtension(ctx, o.ControlPlaneExtension()) }, After: after(controlPlane), Skip: !workers})
-	extensions := g.Add(flow.Task{Name: "Deploying extension resources", Run: o.deployExtensions, After: before})
-	extensionsReady := g.Add(flow.Task{Name: "Waiting until extension resources are ready", Run: o.waitExtensions, After: after(extensions)})
+	extensions := o.addExtensionsAt(g, gardencorev1beta1.AfterKubeAPIServer, false, before)
 	osc := g.Add(flow.Task{Name: "Deploying OperatingSystemConfig resources", Run: o.DeployOperatingSystemConfigs, After: before, Skip: !workers})
 	oscReady := g.Add(flow.Task{Name: "Waiting until OperatingSystemConfig resources are ready", Run: o.WaitOperatingSystemConfigs, After: after(osc), Skip: !workers})
 	agents := g.Add(flow.Task{Name: "Deploying the configuration of node agents", Run: o.DeployNodeAgentSecrets, After: before, Skip: !workers || !awake})
@@ -74,17 +88,22 @@ func (o *Operation) addExtensions(g *flow.Graph, workers, awake bool, before []f
 	noted := g.Add(flow.Task{Name: "Noting worker pools to be updated in place", Run: o.NotePendingInPlace, After: before, Skip: !workers})
 	worker := g.Add(flow.Task{Name: "Configuring worker pools", Run: o.DeployWorker, After: after(machines, oscReady, agents, networkReady, noted), Skip: !workers})
 	workerReady := g.Add(flow.Task{Name: "Waiting until worker pools have been reconciled", Run: o.WaitWorker, After: after(worker), Skip: !workers})
+	late := o.addExtensionsAt(g, gardencorev1beta1.AfterWorker, false, after(append([]flow.TaskID{workerReady}, before...)...))
 	g.Add(flow.Task{Name: "Noting worker pools that were updated in place", Run: o.SettlePendingInPlace, After: after(workerReady), Skip: !workers || o.SkipReadiness()})
 	stale := g.Add(flow.Task{Name: "Deleting stale OperatingSystemConfig resources", Run: o.DeleteStaleNodeConfigs, After: after(workerReady), Skip: !workers || !awake || o.SkipReadiness()})
 	runtimes := g.Add(flow.Task{Name: "Deploying container runtime resources", Run: o.deployContainerRuntimes, After: before, Skip: !workers})
 	runtimesReady := g.Add(flow.Task{Name: "Waiting until container runtime resources are ready", Run: o.waitContainerRuntimes, After: after(runtimes), Skip: !workers})
 	// While the shoot sleeps nobody takes an extension's objects off it: it keeps what it does not want until it wakes.
-	noExtensions := g.Add(flow.Task{Name: "Deleting stale extensions", Run: o.DeleteStaleExtensions, After: after(extensionsReady), Skip: !awake})
+	noExtensions := g.Add(flow.Task{Name: "Deleting stale extensions", Run: o.DeleteStaleExtensions, After: after(extensions), Skip: !awake})
+	// What the shoot no longer refers to goes after whoever may have needed it.
+	g.Add(flow.Task{Name: "Deleting resources that are no longer referenced", Run: o.DeleteUnreferencedResources,
+		After: after(noExtensions, late, controlPlaneReady, networkReady, runtimesReady), Skip: !awake})
 	// A runtime goes after the nodes that use it.
 	noRuntimes := g.Add(flow.Task{Name: "Deleting stale container runtime resources", Run: o.DeleteStaleContainerRuntimes,
 		After: after(runtimesReady, workerReady), Skip: !workers || !awake || o.SkipReadiness()})
-	g.Add(flow.Task{Name: "Hibernating control plane", Run: o.Hibernate,
-		After: after(workerReady, stale, controlPlaneReady, noRuntimes, noExtensions), Skip: !o.Hibernated()})
+	asleep := g.Add(flow.Task{Name: "Hibernating control plane", Run: o.Hibernate,
+		After: after(workerReady, stale, controlPlaneReady, noRuntimes, noExtensions, late), Skip: !o.Hibernated()})
+	g.Add(flow.Task{Name: "Hibernating extension resources before kube-apiserver", Run: o.deployExtensionsAsleep, After: after(asleep), Skip: !o.Hibernated()})
 }
 
 func after(tasks ...flow.TaskID) []flow.TaskID { return tasks }

@@ -7,13 +7,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
-	"github.com/transplant-sim/transplant/controllers/rollout"
 )
 
 // secretCloudProvider holds the credentials with which extensions reach the cloud.
@@ -139,20 +137,6 @@ func (o *Operation) ContainerRuntimes() []*extensionsv1alpha1.ContainerRuntime {
 	return runtimes
 }
 
-// Extensions are the Extension objects that the shoot asks for, by name and spec.
-func (o *Operation) Extensions() []*extensionsv1alpha1.Extension {
-	var extensions []*extensionsv1alpha1.Extension
-	for _, wanted := range o.Shoot.Spec.Extensions {
-		if ptr.Deref(wanted.Disabled, false) {
-			continue
-		}
-		e := &extensionsv1alpha1.Extension{ObjectMeta: o.meta(wanted.Type)}
-		e.Spec.Type, e.Spec.ProviderConfig = wanted.Type, wanted.ProviderConfig
-		extensions = append(extensions, e)
-	}
-	return extensions
-}
-
 // DNSRecord is the shoot's internal DNSRecord, by name only.
 func (o *Operation) DNSRecord() *extensionsv1alpha1.DNSRecord {
 	return &extensionsv1alpha1.DNSRecord{ObjectMeta: o.meta(o.Shoot.Name + "-internal")}
@@ -210,80 +194,6 @@ func (o *Operation) DeployWorker(ctx context.Context) error {
 		}
 		return nil
 	})
-}
-
-func (o *Operation) workerPools(ctx context.Context) ([]extensionsv1alpha1.WorkerPool, error) {
-	var pools []extensionsv1alpha1.WorkerPool
-	for _, worker := range o.Shoot.Spec.Provider.Workers {
-		userData, err := o.userDataRef(ctx, worker.Name)
-		if err != nil {
-			return nil, err
-		}
-		key, err := o.nodeAgentSecretName(worker)
-		if err != nil {
-			return nil, err
-		}
-		surge, unavailable := updateBounds(worker)
-		pool := extensionsv1alpha1.WorkerPool{
-			Name:              worker.Name,
-			MachineType:       worker.Machine.Type,
-			Architecture:      worker.Machine.Architecture,
-			Minimum:           worker.Minimum,
-			Maximum:           worker.Maximum,
-			MaxSurge:          surge,
-			MaxUnavailable:    unavailable,
-			Labels:            o.poolLabels(worker),
-			Annotations:       worker.Annotations,
-			Taints:            worker.Taints,
-			Zones:             worker.Zones,
-			UserDataSecretRef: *userData,
-			ProviderConfig:    worker.ProviderConfig,
-			KubernetesVersion: ptr.To(poolVersion(o.Shoot, worker)),
-			Priority:          worker.Priority,
-			UpdateStrategy:    worker.UpdateStrategy,
-			// What nodes that run take over, and by which they roll.
-			NodeAgentSecretName:              &key,
-			MachineControllerManagerSettings: worker.MachineControllerManagerSettings,
-		}
-		if volume := worker.Volume; volume != nil {
-			pool.Volume = &extensionsv1alpha1.Volume{Name: volume.Name, Type: volume.Type, Size: volume.VolumeSize, Encrypted: volume.Encrypted}
-		}
-		if image := worker.Machine.Image; image != nil {
-			pool.MachineImage = extensionsv1alpha1.MachineImage{Name: image.Name, Version: ptr.Deref(image.Version, "")}
-		}
-		if o.Hibernated() {
-			pool.Minimum, pool.Maximum = 0, 0
-		}
-		pools = append(pools, pool)
-	}
-	return pools, nil
-}
-
-// updateBounds are how many machines more, and less, than wanted there may be during an update: one more where nodes are
-// replaced, one less where they are kept, unless the pool says otherwise.
-func updateBounds(worker gardencorev1beta1.Worker) (surge, unavailable intstr.IntOrString) {
-	more, less := intstr.FromInt32(1), intstr.FromInt32(0)
-	if rollout.UpdatesInPlace(&worker) {
-		more, less = less, more
-	}
-	return ptr.Deref(worker.MaxSurge, more), ptr.Deref(worker.MaxUnavailable, less)
-}
-
-func (o *Operation) poolLabels(worker gardencorev1beta1.Worker) map[string]string {
-	labels := map[string]string{}
-	for key, value := range worker.Labels {
-		labels[key] = value
-	}
-	labels[constants.WorkerPool] = worker.Name
-	return labels
-}
-
-// poolVersion is the Kubernetes version of a pool: its own, or that of the control plane.
-func poolVersion(shoot *gardencorev1beta1.Shoot, worker gardencorev1beta1.Worker) string {
-	if worker.Kubernetes != nil && worker.Kubernetes.Version != nil {
-		return *worker.Kubernetes.Version
-	}
-	return shoot.Spec.Kubernetes.Version
 }
 
 // SyncCluster writes the Cluster object, by which extensions learn of the shoot, from the raw objects of the

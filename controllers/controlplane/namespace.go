@@ -12,7 +12,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
@@ -33,11 +32,15 @@ func (o *Operation) DeployNamespace(ctx context.Context) error {
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read namespace %q: %w", o.Namespace(), err)
 	}
+	labels, err := o.namespaceLabels(ctx)
+	if err != nil {
+		return err
+	}
 	return Apply(ctx, o.Seed, &corev1.Namespace{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name:   o.Namespace(),
-			Labels: o.namespaceLabels(),
+			Labels: labels,
 			Annotations: map[string]string{
 				constants.OwnershipEpoch: strconv.FormatInt(o.Epoch, 10),
 				annotationShoot:          o.Shoot.Namespace + "/" + o.Shoot.Name,
@@ -50,14 +53,16 @@ func (o *Operation) DeployNamespace(ctx context.Context) error {
 // Webhooks of extensions select by it, so that they are asked about no other shoot.
 const extensionLabelPrefix = "extensions.extensions.gardener.cloud/"
 
-func (o *Operation) namespaceLabels() map[string]string {
-	labels := maps.Clone(labelRoleShoot)
-	for _, extension := range o.Shoot.Spec.Extensions {
-		if !ptr.Deref(extension.Disabled, false) {
-			labels[extensionLabelPrefix+extension.Type] = constants.LabelTrue
-		}
+func (o *Operation) namespaceLabels(ctx context.Context) (map[string]string, error) {
+	extensions, err := o.Extensions(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return labels
+	labels := maps.Clone(labelRoleShoot)
+	for _, extension := range extensions {
+		labels[extensionLabelPrefix+extension.Spec.Type] = constants.LabelTrue
+	}
+	return labels, nil
 }
 
 // DeleteNamespace deletes the control-plane namespace and waits until it is gone.

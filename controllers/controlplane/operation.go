@@ -102,6 +102,8 @@ type Operation struct {
 	// Epoch is the ownership epoch this run acts in; set by HoldOwnership.
 	Epoch    int64
 	takeover *ownership.Takeover
+	// registered types of Extensions.
+	registered registered
 	// events of the shoot; set by Run.
 	events Events
 	// running is the operation that this run has begun.

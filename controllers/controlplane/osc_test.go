@@ -72,11 +72,14 @@ func TestNewMachinesBeginWithWhatExtensionsAdd(t *testing.T) {
 // TestNamespaceNamesExtensions: webhooks of extensions are asked about shoots alone that have the extension.
 func TestNamespaceNamesExtensions(t *testing.T) {
 	t.Parallel()
-	o := &Operation{Shoot: &gardencorev1beta1.Shoot{Spec: gardencorev1beta1.ShootSpec{Extensions: []gardencorev1beta1.Extension{
-		{Type: "mirror"}, {Type: "off", Disabled: ptr.To(true)},
-	}}}}
+	o := newOperation(t, gardencorev1beta1.LastOperationTypeReconcile, interceptor.Funcs{})
+	o.Shoot.Spec.Extensions = []gardencorev1beta1.Extension{{Type: "mirror"}, {Type: "off", Disabled: ptr.To(true)}}
+	got, err := o.namespaceLabels(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := map[string]string{"gardener.cloud/role": "shoot", "extensions.extensions.gardener.cloud/mirror": "true"}
-	if diff := cmp.Diff(want, o.namespaceLabels()); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
 }

@@ -37,25 +37,6 @@ func unstructuredOf(kind schema.GroupVersionKind, namespace, name string) *unstr
 	return object
 }
 
-func (o *Operation) deployExtensions(ctx context.Context) error {
-	for _, extension := range o.Extensions() {
-		spec := *extension.Spec.DeepCopy()
-		if err := o.DeployExtension(ctx, extension, func() error { extension.Spec = spec; return nil }); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (o *Operation) waitExtensions(ctx context.Context) error {
-	for _, extension := range o.Extensions() {
-		if err := o.WaitExtension(ctx, extension); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (o *Operation) deployContainerRuntimes(ctx context.Context) error {
 	for _, r := range o.ContainerRuntimes() {
 		spec := *r.Spec.DeepCopy()
@@ -78,8 +59,12 @@ func (o *Operation) waitContainerRuntimes(ctx context.Context) error {
 // DeleteStaleExtensions deletes the Extension objects that the shoot no longer asks for, and waits until they are gone: what
 // they stand for goes with them, which nobody could do after a move (SPEC 2.6, 2.9).
 func (o *Operation) DeleteStaleExtensions(ctx context.Context) error {
+	extensions, err := o.Extensions(ctx)
+	if err != nil {
+		return err
+	}
 	wanted := map[string]bool{}
-	for _, extension := range o.Extensions() {
+	for _, extension := range extensions {
 		wanted[extension.Name] = true
 	}
 	return o.deleteStale(ctx, extensionsv1alpha1.ExtensionResource, wanted)
@@ -99,18 +84,7 @@ func (o *Operation) deleteStale(ctx context.Context, kind string, wanted map[str
 	if err != nil {
 		return err
 	}
-	objects = slices.DeleteFunc(objects, func(object extensionsv1alpha1.Object) bool { return wanted[object.GetName()] })
-	for _, object := range objects {
-		if err := o.DeleteExtension(ctx, object); err != nil {
-			return err
-		}
-	}
-	for _, object := range objects {
-		if err := o.WaitDeleted(ctx, object); err != nil {
-			return err
-		}
-	}
-	return nil
+	return o.deleteObjects(ctx, slices.DeleteFunc(objects, func(object extensionsv1alpha1.Object) bool { return wanted[object.GetName()] }))
 }
 
 // WaitWorker waits until the worker pools are as asked for; after a restore the machine state, which the Worker

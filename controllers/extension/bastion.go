@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
 )
@@ -29,7 +30,8 @@ func bastionKind() contract.Kind[*extensionsv1alpha1.Bastion] {
 	return contract.KindOf[*extensionsv1alpha1.Bastion](extensionsv1alpha1.BastionResource)
 }
 
-// bastion makes a machine in the shoot's network that only some addresses may log in to.
+// bastion makes a machine in the shoot's network that only some addresses may log in to. It begins none for a shoot that
+// leaves this seed or is being deleted: nobody might be left who may delete it.
 func (p *Provider) bastion() contract.Actions[*extensionsv1alpha1.Bastion] {
 	namespace := ownNamespace[*extensionsv1alpha1.Bastion]
 	return contract.Actions[*extensionsv1alpha1.Bastion]{
@@ -38,7 +40,10 @@ func (p *Provider) bastion() contract.Actions[*extensionsv1alpha1.Bastion] {
 	}
 }
 
-func (p *Provider) reconcileBastion(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Bastion, _ *contract.Cluster) error {
+func (p *Provider) reconcileBastion(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Bastion, cluster *contract.Cluster) error {
+	if reason := cluster.Leaving(); reason != "" && obj.Status.ProviderStatus == nil {
+		return contract.WithCodes(fmt.Errorf("make bastion %q: the shoot %s: no bastion is begun", obj.Name, reason), gardencorev1beta1.ErrorRetryableConfigurationProblem)
+	}
 	subnets, err := p.Cloud.Subnets().List(ctx, shootTag(ctx))
 	if err != nil {
 		return fmt.Errorf("list the subnets of the shoot: %w", err)

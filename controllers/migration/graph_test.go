@@ -25,15 +25,20 @@ func TestTheOrderOfAMigration(t *testing.T) {
 		stale     = "Deleting stale extensions"
 		runtimes  = "Deleting stale container runtime resources"
 		early     = "Migrating extension resources"
+		guards    = "Migrating extensions before kube-apiserver"
 		saved     = "Persisting ShootState in garden cluster"
 		removed   = "Deleting extension resources from the Shoot namespace"
 		shallow   = "Shallow-deleting machine resources from the Shoot namespace"
+		guardsOff = "Deleting extensions before kube-apiserver"
 		plane     = "Migrating shoot control plane"
+		bastions  = "Deleting Bastions"
 		left      = "Waiting until shoot managed resources have been deleted"
 		stopped   = "Deleting kube-apiserver deployment"
 		late      = "Migrating shoot infrastructure and DNS records"
+		outer     = "Migrating extensions after kube-apiserver"
 		again     = "Persisting late state in garden cluster"
 		cleared   = "Deleting infrastructure and DNS records from the Shoot namespace"
+		outerOff  = "Deleting extensions after kube-apiserver"
 		final     = "Creating final ETCD snapshot and ending the ownership epoch"
 		handed    = "Migrating BackupEntry to new seed"
 		rest      = "Stopping main etcd"
@@ -50,17 +55,23 @@ func TestTheOrderOfAMigration(t *testing.T) {
 		{runtimes, []flow.TaskID{manager}, "an extension takes its objects off the shoot"},
 		{early, []flow.TaskID{stale, runtimes}, "what let go cannot be deleted for good any more"},
 		{early, []flow.TaskID{machines}, "a machine controller that runs makes machines that no state knows"},
-		{saved, []flow.TaskID{early}, "what extensions write when they let go is state"},
+		{guards, []flow.TaskID{resources, stale}, "step 17 comes after 12; what let go cannot be deleted for good any more"},
+		{saved, []flow.TaskID{early, guards}, "what extensions write when they let go is state"},
 		{removed, []flow.TaskID{saved}, "what is deleted cannot be saved"},
 		{shallow, []flow.TaskID{saved, machines}, "what is deleted cannot be saved"},
-		{plane, []flow.TaskID{removed, shallow}, "step 28 comes after 21"},
+		{guardsOff, []flow.TaskID{removed, saved, guards}, "step 24 comes after 21 and 18; what is deleted cannot be saved"},
+		{plane, []flow.TaskID{removed, shallow, guardsOff}, "step 28 comes after 21 and 25"},
+		{bastions, []flow.TaskID{plane}, "the later, the fewer come after it"},
 		{left, []flow.TaskID{plane}, "those of extensions go with the ControlPlane"},
-		{stopped, []flow.TaskID{left, early}, "extensions let go while there is an API server"},
+		{stopped, []flow.TaskID{left, early, guards}, "extensions let go while there is an API server"},
+		{stopped, []flow.TaskID{bastions}, "without an API server nobody looks for Bastions any more"},
 		{late, []flow.TaskID{stopped}, "the infrastructure serves the API server"},
-		{again, []flow.TaskID{late}, "QUIRK-M1"},
+		{outer, []flow.TaskID{stopped}, "step 34 comes after 33"},
+		{again, []flow.TaskID{late, outer}, "QUIRK-M1"},
+		{outerOff, []flow.TaskID{again}, "what is deleted cannot be saved"},
 		{cleared, []flow.TaskID{again}, "what is deleted cannot be saved"},
 		{final, []flow.TaskID{stopped, saved}, "CPM-6: nobody writes after the final snapshot"},
-		{handed, []flow.TaskID{final, cleared, shallow, removed}, "from then on the destination may begin"},
+		{handed, []flow.TaskID{final, cleared, shallow, removed, guardsOff, outerOff}, "from then on the destination may begin"},
 		{rest, []flow.TaskID{handed}, "until then its guard may have to answer"},
 	} {
 		before := graph.Before(c.task)
@@ -70,11 +81,11 @@ func TestTheOrderOfAMigration(t *testing.T) {
 			}
 		}
 	}
-	if got := len(graph.Tasks()); got != 19 {
-		t.Errorf("the graph has %d tasks, and this table 19: %q", got, graph.Tasks())
+	if got := len(graph.Tasks()); got != 24 {
+		t.Errorf("the graph has %d tasks, and this table 24: %q", got, graph.Tasks())
 	}
 	// The snapshot is on the way of the users who wait: the clouds of the infrastructure are not (SPEC 2.6).
-	if before := graph.Before(final); slices.Contains(before, flow.TaskID(late)) {
+	if before := graph.Before(final); slices.Contains(before, flow.TaskID(late)) || slices.Contains(before, flow.TaskID(outer)) {
 		t.Errorf("the final snapshot waits for the infrastructure: it comes after %q", before)
 	}
 }

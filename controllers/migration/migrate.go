@@ -97,7 +97,7 @@ func (m *migrate) refuseBastions(ctx context.Context) error {
 // Kinds of extension objects by the phase in which they are migrated (SPEC 2.6, steps 15, 28, 39, 43).
 var (
 	beforeAPIServer = []string{extensionsv1alpha1.ContainerRuntimeResource, extensionsv1alpha1.NetworkResource,
-		extensionsv1alpha1.OperatingSystemConfigResource, extensionsv1alpha1.WorkerResource, extensionsv1alpha1.ExtensionResource}
+		extensionsv1alpha1.OperatingSystemConfigResource, extensionsv1alpha1.WorkerResource}
 	withAPIServer  = []string{extensionsv1alpha1.ControlPlaneResource}
 	afterAPIServer = []string{extensionsv1alpha1.InfrastructureResource, extensionsv1alpha1.DNSRecordResource}
 )
@@ -115,18 +115,25 @@ func (m *migrate) graph() *flow.Graph {
 	noExtensions := g.Add(flow.Task{Name: "Deleting stale extensions", Run: m.DeleteStaleExtensions, After: after(manager), Skip: !m.api})
 	noRuntimes := g.Add(flow.Task{Name: "Deleting stale container runtime resources", Run: m.DeleteStaleContainerRuntimes, After: after(manager), Skip: !m.api})
 	early := g.Add(flow.Task{Name: "Migrating extension resources", Run: m.letGo(beforeAPIServer), After: after(machines, noExtensions, noRuntimes)})
-	saved := g.Add(flow.Task{Name: "Persisting ShootState in garden cluster", Run: m.persist, After: after(early)})
+	extensions := g.Add(flow.Task{Name: "Migrating extensions before kube-apiserver", Run: m.letGoExtensions(gardencorev1beta1.BeforeKubeAPIServer), After: after(resources, noExtensions)})
+	saved := g.Add(flow.Task{Name: "Persisting ShootState in garden cluster", Run: m.persist, After: after(early, extensions)})
 	removed := g.Add(flow.Task{Name: "Deleting extension resources from the Shoot namespace", Run: m.remove(beforeAPIServer), After: after(saved)})
 	shallow := g.Add(flow.Task{Name: "Shallow-deleting machine resources from the Shoot namespace", Run: m.ShallowDeleteMachines, After: after(saved)})
-	controlPlane := g.Add(flow.Task{Name: "Migrating shoot control plane", Run: m.letGo(withAPIServer), After: after(removed, shallow)})
+	removedExtensions := g.Add(flow.Task{Name: "Deleting extensions before kube-apiserver", Run: m.removeExtensions(gardencorev1beta1.BeforeKubeAPIServer), After: after(removed)})
+	controlPlane := g.Add(flow.Task{Name: "Migrating shoot control plane", Run: m.letGo(withAPIServer), After: after(removedExtensions, shallow)})
 	left := g.Add(flow.Task{Name: "Waiting until shoot managed resources have been deleted", Run: m.WaitManagedResources, After: after(controlPlane), Skip: !m.api})
-	stopped := g.Add(flow.Task{Name: "Deleting kube-apiserver deployment", Run: m.DeleteKubernetes, After: after(left)})
+	// Since the flow began the extension makes nothing for new ones; those that were asked for just before go while they
+	// can: see refuseBastions, which asks no more when the API server is gone.
+	bastions := g.Add(flow.Task{Name: "Deleting Bastions", Run: m.DeleteBastions, After: after(controlPlane), Skip: !m.api})
+	stopped := g.Add(flow.Task{Name: "Deleting kube-apiserver deployment", Run: m.DeleteKubernetes, After: after(left, bastions)})
+	lateExtensions := g.Add(flow.Task{Name: "Migrating extensions after kube-apiserver", Run: m.letGoExtensions(gardencorev1beta1.AfterKubeAPIServer), After: after(stopped)})
 	late := g.Add(flow.Task{Name: "Migrating shoot infrastructure and DNS records", Run: m.letGo(afterAPIServer), After: after(stopped)})
 	// State that extensions wrote while they were migrated is saved too (QUIRK-M1).
-	savedAgain := g.Add(flow.Task{Name: "Persisting late state in garden cluster", Run: m.persist, After: after(late)})
+	savedAgain := g.Add(flow.Task{Name: "Persisting late state in garden cluster", Run: m.persist, After: after(late, lateExtensions)})
+	removedLate := g.Add(flow.Task{Name: "Deleting extensions after kube-apiserver", Run: m.removeExtensions(gardencorev1beta1.AfterKubeAPIServer), After: after(savedAgain)})
 	cleared := g.Add(flow.Task{Name: "Deleting infrastructure and DNS records from the Shoot namespace", Run: m.remove(append(withAPIServer, afterAPIServer...)), After: after(savedAgain)})
 	final := g.Add(flow.Task{Name: "Creating final ETCD snapshot and ending the ownership epoch", Run: m.endEpoch, After: after(stopped), Skip: !m.owned})
-	handed := g.Add(flow.Task{Name: "Migrating BackupEntry to new seed", Run: m.handOverBackups, After: after(final, cleared)})
+	handed := g.Add(flow.Task{Name: "Migrating BackupEntry to new seed", Run: m.handOverBackups, After: after(final, cleared, removedLate)})
 	g.Add(flow.Task{Name: "Stopping main etcd", Run: func(ctx context.Context) error { return m.ScaleEtcd(ctx, 0) }, After: after(handed)})
 	return g
 }
@@ -145,7 +152,19 @@ func (m *migrate) remove(kinds []string) func(context.Context) error {
 	return m.each(kinds, m.DeleteExtension, m.WaitDeleted)
 }
 
-func (m *migrate) each(kinds []string, phases ...func(context.Context, extensionsv1alpha1.Object) error) func(context.Context) error {
+// letGoExtensions and removeExtensions are letGo and remove for the Extensions of a moment (SPEC 1.8).
+func (m *migrate) letGoExtensions(moment controlplane.Moment) func(context.Context) error {
+	return m.eachExtension(moment, m.MigrateExtension, m.WaitMigrated)
+}
+
+func (m *migrate) removeExtensions(moment controlplane.Moment) func(context.Context) error {
+	return m.eachExtension(moment, m.DeleteExtension, m.WaitDeleted)
+}
+
+// phase does one thing with one object.
+type phase func(context.Context, extensionsv1alpha1.Object) error
+
+func (m *migrate) each(kinds []string, phases ...phase) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var objects []extensionsv1alpha1.Object
 		for _, kind := range kinds {
@@ -155,15 +174,30 @@ func (m *migrate) each(kinds []string, phases ...func(context.Context, extension
 			}
 			objects = append(objects, found...)
 		}
-		for _, phase := range phases {
-			for _, object := range objects {
-				if err := phase(ctx, object); err != nil {
-					return err
-				}
+		return inPhases(ctx, objects, phases)
+	}
+}
+
+func (m *migrate) eachExtension(moment controlplane.Moment, phases ...phase) func(context.Context) error {
+	return func(ctx context.Context) error {
+		objects, err := m.ExtensionsToMigrate(ctx, moment)
+		if err != nil {
+			return err
+		}
+		return inPhases(ctx, objects, phases)
+	}
+}
+
+// inPhases does each thing with all objects before the next.
+func inPhases(ctx context.Context, objects []extensionsv1alpha1.Object, phases []phase) error {
+	for _, do := range phases {
+		for _, object := range objects {
+			if err := do(ctx, object); err != nil {
+				return err
 			}
 		}
-		return nil
 	}
+	return nil
 }
 
 // persist saves the state beside what is saved already: in a second run some objects are gone (SPEC 2.6).

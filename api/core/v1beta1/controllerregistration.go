@@ -77,10 +77,13 @@ const (
 // ControllerResourceLifecycle says when in the flow objects are dealt with.
 type ControllerResourceLifecycle struct {
 	// Reconcile is for create, reconcile and restore; default AfterKubeAPIServer.
+	// +kubebuilder:validation:Enum=BeforeKubeAPIServer;AfterKubeAPIServer;AfterWorker
 	Reconcile *ControllerResourceLifecycleStrategy `json:"reconcile,omitempty"`
 	// Delete is for delete; default BeforeKubeAPIServer.
+	// +kubebuilder:validation:Enum=BeforeKubeAPIServer;AfterKubeAPIServer
 	Delete *ControllerResourceLifecycleStrategy `json:"delete,omitempty"`
 	// Migrate is for migrate; default BeforeKubeAPIServer.
+	// +kubebuilder:validation:Enum=BeforeKubeAPIServer;AfterKubeAPIServer
 	Migrate *ControllerResourceLifecycleStrategy `json:"migrate,omitempty"`
 }
 

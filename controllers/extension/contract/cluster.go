@@ -83,3 +83,18 @@ func (c *Cluster) Hibernated() bool {
 	enabled := c.Shoot.Spec.Hibernation.Enabled
 	return enabled != nil && *enabled
 }
+
+// Leaving says what takes the shoot off this seed for good, in words that follow "the shoot"; empty for nothing.
+func (c *Cluster) Leaving() string {
+	if c == nil || c.Shoot == nil {
+		return ""
+	}
+	last := c.Shoot.Status.LastOperation
+	switch {
+	case last != nil && last.Type == gardencorev1beta1.LastOperationTypeMigrate:
+		return "is on its way to another seed"
+	case c.Shoot.DeletionTimestamp != nil:
+		return "is being deleted"
+	}
+	return ""
+}

@@ -1,0 +1,116 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+)
+
+const (
+	// referencedPrefix begins the names of the copies, by which extensions know them.
+	referencedPrefix = "ref-"
+	// labelReferenced marks the copies, so that those are found that nobody refers to any more.
+	labelReferenced = "transplant.dev/referenced-resource"
+)
+
+// DeployReferencedResources copies the Secrets and ConfigMaps of the project that the shoot's spec.resources refers to
+// into the control-plane namespace, where extensions read them (SPEC 2.9, task 5). Of a shoot in deletion what is gone from
+// the project stays as it was copied: extensions may need it to delete what they have made.
+func (o *Operation) DeployReferencedResources(ctx context.Context) error {
+	for _, reference := range o.Shoot.Spec.Resources {
+		copied, err := o.copyOf(ctx, reference)
+		if o.Shoot.DeletionTimestamp != nil && apierrors.IsNotFound(err) {
+			continue
+		}
+		if apierrors.IsNotFound(err) {
+			return &CodedError{
+				Message: fmt.Sprintf("copy the resource %q of the shoot: %s %q does not exist in namespace %q", reference.Name, reference.ResourceRef.Kind, reference.ResourceRef.Name, o.Shoot.Namespace),
+				Codes:   []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorRetryableConfigurationProblem},
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if err := o.applyCopy(ctx, copied); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyOf is the copy of an object of the project. What it holds is copied, and nothing that is said about it there.
+func (o *Operation) copyOf(ctx context.Context, reference gardencorev1beta1.NamedResourceReference) (client.Object, error) {
+	ref := reference.ResourceRef
+	key, meta := client.ObjectKey{Namespace: o.Shoot.Namespace, Name: ref.Name}, o.meta(referencedPrefix+ref.Name)
+	meta.Labels = map[string]string{labelReferenced: constants.LabelTrue}
+	switch (autoscalingv1.CrossVersionObjectReference{APIVersion: ref.APIVersion, Kind: ref.Kind}) {
+	case autoscalingv1.CrossVersionObjectReference{APIVersion: "v1", Kind: "Secret"}:
+		secret := &corev1.Secret{}
+		if err := o.Garden.Get(ctx, key, secret); err != nil {
+			return nil, fmt.Errorf("read secret %q: %w", key, err)
+		}
+		return &corev1.Secret{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: meta, Type: secret.Type, Data: secret.Data}, nil
+	case autoscalingv1.CrossVersionObjectReference{APIVersion: "v1", Kind: "ConfigMap"}:
+		config := &corev1.ConfigMap{}
+		if err := o.Garden.Get(ctx, key, config); err != nil {
+			return nil, fmt.Errorf("read config map %q: %w", key, err)
+		}
+		return &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: meta, Data: config.Data, BinaryData: config.BinaryData}, nil
+	}
+	return nil, &CodedError{
+		Message: fmt.Sprintf("copy the resource %q of the shoot: it is a %s of %s, and must be a Secret or a ConfigMap of v1", reference.Name, ref.Kind, ref.APIVersion),
+		Codes:   []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorConfigurationProblem},
+	}
+}
+
+// applyCopy makes a copy anew that cannot be changed into what it shall be: the type of a Secret stays as it is.
+func (o *Operation) applyCopy(ctx context.Context, copied client.Object) error {
+	err := Apply(ctx, o.Seed, copied)
+	if !apierrors.IsInvalid(err) {
+		return err
+	}
+	if err := remove(ctx, o.Seed, copied); err != nil {
+		return err
+	}
+	return Apply(ctx, o.Seed, copied)
+}
+
+// DeleteUnreferencedResources deletes copies that the shoot no longer refers to. It comes after the Extensions that go: they
+// may need theirs to the end.
+func (o *Operation) DeleteUnreferencedResources(ctx context.Context) error {
+	wanted := map[string]bool{}
+	for _, reference := range o.Shoot.Spec.Resources {
+		wanted[reference.ResourceRef.Kind+"/"+referencedPrefix+reference.ResourceRef.Name] = true
+	}
+	secrets, configs := &corev1.SecretList{}, &corev1.ConfigMapList{}
+	for _, list := range []client.ObjectList{secrets, configs} {
+		if err := o.Seed.List(ctx, list, client.InNamespace(o.Namespace()), client.MatchingLabels{labelReferenced: constants.LabelTrue}); err != nil {
+			return fmt.Errorf("list the copies %T of referenced resources: %w", list, err)
+		}
+	}
+	var unwanted []client.Object
+	for i := range secrets.Items {
+		if !wanted["Secret/"+secrets.Items[i].Name] {
+			unwanted = append(unwanted, &secrets.Items[i])
+		}
+	}
+	for i := range configs.Items {
+		if !wanted["ConfigMap/"+configs.Items[i].Name] {
+			unwanted = append(unwanted, &configs.Items[i])
+		}
+	}
+	for _, object := range unwanted {
+		if err := remove(ctx, o.Seed, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
