@@ -115,6 +115,10 @@ bench: build controlplane ## Print the numbers that steer choices
 	@# answers 2,000 questions, in 5 s at most on a machine that does nothing else
 	go test -run '^$$' -bench Maintenance -benchtime 1x ./cmd/transplant/explain
 
+.PHONY: bench-watching
+bench-watching: build controlplane ## Compare a story with and without its probes and a Prometheus, eight times (long)
+	go test -run '^$$' -bench Watching -benchtime 8x -timeout 60m ./e2e
+
 .PHONY: clean
 clean: ## Remove what was built here; the cache stays
 	rm -rf bin out

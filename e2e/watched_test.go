@@ -24,10 +24,7 @@ func (l *landscape) watch(t *testing.T) func(t *testing.T) {
 	t.Helper()
 	begin, folder := time.Now(), t.TempDir()
 	config := filepath.Join(folder, "prometheus.yml")
-	content := fmt.Sprintf("global: {scrape_interval: 1s}\nscrape_configs: [{job_name: controllers, http_sd_configs: [{url: %q, refresh_interval: 1s}]}]\n", l.targets(t))
-	if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	scrape(t, config, targets(t, "e2e"))
 	if _, is := prometheustest.Installed(t, "prometheus"); !is {
 		return func(t *testing.T) {
 			t.Skip("there is no Prometheus: install Debian's package to have it look at the landscape")
@@ -77,10 +74,19 @@ func scraped(t *testing.T, server *prometheustest.Server, all ...string) {
 	t.Errorf("%s are not scraped: there are %v", strings.Join(missing, ", "), there)
 }
 
-// targets are told at an address until the test ends.
-func (l *landscape) targets(t *testing.T) string {
+// scrape has Prometheus look every second at what there is.
+func scrape(t testing.TB, config, targets string) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), program, "scrape-targets", "--landscape", "e2e", "--address", "127.0.0.1:0")
+	content := fmt.Sprintf("global: {scrape_interval: 1s}\nscrape_configs: [{job_name: controllers, http_sd_configs: [{url: %q, refresh_interval: 1s}]}]\n", targets)
+	if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// targets are told at an address until the test ends.
+func targets(t testing.TB, landscape string) string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), program, "scrape-targets", "--landscape", landscape, "--address", "127.0.0.1:0")
 	said, err := command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

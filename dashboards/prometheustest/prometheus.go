@@ -22,7 +22,7 @@ import (
 const required = "TRANSPLANT_REQUIRE_PROMETHEUS"
 
 // Installed tells whether a program of Prometheus is there. Where one is required and is not, the test fails.
-func Installed(t *testing.T, name string) (path string, is bool) {
+func Installed(t testing.TB, name string) (path string, is bool) {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil && os.Getenv(required) != "" {
@@ -32,7 +32,7 @@ func Installed(t *testing.T, name string) (path string, is bool) {
 }
 
 // Program finds a program of Prometheus, or skips the test; where one is required it fails.
-func Program(t *testing.T, name string) string {
+func Program(t testing.TB, name string) string {
 	t.Helper()
 	path, is := Installed(t, name)
 	if is {
@@ -44,14 +44,14 @@ func Program(t *testing.T, name string) string {
 
 // Server is a Prometheus that runs until the test ends.
 type Server struct {
-	t   *testing.T
+	t   testing.TB
 	url string
 }
 
 var listening = regexp.MustCompile(`msg="Listening on" address=(\S+)`)
 
 // Start a Prometheus with a configuration and a folder for its data, and wait until it answers.
-func Start(t *testing.T, config, data string) *Server {
+func Start(t testing.TB, config, data string) *Server {
 	t.Helper()
 	s := &Server{t: t}
 	command := exec.CommandContext(t.Context(), Program(t, "prometheus"), "--config.file="+config, "--storage.tsdb.path="+data, "--storage.tsdb.retention.time=100y", "--web.listen-address=127.0.0.1:0")

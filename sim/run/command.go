@@ -80,6 +80,7 @@ Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest
 	flags.IntVar(&r.sample, "sample", 0, "tell so many points of each sweep, chosen by the random seed (default: all)")
 	flags.StringVar(&r.summary, "summary", "", "append a summary in Markdown to this file, such as the one that $GITHUB_STEP_SUMMARY names")
 	flags.StringVar(&r.history, "history", "", "append the numbers of each run to this file, a line of JSON each, for the command trend")
+	flags.BoolVar(&r.unwatched, "unwatched", false, "send no probes beside the loads, to learn what watching costs; the run proves nothing and is Inconclusive")
 	flags.StringVar(&metricsAddress, "metrics-address", "", "serve /metrics of the runs at this address, such as 127.0.0.1:9740 (default: nowhere)")
 	for _, name := range slices.Sorted(maps.Keys(backends)) {
 		if equipped, has := backends[name].(Equipped); has {

@@ -174,7 +174,7 @@ func (l *lane) play(ctx context.Context, s *scenario.Scenario, shared *stage, jo
 		return fmt.Errorf("marshal the scenario: %w", err)
 	}
 	journal.Record(timeline.Event{Payload: timeline.RunStarted{
-		Scenario: s.Metadata.Name, Backend: l.backend, RandomSeed: l.randomSeed, TimeoutMultiplier: l.stretch, Story: content,
+		Scenario: s.Metadata.Name, Backend: l.backend, RandomSeed: l.randomSeed, TimeoutMultiplier: l.stretch, Unwatched: l.unwatched, Story: content,
 	}})
 	if err := shared.start(ctx, journal); err != nil {
 		journal.Record(timeline.Event{Payload: timeline.RunEnded{Broken: err.Error()}})
@@ -182,6 +182,6 @@ func (l *lane) play(ctx context.Context, s *scenario.Scenario, shared *stage, jo
 	}
 	journal.Record(timeline.Event{Payload: timeline.LandscapeReady{Seeds: shared.world.Seeds()}})
 	return story.Tell(ctx, story.Options{
-		Scenario: s, World: shared.world, Journal: journal, Clock: l.clock, RandomSeed: l.randomSeed, Patience: l.patience,
+		Scenario: s, World: shared.world, Journal: journal, Clock: l.clock, RandomSeed: l.randomSeed, Patience: l.patience, Unwatched: l.unwatched,
 	})
 }

@@ -42,6 +42,7 @@ type runner struct {
 	jobs       int // how many landscapes there are at once, at most
 
 	beginWithin time.Duration // no story begins later than this; 0 means any time
+	unwatched   bool
 
 	summary string // file
 	history string // file

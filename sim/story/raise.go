@@ -82,6 +82,9 @@ func (t *teller) create(ctx context.Context, shoot landscape.Shoot) error {
 	t.on[shoot.Name] = true
 	t.keys[shoot.Name] = probe.NewKeys(dice(t.RandomSeed, "keys of "+shoot.Name))
 	t.mu.Unlock()
+	if t.Unwatched {
+		return nil
+	}
 	t.crew.followOnce(ctx, stateGroup(shoot.Name), &probe.Shoots{Shoot: shoot.Name, Key: t.World.ShootKey(shoot.Name), Garden: garden})
 	return nil
 }
@@ -128,6 +131,9 @@ func (t *teller) technicalID(ctx context.Context, shoot string) (string, error) 
 // watch starts the probes of the shoot. The first look at nodes and workload is taken here, so that it is there before
 // anything happens.
 func (t *teller) watch(ctx context.Context, shoot landscape.Shoot) error {
+	if t.Unwatched {
+		return nil
+	}
 	observer, user := t.connector(shoot.Name, world.Observer), t.connector(shoot.Name, world.User)
 	if shoot.Workers > 0 {
 		nodes := &probe.Nodes{Shoot: shoot.Name, Actor: world.Observer, Connect: observer}
@@ -166,7 +172,7 @@ func (t *teller) Load(ctx context.Context, l step.Load) error {
 	t.crew.sample(ctx, loadGroup(l.Shoot), &probe.Writer{
 		Shoot: l.Shoot, Actor: world.User, Connect: user, Keys: keys, PerSecond: l.WritesPerSecond, Keep: l.KeepConnection,
 	})
-	t.crew.sample(ctx, loadGroup(l.Shoot), &probe.Reader{Shoot: l.Shoot, Actor: world.User, Connect: user, Keys: keys})
+	t.sample(ctx, loadGroup(l.Shoot), &probe.Reader{Shoot: l.Shoot, Actor: world.User, Connect: user, Keys: keys})
 	return nil
 }
 

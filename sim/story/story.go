@@ -32,6 +32,8 @@ type Options struct {
 	Clock    clock.WithTicker
 	// RandomSeed of the story's dice.
 	RandomSeed uint64
+	// Unwatched leaves out every probe but the loads: what the story costs without them. It proves nothing then.
+	Unwatched bool
 	// Patience bounds what the engine waits for by itself; the zero value takes the defaults.
 	Patience Patience
 }
@@ -159,6 +161,13 @@ func (t *teller) cost(ctx context.Context) {
 	t.Journal.Record(timeline.Event{Actor: world.Observer, Payload: seen})
 }
 
+// sample lets a probe look on until its group is ended.
+func (t *teller) sample(ctx context.Context, group string, p probe.Probe) {
+	if !t.Unwatched {
+		t.crew.sample(ctx, group, p)
+	}
+}
+
 func (t *teller) record(subject string, p timeline.Payload) {
 	t.Journal.Record(timeline.Event{Actor: world.Operator, Subject: subject, Payload: p})
 }
@@ -177,7 +186,7 @@ func (t *teller) followCloud(ctx context.Context) error {
 	if len(entries) > 0 {
 		ledger.After = entries[len(entries)-1].Seq
 	}
-	t.crew.sample(ctx, cloudGroup, ledger)
+	t.sample(ctx, cloudGroup, ledger)
 	return nil
 }
 

@@ -8,8 +8,10 @@ type RunStarted struct {
 	Backend    string `json:"backend"`
 	RandomSeed uint64 `json:"randomSeed"`
 	// TimeoutMultiplier is what the deadlines and goals of the story were multiplied by.
-	TimeoutMultiplier float64         `json:"timeoutMultiplier,omitempty"`
-	Story             json.RawMessage `json:"story"` // the scenario as it is told: with all defaults, and stretched
+	TimeoutMultiplier float64 `json:"timeoutMultiplier,omitempty"`
+	// Unwatched runs have no probes but their loads, and prove nothing.
+	Unwatched bool            `json:"unwatched,omitempty"`
+	Story     json.RawMessage `json:"story"` // the scenario as it is told: with all defaults, and stretched
 }
 
 // Kind of RunStarted.

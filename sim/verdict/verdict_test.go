@@ -28,6 +28,13 @@ func run(always, measure string, payloads ...timeline.Payload) []timeline.Event 
 	return events
 }
 
+func unwatched(events []timeline.Event) []timeline.Event {
+	started := events[0].Payload.(timeline.RunStarted)
+	started.Unwatched = true
+	events[0].Payload = started
+	return events
+}
+
 func step(outcome timeline.StepOutcome, message string) timeline.Payload {
 	return timeline.StepEnded{Index: 1, Verb: "expect", Text: "expect much", Outcome: outcome, Message: message}
 }
@@ -60,6 +67,7 @@ func TestJudge(t *testing.T) {
 		},
 		"a fault that has waited":     {events: run("", "", timeline.FaultAwaited{Fault: "cut"}, timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{Touched: 1}, ended), want: verdict.Held},
 		"a fault that was not healed": {events: run("", "", timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{Touched: 1, Error: "heal: stuck"}, ended), want: verdict.Broken, reason: "heal: stuck"},
+		"nobody watched":              {events: unwatched(run(`"MigrationEnds"`, "", steady, rebound, ended)), want: verdict.Inconclusive, reason: "nobody watched: the run was told with --unwatched, to learn what watching costs"},
 		"the record is torn":          {events: run("", "", step(timeline.StepDone, "")), want: verdict.Broken, reason: "the record ends before the story does"},
 		"the story broke":             {events: run("", "", timeline.RunEnded{Broken: "no landscape"}), want: verdict.Broken, reason: "no landscape"},
 		"violated wins over broken":   {events: run("", "", step(timeline.StepUnmet, "late"), timeline.RunEnded{Broken: "no landscape"}), want: verdict.Violated, violations: []string{"expect"}, reason: "no landscape"},
