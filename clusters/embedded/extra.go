@@ -2,12 +2,9 @@ package embedded
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 	"time"
 
@@ -16,6 +13,7 @@ import (
 
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/program"
+	"github.com/transplant-sim/transplant/clusters/ready"
 )
 
 // Extra is a process of the landscape that belongs to no cluster, such as the simulated cloud.
@@ -91,14 +89,11 @@ func (l *Landscape) awaitExtra(ctx context.Context, e Extra, p *process.Process)
 	if e.ReadyURL == "" {
 		return nil
 	}
-	client, err := l.readyClient()
-	if err != nil {
-		return err
-	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: l.keys.TLS()}, Timeout: 2 * time.Second}
 	defer client.CloseIdleConnections()
 	var last error
-	err = wait.PollUntilContextTimeout(ctx, extraPoll, extraTimeout, true, func(ctx context.Context) (bool, error) {
-		if last = ask(ctx, client, e.ReadyURL); last == nil {
+	err := wait.PollUntilContextTimeout(ctx, extraPoll, extraTimeout, true, func(ctx context.Context) (bool, error) {
+		if last = ready.Endpoint(ctx, client, e.ReadyURL); last == nil {
 			return true, nil
 		}
 		if !p.Running() {
@@ -108,33 +103,6 @@ func (l *Landscape) awaitExtra(ctx context.Context, e Extra, p *process.Process)
 	})
 	if err != nil {
 		return fmt.Errorf("wait for process %q (log %s): %w", e.Name, p.Spec().Log, errors.Join(err, last))
-	}
-	return nil
-}
-
-func (l *Landscape) readyClient() (*http.Client, error) {
-	authority, err := os.ReadFile(l.CAFile())
-	if err != nil {
-		return nil, fmt.Errorf("read the landscape's authority: %w", err)
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(authority)
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
-	return &http.Client{Transport: transport, Timeout: 2 * time.Second}, nil
-}
-
-func ask(ctx context.Context, client *http.Client, url string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", url, response.Status)
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/binary"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/clusters/pki"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 )
 
@@ -29,7 +30,7 @@ type Landscape struct {
 	dir      rundir.Dir
 	lock     *rundir.Lock
 	claim    *address.Claim
-	keys     *keys
+	keys     *pki.Landscape
 	binary   string
 	images   []image
 	runner   *process.Runner
@@ -156,7 +157,7 @@ func (l *Landscape) ensureBinary(ctx context.Context) (err error) {
 }
 
 func (l *Landscape) writeFiles(context.Context) (err error) {
-	if l.keys, err = newKeys(l.dir); err != nil {
+	if l.keys, err = pki.NewLandscape(pki.Folder(l.dir.Join("pki"))); err != nil {
 		return err
 	}
 	l.links = l.newLinks()

@@ -30,7 +30,7 @@ func (l *Landscape) newLinks() *switchboard.Board {
 		shoots.Resolve = switchboard.AskDNS(l.DNS().String())
 	}
 	return switchboard.New(switchboard.Options{
-		Authority: l.keys.links,
+		Authority: l.keys.Links,
 		Listen: func(n int) (string, error) {
 			address, err := l.claim.Slot.Link(n)
 			return address.String(), err
@@ -51,7 +51,7 @@ func (l *Landscape) Proxy(actor string) (*link.Proxy, error) { return l.links.Pr
 // upstream is where a direct link leads, and who vouches for it.
 func (l *Landscape) upstream(target string) (*url.URL, *x509.CertPool, error) {
 	if target == CloudTarget {
-		return &url.URL{Scheme: "https", Host: l.Cloud().String()}, l.keys.landscape.Pool(), nil
+		return &url.URL{Scheme: "https", Host: l.Cloud().String()}, l.keys.Servers.Pool(), nil
 	}
 	c, err := l.embedded(target)
 	if err != nil {

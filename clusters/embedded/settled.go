@@ -4,15 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/transplant-sim/transplant/clusters/ready"
 )
 
 // settledPoll is short: every start of a landscape waits for it.
@@ -25,7 +25,7 @@ func (c *Cluster) awaitSettled(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("make the client for cluster %q: %w", c.name, err)
 	}
-	checks := []func(context.Context, kubernetes.Interface) error{c.controllersWork}
+	checks := []func(context.Context, kubernetes.Interface) error{ready.Controllers}
 	if !c.landscape.options.WithoutNodes {
 		checks = append(checks, c.nodeReady)
 	}
@@ -50,13 +50,6 @@ func (c *Cluster) awaitSettled(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-func (c *Cluster) controllersWork(ctx context.Context, clients kubernetes.Interface) error {
-	if _, err := clients.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{}); err != nil {
-		return fmt.Errorf("get the default ServiceAccount: %w", err)
-	}
-	return nil
-}
-
 func (c *Cluster) nodeReady(ctx context.Context, clients kubernetes.Interface) error {
 	node, err := clients.CoreV1().Nodes().Get(ctx, c.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -65,11 +58,5 @@ func (c *Cluster) nodeReady(ctx context.Context, clients kubernetes.Interface) e
 	if err != nil {
 		return fmt.Errorf("get the node %q: %w", c.name, err)
 	}
-	ready := func(condition corev1.NodeCondition) bool {
-		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
-	}
-	if !slices.ContainsFunc(node.Status.Conditions, ready) {
-		return fmt.Errorf("node %q is not ready", c.name)
-	}
-	return nil
+	return ready.Node(node)
 }

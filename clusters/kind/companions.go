@@ -2,8 +2,6 @@ package kind
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -16,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/clusters/ready"
 )
 
 // Ports of the simulated cloud in its container.
@@ -144,11 +143,7 @@ func giveTo(c clusters.Companion) (user string, err error) {
 }
 
 func (l *Landscape) awaitCompanion(ctx context.Context, c clusters.Companion) error {
-	roots := x509.NewCertPool()
-	roots.AddCert(l.keys.landscape.Certificate)
-	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true,
-	}}
+	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{TLSClientConfig: l.keys.TLS(), DisableKeepAlives: true}}
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, companionPoll, companionTimeout, true, func(ctx context.Context) (bool, error) {
 		if last = l.lives(ctx, c.Name); last != nil {
@@ -157,7 +152,7 @@ func (l *Landscape) awaitCompanion(ctx context.Context, c clusters.Companion) er
 		if c.ReadyURL == "" {
 			return true, nil
 		}
-		last = ask(ctx, client, c.ReadyURL)
+		last = ready.Endpoint(ctx, client, c.ReadyURL)
 		return last == nil, nil
 	})
 	if err != nil {
@@ -173,20 +168,4 @@ func (l *Landscape) lives(ctx context.Context, name string) error {
 		return err
 	}
 	return fmt.Errorf("it has ended; its log ends with:\n%s", said(ctx, l.companionName(name)))
-}
-
-func ask(ctx context.Context, client *http.Client, url string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", url, response.Status)
-	}
-	return nil
 }

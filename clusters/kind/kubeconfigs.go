@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -42,12 +41,5 @@ func (l *Landscape) KubeconfigPath(actor, target string) string {
 
 // WriteKubeconfig keeps the kubeconfig of an actor for a target, for Connect.
 func (l *Landscape) WriteKubeconfig(actor, target string, content []byte) error {
-	path := l.KubeconfigPath(actor, target)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("make the folder of kubeconfigs: %w", err)
-	}
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		return fmt.Errorf("write the kubeconfig of actor %q for %q: %w", actor, target, err)
-	}
-	return nil
+	return l.dir.WriteKubeconfig(actor, target, content)
 }

@@ -27,7 +27,7 @@ type Landscape struct {
 	dir       rundir.Dir
 	lock      *rundir.Lock
 	guard     *guard
-	keys      keys
+	keys      *pki.Landscape
 	links     *switchboard.Board // once there is a network
 	cloud     clusters.CloudAddresses
 	hatches   hatches
@@ -106,7 +106,7 @@ func (l *Landscape) acquire(ctx context.Context) (err error) {
 }
 
 func (l *Landscape) plan(context.Context) (err error) {
-	if l.keys, err = newKeys(pki.Folder(l.dir.Join("pki"))); err != nil {
+	if l.keys, err = pki.NewLandscape(pki.Folder(l.dir.Join("pki"))); err != nil {
 		return err
 	}
 	for n, name := range append([]string{GardenName}, l.options.Seeds...) {

@@ -37,7 +37,7 @@ func (l *Landscape) openLinks(ctx context.Context) error {
 		return err
 	}
 	l.links = switchboard.New(switchboard.Options{
-		Authority: l.keys.links,
+		Authority: l.keys.Links,
 		Listen:    func(int) (string, error) { return net.JoinHostPort(host, "0"), nil },
 		Upstream:  l.upstream,
 		Resolve:   switchboard.AskDNS(l.cloud.DNS),
@@ -51,7 +51,7 @@ func (l *Landscape) openLinks(ctx context.Context) error {
 // upstream is where a direct link leads, and who vouches for it.
 func (l *Landscape) upstream(target string) (*url.URL, *x509.CertPool, error) {
 	if target == switchboard.Cloud {
-		return &url.URL{Scheme: "https", Host: l.cloud.API}, l.keys.landscape.Pool(), nil
+		return &url.URL{Scheme: "https", Host: l.cloud.API}, l.keys.Servers.Pool(), nil
 	}
 	c, err := l.find(target)
 	if err != nil {
@@ -75,9 +75,6 @@ func (l *Landscape) Link(actor, target string) (*link.Link, error) {
 
 // Proxy is the forward proxy through which an actor reaches shoots by name. Each host is a link of its own.
 func (l *Landscape) Proxy(actor string) (*link.Proxy, error) { return l.links.Proxy(actor) }
-
-// LinkCA is the certificate, in PEM, of the authority that signs for links. Kubeconfigs of actors trust it.
-func (l *Landscape) LinkCA() []byte { return l.keys.links.PEM() }
 
 // Requests counts what every actor has sent over all of its links, those to shoots included.
 func (l *Landscape) Requests() map[string]int64 { return l.links.Requests() }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/clusters/ready"
 )
 
 // readyPoll is short: every start of a landscape waits for it.
@@ -61,13 +61,7 @@ func (c *Cluster) nodeReady(ctx context.Context, clients kubernetes.Interface, b
 	if err != nil {
 		return fmt.Errorf("get the node: %w", err)
 	}
-	ready := func(condition corev1.NodeCondition) bool {
-		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
-	}
-	if !slices.ContainsFunc(node.Status.Conditions, ready) {
-		return fmt.Errorf("node %q is not ready", c.Node())
-	}
-	return nil
+	return ready.Node(node)
 }
 
 // systemReady says whether the cluster's own pods run, since the node began to start: DNS and services need them.
@@ -99,8 +93,5 @@ func (c *Cluster) systemReady(ctx context.Context, clients kubernetes.Interface,
 }
 
 func (c *Cluster) accountReady(ctx context.Context, clients kubernetes.Interface, _ time.Time) error {
-	if _, err := clients.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{}); err != nil {
-		return fmt.Errorf("get the default ServiceAccount: %w", err)
-	}
-	return nil
+	return ready.Controllers(ctx, clients)
 }

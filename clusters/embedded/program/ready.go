@@ -3,12 +3,12 @@ package program
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"time"
 
 	"k8s.io/client-go/rest"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
+	"github.com/transplant-sim/transplant/clusters/ready"
 )
 
 // readyPoll is short: every cluster start waits for it.
@@ -27,7 +27,7 @@ func AwaitReady(ctx context.Context, config *rest.Config, needed ...*process.Pro
 	defer client.CloseIdleConnections()
 	client.Timeout = readyTimeout
 	for {
-		err := askReady(ctx, client, config.Host)
+		err := ready.Endpoint(ctx, client, config.Host+"/readyz")
 		if err == nil {
 			return nil
 		}
@@ -42,20 +42,4 @@ func AwaitReady(ctx context.Context, config *rest.Config, needed ...*process.Pro
 		case <-time.After(readyPoll):
 		}
 	}
-}
-
-func askReady(ctx context.Context, client *http.Client, host string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, host+"/readyz", nil)
-	if err != nil {
-		return err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("/readyz answers %s", response.Status)
-	}
-	return nil
 }

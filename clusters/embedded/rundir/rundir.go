@@ -233,3 +233,15 @@ func (d Dir) make() error {
 func (d Dir) Kubeconfig(actor, target string) string {
 	return d.Join("kubeconfigs", actor+"."+target+".kubeconfig")
 }
+
+// WriteKubeconfig keeps the kubeconfig of an actor for a target, readable by the owner only.
+func (d Dir) WriteKubeconfig(actor, target string, content []byte) error {
+	path := d.Kubeconfig(actor, target)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("make the folder of kubeconfigs: %w", err)
+	}
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		return fmt.Errorf("write the kubeconfig of actor %q for %q: %w", actor, target, err)
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package pki
+
+import (
+	"crypto/tls"
+	"fmt"
+)
+
+// Names of the landscape's own authorities in its folder.
+const (
+	landscapeCA = "ca"       // of the cloud and other programs of no cluster
+	linkCA      = "links-ca" // of all links
+)
+
+// Landscape has the landscape's own authorities: Servers signs for the cloud and other programs of no cluster, Links for
+// all links.
+type Landscape struct {
+	Servers, Links *Authority
+
+	folder Folder
+}
+
+// NewLandscape makes the authorities and keeps them in a folder.
+func NewLandscape(folder Folder) (*Landscape, error) {
+	l := &Landscape{folder: folder}
+	for name, authority := range map[string]**Authority{landscapeCA: &l.Servers, linkCA: &l.Links} {
+		made, err := NewAuthority("transplant-" + name)
+		if err != nil {
+			return nil, err
+		}
+		if err := folder.WriteAuthority(name, made); err != nil {
+			return nil, fmt.Errorf("write the authority %q of the landscape: %w", name, err)
+		}
+		*authority = made
+	}
+	return l, nil
+}
+
+// ServersFile is the certificate of the authority that signs for servers.
+func (l *Landscape) ServersFile() string { return l.folder.Certificate(landscapeCA) }
+
+// TLS is for clients of servers.
+func (l *Landscape) TLS() *tls.Config {
+	return &tls.Config{RootCAs: l.Servers.Pool(), MinVersion: tls.VersionTLS12}
+}
+
+// IssueServing makes a certificate for a server of the landscape and returns the paths of certificate and key.
+func (l *Landscape) IssueServing(name string, hosts ...string) (certificate, key string, err error) {
+	pair, err := l.Servers.Issue(Request{Name: name, Hosts: hosts})
+	if err != nil {
+		return "", "", err
+	}
+	if err := l.folder.WriteKeyPair(name, pair); err != nil {
+		return "", "", fmt.Errorf("write the certificate of %q: %w", name, err)
+	}
+	return l.folder.Certificate(name), l.folder.Key(name), nil
+}
