@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -139,12 +140,27 @@ func adoptDying(ctx context.Context, o *controlplane.Operation) error {
 	return nil
 }
 
+// adopt makes this seed responsible for a backup entry. Its own backup entry controller, which is woken by the first write,
+// may write before the second.
 func adopt(ctx context.Context, o *controlplane.Operation, entry *gardencorev1beta1.BackupEntry, last *gardencorev1beta1.LastOperation) error {
+	err := retry.RetryOnConflict(controlplane.ConflictBackoff, func() error {
+		if err := o.Garden.Get(ctx, client.ObjectKeyFromObject(entry), entry); err != nil {
+			return err
+		}
+		return adoptAsRead(ctx, o, entry, last)
+	})
+	if err != nil {
+		return fmt.Errorf("adopt backup entry %q: %w", entry.Name, err)
+	}
+	return nil
+}
+
+func adoptAsRead(ctx context.Context, o *controlplane.Operation, entry *gardencorev1beta1.BackupEntry, last *gardencorev1beta1.LastOperation) error {
 	if ptr.Deref(entry.Spec.SeedName, "") != o.SeedName {
 		before := entry.DeepCopy()
 		entry.Spec.SeedName = &o.SeedName
 		if err := o.Garden.Patch(ctx, entry, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-			return fmt.Errorf("adopt backup entry %q: %w", entry.Name, err)
+			return err
 		}
 	}
 	if ptr.Deref(entry.Status.SeedName, o.SeedName) == o.SeedName {
@@ -152,8 +168,5 @@ func adopt(ctx context.Context, o *controlplane.Operation, entry *gardencorev1be
 	}
 	before := entry.DeepCopy()
 	entry.Status.SeedName, entry.Status.LastError, entry.Status.LastOperation = nil, nil, last
-	if err := o.Garden.Status().Patch(ctx, entry, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("adopt backup entry %q: %w", entry.Name, err)
-	}
-	return nil
+	return o.Garden.Status().Patch(ctx, entry, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
