@@ -61,14 +61,19 @@ func (r *runner) run(ctx context.Context, p *plan) verdict.Verdict {
 		lanes.Go(func() { l.tellAll(ctx) })
 	}
 	lanes.Wait()
-	if left := all.addUntold(p.stories, ctx.Err() != nil); len(left) > 0 {
+	left := all.addUntold(p.stories, ctx.Err() != nil)
+	if len(left) > 0 {
 		fmt.Fprintf(r.out, "\nNot told, because --begin-within %s was over: %s\n", r.beginWithin, strings.Join(left, ", "))
 	}
 	for _, s := range p.sweeps {
 		fmt.Fprintf(r.out, "\n%s\n", s.count(all.told))
 	}
 	if len(p.stories) > 1 {
-		fmt.Fprintf(r.out, "\n%d scenarios: %s\n", len(p.stories), all.worst)
+		told := fmt.Sprint(len(p.stories))
+		if len(left) > 0 {
+			told = fmt.Sprintf("%d of %d", len(p.stories)-len(left), len(p.stories))
+		}
+		fmt.Fprintf(r.out, "\n%s scenarios: %s\n", told, all.worst)
 	}
 	if err := r.summarize(p, all); err != nil {
 		fmt.Fprintln(r.out, err)
