@@ -41,6 +41,13 @@ func (r *Revisions) Name() string { return "resource versions of " + r.Shoot }
 
 // Follow lists if it must, and watches until the watch ends.
 func (r *Revisions) Follow(ctx context.Context, to timeline.Recorder) error {
+	if err := r.follow(ctx, to); ctx.Err() == nil {
+		return err
+	}
+	return nil // it was to end, and has ended with an error or without, as it was just then
+}
+
+func (r *Revisions) follow(ctx context.Context, to timeline.Recorder) error {
 	config, err := r.Connect(ctx)
 	if err != nil {
 		return fmt.Errorf("find out how to reach the shoot: %w", err)

@@ -37,6 +37,13 @@ func (s *Shoots) Name() string { return "state of " + s.Shoot }
 
 // Follow lists and watches until the watch ends.
 func (s *Shoots) Follow(ctx context.Context, to timeline.Recorder) error {
+	if err := s.follow(ctx, to); ctx.Err() == nil {
+		return err
+	}
+	return nil // it was to end, and has ended with an error or without, as it was just then
+}
+
+func (s *Shoots) follow(ctx context.Context, to timeline.Recorder) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("ShootList"))
 	one := client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", s.Key.Name)}
