@@ -13,6 +13,9 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/binary"
@@ -105,7 +108,27 @@ func (s *Server) start(ctx context.Context, path, dir string, options Options) e
 	if err := program.AwaitReady(ctx, s.Config, s.Etcd, s.APIServer); err != nil {
 		return err
 	}
+	if err := awaitNamespace(ctx, s.Config); err != nil {
+		return err
+	}
 	return installCRDs(ctx, s.Config, options.CRDs)
+}
+
+// awaitNamespace waits for the namespace that tests use without making it: an API server makes its own ones, this the last
+// of them, when it has said that it is ready.
+func awaitNamespace(ctx context.Context, config *rest.Config) error {
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("make the client for namespaces: %w", err)
+	}
+	err = wait.PollUntilContextCancel(ctx, establishedPoll, true, func(ctx context.Context) (bool, error) {
+		_, err := clients.CoreV1().Namespaces().Get(ctx, metav1.NamespaceDefault, metav1.GetOptions{})
+		return err == nil, ignoreAway(err)
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the namespace %q: %w", metav1.NamespaceDefault, err)
+	}
+	return nil
 }
 
 // Stop kills both processes and removes their data, which nobody wants back.
