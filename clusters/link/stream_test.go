@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"testing"
 	"time"
@@ -14,7 +15,7 @@ import (
 )
 
 // patience bounds every wait of the tests.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 var errLeft = errors.New("the client left")
 
@@ -105,7 +106,18 @@ func async[T any](f func() (T, error)) <-chan result[T] {
 // get fetches a whole answer beside the test.
 func get(t *testing.T, client *http.Client, url string) <-chan result[string] {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	answer, _ := getTraced(t, client, url)
+	return answer
+}
+
+// getTraced is get, and tells when the request has been written.
+func getTraced(t *testing.T, client *http.Client, url string) (<-chan result[string], <-chan error) {
+	t.Helper()
+	sent := make(chan error, 10) // one for each try
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+		WroteRequest: func(wrote httptrace.WroteRequestInfo) { sent <- wrote.Err },
+	})
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +129,7 @@ func get(t *testing.T, client *http.Client, url string) <-chan result[string] {
 		defer response.Body.Close()
 		body, err := io.ReadAll(response.Body)
 		return string(body), err
-	})
+	}), sent
 }
 
 func wait[T any](t *testing.T, from <-chan T) T {
