@@ -106,7 +106,7 @@ func TestFollowEndsWithItsReader(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("the follower has not ended")
 	}
 }

@@ -25,9 +25,10 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/address"
+	"github.com/transplant-sim/transplant/clusters/embedded/processnode/fakewatch"
 )
 
-const bound = 20 * time.Second
+const bound = time.Minute
 
 // Addresses of the tests' own, each its slice's.
 func slice(third, fourth byte) netip.Addr { return netip.AddrFrom4([4]byte{127, 243, third, fourth}) }
@@ -49,8 +50,7 @@ func start(t *testing.T) (*Forwarder, *fake.Clientset) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	factory.Start(ctx.Done())
-	factory.WaitForCacheSync(ctx.Done())
+	fakewatch.Start(ctx, client, factory)
 	ended := make(chan struct{})
 	go func() { f.Run(ctx); close(ended) }()
 	t.Cleanup(func() { cancel(); <-ended; factory.Shutdown() })

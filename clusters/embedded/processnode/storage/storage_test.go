@@ -18,9 +18,11 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/record"
+
+	"github.com/transplant-sim/transplant/clusters/embedded/processnode/fakewatch"
 )
 
-const bound = 20 * time.Second
+const bound = time.Minute
 
 func start(t *testing.T) (*Folders, *fake.Clientset, *record.FakeRecorder) {
 	t.Helper()
@@ -38,8 +40,7 @@ func start(t *testing.T) (*Folders, *fake.Clientset, *record.FakeRecorder) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	factory.Start(ctx.Done())
-	factory.WaitForCacheSync(ctx.Done())
+	fakewatch.Start(ctx, client, factory)
 	ended := make(chan struct{})
 	go func() { f.Run(ctx); close(ended) }()
 	t.Cleanup(func() { cancel(); <-ended; factory.Shutdown() })
