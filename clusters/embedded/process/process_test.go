@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -19,6 +20,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv("PROCESS_TEST_PARENT") == "" {
 		os.Exit(m.Run())
 	}
+	// Who starts tests in the background lets them ignore this signal, and so would the parent.
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt)
 	runner := NewRunner()
 	for range 2 {
 		p, err := runner.Start(Spec{Name: "sleeper", Path: "/bin/sleep", Args: []string{"600"}})
@@ -28,10 +32,11 @@ func TestMain(m *testing.M) {
 		}
 		fmt.Println(p.ID().PID, p.ID().Birth)
 	}
-	select {}
+	<-interrupted
+	os.Exit(130)
 }
 
-const bound = 10 * time.Second
+const bound = time.Minute
 
 func start(t *testing.T, script string) *Process {
 	t.Helper()
