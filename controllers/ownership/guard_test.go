@@ -1,7 +1,10 @@
 package ownership_test
 
 import (
+	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -387,53 +390,113 @@ func TestMemoryThatCannotBeWrittenGivesNoValidity(t *testing.T) {
 
 func TestO9LosingOneAuthorityStopsNobodyLosingBothSuspends(t *testing.T) {
 	t.Parallel()
-	clock, err := ownership.NewBootClock()
-	if err != nil {
-		t.Fatal(err)
-	}
-	guard, err := ownership.NewGuard(ownership.GuardOptions{
-		Self: self, Timing: ownership.Timing{Interval: 20 * time.Millisecond, Timeout: 500 * time.Millisecond},
-		Clock: clock, Remember: func(ownership.Memory) error { return nil },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	claim, decision := &ownershiptest.Authority{}, &ownershiptest.Authority{}
-	claim.Set(self)
-	decision.Set(self)
-	go guard.Follow(t.Context(), ownership.Claim, claim, testr.New(t))
-	go guard.Follow(t.Context(), ownership.Decision, decision, testr.New(t))
-	eventually(t, "the start", func() bool { return guard.Term().Valid() })
-	term := guard.Term()
+	f := follow(t)
+	f.until("the start", func() bool { return f.guard.Term().Valid() })
+	term := f.guard.Term()
 
-	for _, lost := range []*ownershiptest.Authority{claim, decision} {
+	for _, lost := range []*counted{f.claim, f.decision} {
 		lost.Down(true)
-		select {
-		case <-term.Done():
+		f.pass(2 * f.timing.Timeout)
+		if !term.Valid() {
 			t.Error("losing one authority ended the term")
-		case <-time.After(time.Second): // twice the timeout
 		}
 		lost.Down(false)
+		f.pass(f.timing.Interval)
 	}
-	claim.Down(true)
-	decision.Down(true)
-	eventually(t, "the lapse", func() bool { return guard.State() == ownership.Suspended })
-	claim.Down(false)
-	decision.Down(false)
-	eventually(t, "the revival by DNS", func() bool { return guard.State() == ownership.Serving })
+	f.claim.Down(true)
+	f.decision.Down(true)
+	f.until("the lapse", func() bool { return f.guard.State() == ownership.Suspended })
+	f.claim.Down(false)
+	f.decision.Down(false)
+	f.until("the revival by DNS", func() bool { return f.guard.State() == ownership.Serving })
 
 	// A garden restored from a backup is healed by the owner.
-	claim.Set(at(1))
-	eventually(t, "the claim to be healed", func() bool { return claim.Record() == self })
+	f.claim.Set(at(1))
+	f.until("the claim to be healed", func() bool { return f.claim.Record() == self })
 
 	// A garden that goes back to a take-over which came to nothing does not cost the owner one of its two authorities.
-	claim.Set(ownership.Record{Owner: "another", Epoch: self.Epoch, Seed: "c"})
-	eventually(t, "the void claim to be replaced", func() bool { return claim.Record() == self })
-	decision.Down(true)
-	term = guard.Term()
-	select {
-	case <-term.Done():
+	f.claim.Set(ownership.Record{Owner: "another", Epoch: self.Epoch, Seed: "c"})
+	f.until("the void claim to be replaced", func() bool { return f.claim.Record() == self })
+	f.decision.Down(true)
+	term = f.guard.Term()
+	f.pass(2 * f.timing.Timeout)
+	if !term.Valid() {
 		t.Error("losing DNS ended the term although the garden was healed")
-	case <-time.After(time.Second): // twice the timeout
 	}
+}
+
+// counted is an authority that counts how often it was read.
+type counted struct {
+	ownershiptest.Authority
+	reads atomic.Int64
+}
+
+func (c *counted) Read(ctx context.Context) (ownership.Record, ownership.Version, error) {
+	defer c.reads.Add(1)
+	return c.Authority.Read(ctx)
+}
+
+// following is a guard that follows both authorities, on a clock that the test moves: on a busy machine the real one would let
+// a validity lapse that nobody has lost.
+type following struct {
+	*testing.T
+	timing          ownership.Timing
+	clock           *ownershiptest.Clock
+	guard           *ownership.Guard
+	claim, decision *counted
+}
+
+func follow(t *testing.T) *following {
+	t.Helper()
+	f := &following{
+		T: t, timing: ownership.Timing{Interval: time.Second, Timeout: 500 * time.Second},
+		clock: &ownershiptest.Clock{}, claim: &counted{}, decision: &counted{},
+	}
+	f.clock.Step(time.Hour)
+	f.claim.Set(self)
+	f.decision.Set(self)
+	var err error
+	f.guard, err = ownership.NewGuard(ownership.GuardOptions{Self: self, Timing: f.timing, Clock: f.clock, Remember: func(ownership.Memory) error { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var both sync.WaitGroup
+	both.Go(func() { f.guard.Follow(ctx, ownership.Claim, f.claim, testr.New(t)) })
+	both.Go(func() { f.guard.Follow(ctx, ownership.Decision, f.decision, testr.New(t)) })
+	t.Cleanup(func() {
+		cancel()
+		both.Wait()
+	})
+	return f
+}
+
+// pass lets time pass, interval by interval, in each of which both authorities are read.
+func (f *following) pass(d time.Duration) {
+	f.Helper()
+	for ; d > 0; d -= f.timing.Interval {
+		claims, decisions := f.claim.reads.Load(), f.decision.reads.Load()
+		f.clock.Step(f.timing.Interval)
+		for deadline, looks := time.Now().Add(time.Minute), 1; f.claim.reads.Load() == claims || f.decision.reads.Load() == decisions; looks++ {
+			if time.Now().After(deadline) {
+				f.Fatal("an authority is not read any more")
+			}
+			time.Sleep(50 * time.Microsecond)
+			if looks%1000 == 0 {
+				f.clock.Step(f.timing.Interval) // for one whose pause began after the step
+			}
+		}
+	}
+}
+
+// until lets time pass until something is so.
+func (f *following) until(what string, ok func() bool) {
+	f.Helper()
+	for range 1000 {
+		if ok() {
+			return
+		}
+		f.pass(f.timing.Interval)
+	}
+	f.Fatalf("still waiting for %s", what)
 }

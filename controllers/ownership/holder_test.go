@@ -163,7 +163,7 @@ func TestO8HolderThatConfirmedARevocationIgnoresALateAnswer(t *testing.T) {
 		asked <- struct{}{}
 		<-release
 	})
-	eventually(t, "the pause before the next question", func() bool { return clock.Waiting() > 0 })
+	eventually(t, "the pause before the next question", func() bool { return clock.Waiting() > 1 }) // the term waits for its end, too
 	clock.Step(time.Second)
 	<-asked
 	a.fence <- ownership.FenceAnswer{Epoch: 3, Fenced: true}

@@ -59,7 +59,7 @@ func (s *story) run(ctx context.Context) <-chan result {
 func (s *story) stepUntil(t *testing.T, done <-chan result) (result, time.Duration) {
 	t.Helper()
 	begin := s.clock.Now()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		select {
 		case r := <-done:
 			return r, s.clock.Now().Sub(begin)
