@@ -19,24 +19,25 @@ import (
 // when the guard lapses, and it serves again soon after the guard does.
 func TestAPIServerLivesBehindTheGuard(t *testing.T) {
 	t.Parallel()
-	g := startGuard(t)
+	g := startGuard(t, 3*time.Second)
 	config := apiservertest.Start(t, apiservertest.Options{Flags: []string{
 		"--etcd-servers=https://" + g.endpoint, "--etcd-cafile=" + g.files.cert, "--etcd-certfile=" + g.files.cert, "--etcd-keyfile=" + g.files.key,
 	}})
-	config.Timeout = 2 * time.Second
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	maps := client.CoreV1().ConfigMaps("default")
 	n := 0
-	create := func(ctx context.Context) error {
+	create := func(within time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), within)
+		defer cancel()
 		n++
 		_, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("map-%d", n)}}, metav1.CreateOptions{})
 		return err
 	}
 	for range 20 {
-		if err := create(t.Context()); err != nil {
+		if err := create(time.Minute); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -46,11 +47,11 @@ func TestAPIServerLivesBehindTheGuard(t *testing.T) {
 	}
 
 	g.signal(t, syscall.SIGSTOP)
-	<-time.After(3 * time.Second) // three times the validity
+	<-time.After(4 * time.Second) // longer than the validity
 	g.signal(t, syscall.SIGCONT)
 	g.is(t, http.StatusOK)
 	revived := time.Now()
-	for create(t.Context()) != nil {
+	for create(2*time.Second) != nil {
 		if time.Since(revived) > time.Minute {
 			t.Fatal("the API server does not come back behind a guard that is valid again")
 		}
@@ -59,14 +60,14 @@ func TestAPIServerLivesBehindTheGuard(t *testing.T) {
 
 	g.authorities.setDown(true)
 	g.is(t, http.StatusServiceUnavailable)
-	if err := create(t.Context()); err == nil {
+	if err := create(2 * time.Second); err == nil {
 		t.Error("the API server acknowledged a write while the guard was suspended")
 	}
 	<-time.After(10 * time.Second)
 	g.authorities.setDown(false)
 	g.is(t, http.StatusOK)
 	revived = time.Now()
-	for create(t.Context()) != nil {
+	for create(2*time.Second) != nil {
 		if time.Since(revived) > time.Minute {
 			t.Fatal("the API server does not come back after a suspension")
 		}

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,7 +25,7 @@ import (
 var (
 	owner  = ownership.Record{Owner: "uid-a", Epoch: 3, Seed: "a"}
 	newer  = ownership.Record{Owner: "uid-b", Epoch: 4, Seed: "b"}
-	timing = ownership.Timing{Interval: 100 * time.Millisecond, Timeout: time.Second}
+	timing = ownership.Timing{Interval: 100 * time.Millisecond, Timeout: 3 * time.Second}
 )
 
 // world is an etcd behind its guard, with a sidecar beside it and both authorities in hand.
@@ -73,8 +74,9 @@ func (w *world) start() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	log := testr.NewWithInterface(w.TB, testr.Options{})
-	go w.guard.Follow(ctx, ownership.Claim, w.claim, log)
-	go w.guard.Follow(ctx, ownership.Decision, w.decision, log)
+	var following sync.WaitGroup
+	following.Go(func() { w.guard.Follow(ctx, ownership.Claim, w.claim, log) })
+	following.Go(func() { w.guard.Follow(ctx, ownership.Decision, w.decision, log) })
 
 	proxy := guard.NewProxy(w.guard, w.clock, w.etcd.Socket, nil)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -103,6 +105,7 @@ func (w *world) start() {
 	w.stop = func() {
 		w.client.Close()
 		cancel()
+		following.Wait()
 		<-ended
 		proxy.Stop()
 		if err := <-served; err != nil {
@@ -133,7 +136,7 @@ func (w *world) sidecar(ctx context.Context) *backup.Sidecar {
 
 func (w *world) eventually(what string, ok func() bool) {
 	w.Helper()
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		if ok() {
 			return
 		}
@@ -156,7 +159,7 @@ func (w *world) put(key, value string) error {
 
 func (w *world) mustPut(key, value string) {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if _, err := w.client.Put(ctx, key, value); err != nil {
 		w.Fatal(err)
