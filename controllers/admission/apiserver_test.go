@@ -74,7 +74,7 @@ func refused(t *testing.T, err error, code int32, field, text string) {
 func TestOnAnAPIServer(t *testing.T) {
 	t.Parallel()
 	g := startGarden(t)
-	stop := admissionOn(t, g, "127.0.0.1")
+	stop := admissionOn(t, g, host)
 	awaitInForce(t, g)
 
 	for _, act := range []struct {
@@ -97,7 +97,7 @@ func TestOnAnAPIServer(t *testing.T) {
 	stop()
 	t.Run("while the server is away", func(t *testing.T) { serverAwayOnServer(t, g) })
 	// The next one has another address and another authority.
-	stop = admissionOn(t, g, "127.0.0.2")
+	stop = admissionOn(t, g, nextHost)
 	defer stop()
 	awaitInForce(t, g)
 	t.Run("the next server", func(t *testing.T) { g.create(t, alphaOnServer("beta")) })
@@ -112,7 +112,7 @@ func configurationOnServer(t *testing.T, g *gardenOnServer) {
 	}
 	v, m := validating.Webhooks[0], mutating.Webhooks[0]
 	if len(validating.Webhooks) != 3 || *v.FailurePolicy != "Fail" || *v.SideEffects != "None" || *v.TimeoutSeconds != 5 ||
-		!strings.HasPrefix(ptr.Deref(v.ClientConfig.URL, ""), "https://127.0.0.1:") {
+		!strings.HasPrefix(ptr.Deref(v.ClientConfig.URL, ""), "https://"+host+":") {
 		t.Errorf("validating: %+v", validating.Webhooks)
 	}
 	if len(mutating.Webhooks) != 1 || *m.FailurePolicy != "Fail" || *m.SideEffects != "None" || *m.TimeoutSeconds != 5 {

@@ -46,7 +46,7 @@ func TestSameTolerations(t *testing.T) {
 // after the verb is given.
 func TestProjectTolerationsOnServer(t *testing.T) {
 	g := startGarden(t)
-	stop := admissionOn(t, g, "127.0.0.1")
+	stop := admissionOn(t, g, host)
 	defer stop()
 	awaitInForce(t, g)
 	grant := func(name string, verbs ...string) {

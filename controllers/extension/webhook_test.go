@@ -36,7 +36,7 @@ func TestMirrorsByWebhook(t *testing.T) {
 		t.Fatal(err)
 	}
 	seed := mgr.GetClient()
-	w := &Webhook{Host: "127.0.0.1", Port: freePort(t), Seed: seed, Clock: clock.RealClock{}}
+	w := &Webhook{Host: webhookHost, Port: freePort(t), Seed: seed, Clock: clock.RealClock{}}
 	if err := w.AddToManager(mgr); err != nil {
 		t.Fatal(err)
 	}
@@ -136,9 +136,12 @@ func shootNamespace(t *testing.T, seed client.Client, name string, labels map[st
 	}
 }
 
+// webhookHost is the webhook server's. Nobody else has a port there, as clients have at 127.0.0.1: one that is free stays so.
+const webhookHost = "127.221.9.1"
+
 func freePort(t *testing.T) int {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", webhookHost+":0")
 	if err != nil {
 		t.Fatal(err)
 	}
