@@ -1,6 +1,7 @@
 package care
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -182,6 +184,13 @@ func (w *ward) testWebhooks(t *testing.T) {
 	must(t, w.Patch(t.Context(), &hook, client.MergeFrom(before)))
 	expect("True NoProblematicWebhooks")
 	w.remove(t, &hook)
+	// The API server learns by a watch that it may let pods pass, which others make.
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		return w.Create(ctx, podOf("default", "probe"), client.DryRunAll) == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("wait until pods may be made again: %v", err)
+	}
 }
 
 func (w *ward) testHeartbeat(t *testing.T) {
@@ -212,11 +221,16 @@ func (w *ward) testGarbage(t *testing.T) {
 	}
 }
 
-func (w *ward) evicted(t *testing.T, namespace, name string) *corev1.Pod {
-	t.Helper()
+func podOf(namespace, name string) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	p.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
 	p.Spec.AutomountServiceAccountToken = ptr.To(false)
+	return p
+}
+
+func (w *ward) evicted(t *testing.T, namespace, name string) *corev1.Pod {
+	t.Helper()
+	p := podOf(namespace, name)
 	w.create(t, p)
 	w.status(t, p, map[string]any{"phase": "Failed", "reason": "Evicted"})
 	return p

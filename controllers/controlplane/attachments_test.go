@@ -39,7 +39,7 @@ func TestVolumeAttachmentsGoBeforeTheShootSleeps(t *testing.T) {
 		want             string // of the error
 		left             []string
 	}{
-		"held and free":           {workers: 1, running: 1, patience: time.Second, want: `1 are left, among them "held"`, left: []string{"held"}},
+		"held and free":           {workers: 1, running: 1, patience: 3 * time.Second, want: `1 are left, among them "held"`, left: []string{"held"}},
 		"held for too long":       {workers: 1, running: 1, later: 5*time.Minute + 10*time.Second, patience: time.Minute},
 		"no API server any more":  {workers: 1, patience: time.Minute, left: []string{"free", "held"}},
 		"a shoot without workers": {running: 1, patience: time.Minute, left: []string{"free", "held"}},

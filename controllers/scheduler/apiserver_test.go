@@ -124,7 +124,7 @@ func count(t *testing.T, g client.Client) (map[string]int, []string) {
 func await(t *testing.T, g client.Client, what string, condition func(bound map[string]int, pending []string) bool) {
 	t.Helper()
 	bound, pending := map[string]int(nil), []string(nil)
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		bound, pending = count(t, g)
 		return condition(bound, pending), nil
 	})
