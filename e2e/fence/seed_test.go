@@ -29,7 +29,7 @@ import (
 )
 
 // timing is short, so that the test is, and long enough for a machine with all cores busy.
-var timing = ownership.Timing{Interval: 500 * time.Millisecond, Timeout: 2 * time.Second}
+var timing = ownership.Timing{Interval: 500 * time.Millisecond, Timeout: 4 * time.Second}
 
 const (
 	epoch = 1

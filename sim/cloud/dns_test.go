@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/miekg/dns"
@@ -41,7 +42,7 @@ func serveNames(t *testing.T, handler dns.Handler) string {
 
 func ask(t *testing.T, network, server, name string, kind uint16) *dns.Msg {
 	t.Helper()
-	reply, _, err := (&dns.Client{Net: network}).Exchange(new(dns.Msg).SetQuestion(name, kind), server)
+	reply, _, err := (&dns.Client{Net: network, Timeout: time.Minute}).Exchange(new(dns.Msg).SetQuestion(name, kind), server)
 	if err != nil {
 		t.Fatal(err)
 	}

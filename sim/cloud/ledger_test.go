@@ -154,11 +154,11 @@ func TestFollowers(t *testing.T) {
 	t.Parallel()
 	cloud := start(t, Options{})
 	client, observer := cloud.as(t, "extensions-a"), cloud.as(t, "observer")
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	polled := make(chan []api.LedgerEntry, 1)
 	go func() {
-		entries, err := observer.Ledger(ctx, api.LedgerQuery{Kind: api.KindMachines, Wait: 30 * time.Second})
+		entries, err := observer.Ledger(ctx, api.LedgerQuery{Kind: api.KindMachines, Wait: time.Minute})
 		if err != nil {
 			t.Error(err)
 		}

@@ -30,7 +30,7 @@ import (
 )
 
 // patience bounds every wait of the tests.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // wired is a world whose only link is a real one to a real API server. Its only process is the client of the test.
 type wired struct {

@@ -93,7 +93,7 @@ func TestSelect(t *testing.T) {
 	if diff := cmp.Diff(map[string]bool{"c-0": true, "c-1": true}, got); diff != "" {
 		t.Errorf("selected (-want +got):\n%s", diff)
 	}
-	if err := stage.Await(t.Context(), "shoot('alpha').workers.candidates == 3 && shoot('alpha').workers.selected == 2", 10*time.Second); err != nil {
+	if err := stage.Await(t.Context(), "shoot('alpha').workers.candidates == 3 && shoot('alpha').workers.selected == 2", time.Minute); err != nil {
 		t.Error(err)
 	}
 	more := &step.Select{Shoot: "alpha", Nodes: 2}

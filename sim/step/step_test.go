@@ -45,7 +45,7 @@ func staged(t *testing.T) (*step.Stage, *cast, client.Client) {
 	record := timeline.NewJournal(clock.RealClock{}, nil)
 	c := &cast{}
 	stage := &step.Stage{World: w, Clients: clients, Record: record, Clock: clock.RealClock{}, Ward: fault.NewWard(w, record), Cast: c}
-	if err := stage.Await(t.Context(), "shoot('alpha').healthy", 10*time.Second); err != nil {
+	if err := stage.Await(t.Context(), "shoot('alpha').healthy", time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	return stage, c, garden
@@ -56,7 +56,7 @@ func TestSteps(t *testing.T) {
 	stage, c, garden := staged(t)
 	heal := step.Heal("cut")
 	cut := &step.Inject{Spec: fault.Spec{Name: "cut", Reset: &fault.Reset{Actor: "user", Target: "shoots"}}}
-	long := metav1.Duration{Duration: 10 * time.Second}
+	long := metav1.Duration{Duration: time.Minute}
 	for _, one := range []step.Step{
 		&step.Load{Shoot: "alpha"},
 		&step.Migrate{Shoot: "alpha", To: "b"},
@@ -206,7 +206,7 @@ func TestFaultsThatWait(t *testing.T) {
 	if err := migrate.Run(t.Context(), stage); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if injected, _ := faults(); injected == 1 {
 			break
 		}

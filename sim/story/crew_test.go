@@ -28,7 +28,7 @@ func (f *fakeProbe) Sample(ctx context.Context, to timeline.Recorder) error {
 
 func await(t *testing.T, there func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !there(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !there(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("what was awaited did not come")
 		}

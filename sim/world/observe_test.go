@@ -131,7 +131,7 @@ func TestObserve(t *testing.T) {
 		LastOperation: expression.Operation{Type: "Create", State: "Succeeded", Progress: 100, Description: "Create Succeeded"},
 	}
 	var got expression.Snapshot
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if got = world.Observe(t.Context(), w, clients, world.Query{Shoots: []string{"alpha"}, Seeds: []string{"a", "b"}}); got.Shoots["alpha"].Healthy {
 			break
 		}
