@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/transplant-sim/transplant/sim/measure"
@@ -183,8 +184,8 @@ func (r *Report) judgeStory(events []timeline.Event) (broken []string) {
 			}
 		case timeline.RunEnded:
 			ended = true
-			if p.Broken != "" {
-				broken = append(broken, p.Broken)
+			if rest := beyond(p.Broken, broken); rest != "" {
+				broken = append(broken, rest)
 			}
 		}
 	}
@@ -192,6 +193,14 @@ func (r *Report) judgeStory(events []timeline.Event) (broken []string) {
 		broken = append(broken, "the record ends before the story does")
 	}
 	return broken
+}
+
+// beyond is what a story's last word, one line or more for each error, says that the record has not told before.
+func beyond(last string, told []string) string {
+	for _, one := range told {
+		last = strings.TrimPrefix(strings.TrimPrefix(last, one), "\n")
+	}
+	return last
 }
 
 func (r *Report) judgePromises(events []timeline.Event, story *scenario.Scenario) (lacks []string) {

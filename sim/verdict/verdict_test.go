@@ -69,9 +69,17 @@ func TestJudge(t *testing.T) {
 		"a fault that was not healed": {events: run("", "", timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{Touched: 1, Error: "heal: stuck"}, ended), want: verdict.Broken, reason: "heal: stuck"},
 		"nobody watched":              {events: unwatched(run(`"MigrationEnds"`, "", steady, rebound, ended)), want: verdict.Inconclusive, reason: "nobody watched: the run was told with --unwatched, to learn what watching costs"},
 		"the record is torn":          {events: run("", "", step(timeline.StepDone, "")), want: verdict.Broken, reason: "the record ends before the story does"},
-		"the story broke":             {events: run("", "", timeline.RunEnded{Broken: "no landscape"}), want: verdict.Broken, reason: "no landscape"},
-		"violated wins over broken":   {events: run("", "", step(timeline.StepUnmet, "late"), timeline.RunEnded{Broken: "no landscape"}), want: verdict.Violated, violations: []string{"expect"}, reason: "no landscape"},
-		"broken wins over unfelt":     {events: run("", "", timeline.FaultInjected{}, timeline.RunEnded{Broken: "no landscape"}), want: verdict.Broken, reason: "no landscape"},
+		"a step that failed is told once": {
+			events: run("", "", step(timeline.StepFailed, "refused"), timeline.RunEnded{Broken: "step 2, expect much: refused"}),
+			want:   verdict.Broken, reason: "step 2, expect much: refused",
+		},
+		"what came after it is told as well": {
+			events: run("", "", step(timeline.StepFailed, "refused"), timeline.RunEnded{Broken: "step 2, expect much: refused\nno finale"}),
+			want:   verdict.Broken, reason: "step 2, expect much: refused; no finale",
+		},
+		"the story broke":           {events: run("", "", timeline.RunEnded{Broken: "no landscape"}), want: verdict.Broken, reason: "no landscape"},
+		"violated wins over broken": {events: run("", "", step(timeline.StepUnmet, "late"), timeline.RunEnded{Broken: "no landscape"}), want: verdict.Violated, violations: []string{"expect"}, reason: "no landscape"},
+		"broken wins over unfelt":   {events: run("", "", timeline.FaultInjected{}, timeline.RunEnded{Broken: "no landscape"}), want: verdict.Broken, reason: "no landscape"},
 		"a goal is missed": {
 			events: run("", `"apiDowntime":{"max":"1s"}`, reached(1, timeline.Acknowledged), steady, reached(2, timeline.Failed), reached(9, timeline.Acknowledged), ended),
 			want:   verdict.Violated, violations: []string{"measure"},
