@@ -1,0 +1,131 @@
+package gateway
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/transplant-sim/transplant/clusters/apiservertest"
+	"github.com/transplant-sim/transplant/controllers/ownership"
+)
+
+const otherHost = "api.beta.p.shoots.transplant.test"
+
+// onSeed makes what a seed has of one shoot, and starts the shoot's API server and guard at the addresses that the Services
+// got, which are loopback ones. It returns what dials it through the gateway of w.
+func (w *world) onSeed(seed kubernetes.Interface, namespace, hosts string) *world {
+	w.Helper()
+	labels := map[string]string{"gardener.cloud/role": "shoot"}
+	if _, err := seed.CoreV1().Namespaces().Create(w.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: labels}}, metav1.CreateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+	create := func(name string, port int32, hosts string) string {
+		made, err := seed.CoreV1().Services(namespace).Create(w.Context(), service(namespace, name, "", port, hosts), metav1.CreateOptions{})
+		if err != nil {
+			w.Fatal(err)
+		}
+		return made.Spec.ClusterIP
+	}
+	shoot := &world{T: w.T, address: w.address, table: w.table}
+	shoot.guard = startGuard(w.T, create("etcd-main-client", 2379, ""))
+	// The route is there with this one, at the latest: the guard has to answer before.
+	shoot.apiAddress = create("kube-apiserver", 6443, hosts)
+	shoot.api = startAPIServer(w.T, shoot.apiAddress, echo)
+	return shoot
+}
+
+// TestRoutesOnARealAPIServer: routes follow what a gateway watches on a real API server, and what guards say.
+func TestRoutesOnARealAPIServer(t *testing.T) {
+	t.Parallel()
+	config := apiservertest.Start(t, apiservertest.Options{})
+	seed, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{T: t, address: address()}
+	alpha := w.onSeed(seed, "shoot--p--alpha", host)
+	w.run(seed)
+	alpha.table = w.table
+	if w.table.byHost(host) == nil {
+		t.Fatal("the gateway listens before it knows what was there before it")
+	}
+	w.leads(host, "shoot--p--alpha", 1)
+	first := alpha.mustDial(host)
+	alpha.says(first, "there before the gateway")
+
+	beta := w.onSeed(seed, "shoot--p--beta", otherHost)
+	w.leads(otherHost, "shoot--p--beta", 1)
+	second := beta.mustDial(otherHost)
+	beta.says(second, "new")
+
+	patch := func(object, content string) {
+		t.Helper()
+		var err error
+		if object == "namespace" {
+			_, err = seed.CoreV1().Namespaces().Patch(t.Context(), "shoot--p--beta", types.MergePatchType, []byte(content), metav1.PatchOptions{})
+		} else {
+			_, err = seed.CoreV1().Services("shoot--p--alpha").Patch(t.Context(), object, types.MergePatchType, []byte(content), metav1.PatchOptions{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The shoot gets another name: what is open under the old one is cut, what the change does not concern goes on.
+	patch("kube-apiserver", `{"metadata":{"annotations":{"networking.transplant.dev/sni-hosts":"`+otherHost+`"}}}`)
+	alpha.isCut(first)
+	w.refuses(host)
+	w.leads(otherHost, "shoot--p--alpha", 1) // of two that want a name the first has it
+	alpha.says(alpha.mustDial(otherHost), "by another name")
+	beta.says(second, "still open")
+	patch("kube-apiserver", `{"metadata":{"annotations":{"networking.transplant.dev/sni-hosts":"`+host+`"}}}`)
+	w.leads(otherHost, "shoot--p--beta", 1)
+	w.leads(host, "shoot--p--alpha", 1)
+	first = alpha.mustDial(host)
+	alpha.says(first, "as before")
+
+	alpha.guard.set(ownership.Serving, 2, time.Hour)
+	alpha.isCut(first)
+	w.leads(host, "shoot--p--alpha", 2)
+	first = alpha.mustDial(host)
+	alpha.says(first, "epoch 2")
+	beta.says(second, "another's epoch")
+
+	patch("namespace", `{"metadata":{"labels":{"gardener.cloud/role":null}}}`)
+	beta.isCut(second)
+	w.refuses(otherHost)
+	if err := seed.CoreV1().Services("shoot--p--alpha").Delete(t.Context(), "etcd-main-client", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	alpha.isCut(first)
+	w.refuses(host)
+	if valid, lapsed := w.table.count(true), w.table.count(false); valid != 0 || lapsed != 0 {
+		t.Errorf("%d valid routes and %d lapsed are left", valid, lapsed)
+	}
+}
+
+// leads waits until a name leads to the shoot of a namespace, valid in an epoch.
+func (w *world) leads(name, namespace string, epoch int64) {
+	w.Helper()
+	w.eventually(name+" to lead to "+namespace, func() bool {
+		r := w.table.byHost(name)
+		if r == nil || r.namespace != namespace {
+			return false
+		}
+		term := r.holder.Term()
+		return term.Valid() && term.Epoch() == epoch
+	})
+}
+
+// refuses expects that nobody has the name, once its connections have been cut.
+func (w *world) refuses(name string) {
+	w.Helper()
+	stranger := &world{T: w.T, address: w.address, api: &apiServer{}}
+	if _, err := stranger.dial(name); err == nil || !strings.Contains(err.Error(), "unrecognized name") {
+		w.Errorf("%s is gone, but: %v", name, err)
+	}
+}
