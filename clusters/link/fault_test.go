@@ -207,7 +207,7 @@ func TestCutDirections(t *testing.T) {
 			}
 			i := s.link.Begin(link.Cut{Direction: direction})
 			call, sent := getTraced(t, client, s.link.URL())
-			wait(t, sent) // what feels the cut may be older, such as an acknowledgement of settings
+			_ = wait(t, sent) // what feels the cut may be older, such as an acknowledgement of settings
 			eventually(t, "the cut is felt", func() bool { return i.Touched() > 0 })
 			if arrives {
 				eventually(t, "the request arrives", func() bool { return s.reached.Load() == 2 })
