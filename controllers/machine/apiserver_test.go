@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/api/crds"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
@@ -110,7 +112,7 @@ func (l *live) run() (stop func()) {
 	}
 }
 
-// boot registers a ready node for every machine of the cloud.
+// boot registers a ready node for every machine of the cloud. A machine that has ended in the meantime registers nothing.
 func (l *live) boot(ctx context.Context, c Cloud) {
 	for {
 		vms, _ := c.List(ctx, nil)
@@ -120,6 +122,9 @@ func (l *live) boot(ctx context.Context, c Cloud) {
 				before := node.DeepCopy()
 				node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 				_ = l.client.Status().Patch(ctx, node, client.MergeFrom(before))
+				if ended(ctx, c, vm) {
+					_ = l.client.Delete(ctx, node)
+				}
 			}
 		}
 		select {
@@ -128,6 +133,17 @@ func (l *live) boot(ctx context.Context, c Cloud) {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// ended says whether a machine has gone since it was listed.
+func ended(ctx context.Context, c Cloud, vm cloud.Machine) bool {
+	for ctx.Err() == nil {
+		if now, err := c.List(ctx, nil); err == nil { // it fails for who does not own the shoot just then
+			return !slices.ContainsFunc(now, func(other cloud.Machine) bool { return other.ID == vm.ID })
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return false
 }
 
 // until waits for what holds, and says what it was still waiting for.
