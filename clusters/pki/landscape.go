@@ -35,9 +35,6 @@ func NewLandscape(folder Folder) (*Landscape, error) {
 	return l, nil
 }
 
-// ServersFile is the certificate of the authority that signs for servers.
-func (l *Landscape) ServersFile() string { return l.folder.Certificate(landscapeCA) }
-
 // TLS is for clients of servers.
 func (l *Landscape) TLS() *tls.Config {
 	return &tls.Config{RootCAs: l.Servers.Pool(), MinVersion: tls.VersionTLS12}

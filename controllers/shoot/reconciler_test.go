@@ -9,8 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -49,12 +47,7 @@ func TestADeletionThatHasFailedForGoodIsNotTriedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			scheme := runtime.NewScheme()
-			for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, gardencorev1beta1.AddToScheme} {
-				if err := add(scheme); err != nil {
-					t.Fatal(err)
-				}
-			}
+			scheme := testScheme(t)
 			shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{
 				Namespace: "garden-p", Name: "alpha", UID: "u", Finalizers: []string{"gardener"}, DeletionTimestamp: ptr.To(metav1.Now()),
 				Annotations: map[string]string{"gardener.cloud/operation": c.request},
@@ -97,12 +90,7 @@ func TestARequestIsTakenOffByTheRunItAsksFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			scheme := runtime.NewScheme()
-			for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, gardencorev1beta1.AddToScheme} {
-				if err := add(scheme); err != nil {
-					t.Fatal(err)
-				}
-			}
+			scheme := testScheme(t)
 			shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{
 				Namespace: "garden-p", Name: "alpha", UID: "u", Generation: 1, Annotations: map[string]string{"gardener.cloud/operation": c.request},
 			}}
