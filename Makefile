@@ -14,7 +14,7 @@ OUT      ?= out/$(basename $(notdir $(SCENARIO)))
 # On a slow or busy machine, 2 or 3 gives every step, RTO and API downtime so many times as long.
 TIMEOUT_MULTIPLIER ?= 1
 # For backend kind, where the published node image cannot be pulled: that of "make kind-image".
-NODE_IMAGE ?=
+NODE_IMAGE ?= $(TRANSPLANT_NODE_IMAGE)
 RUN      := bin/transplant run --backend $(BACKEND) $(if $(NODE_IMAGE),--node-image $(NODE_IMAGE)) --timeout-multiplier $(TIMEOUT_MULTIPLIER)
 
 .PHONY: help
@@ -37,7 +37,7 @@ test: build controlplane ## Run all tests that need no Docker
 
 .PHONY: e2e
 e2e: build controlplane ## Tell the catalogue and try the controllers as suites of e2e-framework; LABELS="fault=loseCluster" for some (long)
-	BACKEND=$(BACKEND) TIMEOUT_MULTIPLIER=$(TIMEOUT_MULTIPLIER) go test -tags e2e -count=1 -timeout 5h -v ./e2e/suites -args $(if $(LABELS),-labels $(LABELS))
+	BACKEND=$(BACKEND) TRANSPLANT_NODE_IMAGE=$(NODE_IMAGE) TIMEOUT_MULTIPLIER=$(TIMEOUT_MULTIPLIER) go test -tags e2e -count=1 -timeout 5h -v ./e2e/suites -args $(if $(LABELS),-labels $(LABELS))
 
 .PHONY: test-kind
 test-kind: controlplane ## Run the tests that need Docker; NODE_IMAGE=name takes that instead of the published node image
@@ -109,8 +109,8 @@ soak: build ## Run SCENARIO twenty times in a row; all must be Held (long)
 
 .PHONY: bench
 bench: build controlplane ## Print the numbers that steer choices
-	go test -run '^$$' -bench . -benchtime 1x -timeout 40m ./e2e
 	go test -run '^$$' -bench LinkOverhead ./clusters/link
+	go test -run '^$$' -bench 'Landscape|PlannedMigration|Evacuation' -benchtime 1x -timeout 40m ./e2e
 	go test -run '^$$' -bench CareOfASeed -benchtime 1x ./controllers/care
 	@# answers 2,000 questions, in 5 s at most on a machine that does nothing else
 	go test -run '^$$' -bench Maintenance -benchtime 1x ./cmd/transplant/explain

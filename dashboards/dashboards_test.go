@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 
 	"github.com/transplant-sim/transplant/dashboards"
 	"github.com/transplant-sim/transplant/dashboards/prometheustest"
@@ -159,6 +160,34 @@ func TestTheConfigurationIsRead(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), prometheustest.Program(t, "promtool"), "check", "config", "prometheus.yml").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), fmt.Sprintf("%d rules found", len(dashboards.Alerts()))) {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// Grafana makes rates over four intervals: were that of a program's samples longer than it is told, there would be no data.
+func TestGrafanaKnowsTheInterval(t *testing.T) {
+	t.Parallel()
+	var scraped struct {
+		Global struct {
+			Interval string `json:"scrape_interval"`
+		}
+	}
+	var provisioned struct {
+		Datasources []struct {
+			UID      string
+			JSONData struct{ TimeInterval string }
+		}
+	}
+	for file, into := range map[string]any{"prometheus.yml": &scraped, "provisioning/datasources/prometheus.yml": &provisioned} {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.Unmarshal(content, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(provisioned.Datasources) != 1 || scraped.Global.Interval == "" || provisioned.Datasources[0].JSONData.TimeInterval != scraped.Global.Interval {
+		t.Errorf("programs are scraped each %q, Grafana is told %+v", scraped.Global.Interval, provisioned.Datasources)
 	}
 }
 

@@ -49,13 +49,7 @@ func (l *landscape) endpoint(t *testing.T, seed string) endpoint {
 		t.Fatal("the shoot's authority is none")
 	}
 	e.apiServer = l.on(t, seed, "get", "service", "-n", alphaNamespace, "kube-apiserver", "-o", "jsonpath={.spec.clusterIP}")
-	values := l.on(t, seed, "get", "dnsrecords.extensions.gardener.cloud", "-n", alphaNamespace, "-o",
-		`jsonpath={.items[?(@.spec.name=="`+alphaName+`")].spec.values}`)
-	addresses := []string{}
-	if err := json.Unmarshal([]byte(values), &addresses); err != nil || len(addresses) == 0 {
-		t.Fatalf("the shoot's name has the addresses %q (%v)", values, err)
-	}
-	e.address = addresses[0]
+	e.address = l.addresses(t, seed)[0]
 	return e
 }
 

@@ -101,6 +101,7 @@ func TestALandscapeAsItsUsersSeeIt(t *testing.T) {
 	t.Run("kubectl shows the shoot and its control plane", l.showsShoot)
 	t.Run("the shoot is used through the gateway", l.use)
 	t.Run("every endpoint leads to the shoot", l.endpoints)
+	t.Run("gateways of zones and exposure classes lead to the shoot", l.gateways)
 	t.Run("new nodes have the mirrors that their owner asks for", l.mirrors)
 	l.await(t, "Reconcile/Succeeded a")
 	t.Run("a change of seed changes nothing else", l.guarded)

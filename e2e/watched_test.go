@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,7 +25,8 @@ func (l *landscape) watch(t *testing.T) func(t *testing.T) {
 	t.Helper()
 	begin, folder := time.Now(), t.TempDir()
 	config := filepath.Join(folder, "prometheus.yml")
-	scrape(t, config, targets(t, "e2e"))
+	programs, _ := targets(t, "e2e")
+	scrape(t, config, programs)
 	if _, is := prometheustest.Installed(t, "prometheus"); !is {
 		return func(t *testing.T) {
 			t.Skip("there is no Prometheus: install Debian's package to have it look at the landscape")
@@ -83,8 +85,8 @@ func scrape(t testing.TB, config, targets string) {
 	}
 }
 
-// targets are told at an address until the test ends.
-func targets(t testing.TB, landscape string) string {
+// targets are told at an address until that is stopped, or the test ends.
+func targets(t testing.TB, landscape string) (url string, stop func()) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), program, "scrape-targets", "--landscape", landscape, "--address", "127.0.0.1:0")
 	said, err := command.StdoutPipe()
@@ -94,17 +96,18 @@ func targets(t testing.TB, landscape string) string {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		_ = command.Process.Kill() // it may have ended, which the queries show
 		_ = command.Wait()
 	})
+	t.Cleanup(stop)
 	line, err := bufio.NewReader(said).ReadString('\n')
 	at := strings.Index(line, "http://")
 	if err != nil || at < 0 {
 		t.Fatalf("scrape-targets says %q, %v", line, err)
 	}
-	url, _, _ := strings.Cut(line[at:], " ")
-	return url
+	url, _, _ = strings.Cut(line[at:], " ")
+	return url, stop
 }
 
 // answered asks until there is an answer.

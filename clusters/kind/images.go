@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
 
@@ -93,8 +94,33 @@ func (i Image) build(ctx context.Context, folder string) error {
 	if err := os.WriteFile(dockerfile, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("write the Dockerfile: %w", err)
 	}
-	_, err := docker(ctx, "build", "--quiet", "--tag", i.Name, "--file", dockerfile, folder)
+	return i.replace(ctx, func() error {
+		_, err := docker(ctx, "build", "--quiet", "--tag", i.Name, "--file", dockerfile, folder)
+		return err
+	})
+}
+
+// replace builds the image, and removes the one that had its name: without one, of every change of a program something
+// would be left. Where it runs somewhere it stays.
+func (i Image) replace(ctx context.Context, build func() error) error {
+	before, err := i.id(ctx)
+	if err != nil {
+		return err
+	}
+	if err := build(); err != nil {
+		return err
+	}
+	now, err := i.id(ctx)
+	if err == nil && before != "" && before != now {
+		_, _ = docker(ctx, "image", "rm", before) // Docker knows who needs it
+	}
 	return err
+}
+
+// id of the image that has the name now; empty when none has.
+func (i Image) id(ctx context.Context) (string, error) {
+	output, err := docker(ctx, "images", "--quiet", "--no-trunc", i.Name)
+	return strings.TrimSpace(output), err
 }
 
 // place puts a static program into an image. One that needs the system's libraries would not start there.
@@ -135,6 +161,14 @@ func (c *Cluster) load(ctx context.Context, archive string) error {
 		if err != nil {
 			return fmt.Errorf("load images into cluster %q: %w", c.name, err)
 		}
+	}
+	return nil
+}
+
+// dropImages removes the archive, which is large: no node is made anew any more.
+func (l *Landscape) dropImages() error {
+	if err := os.Remove(l.images); l.images != "" && err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove the archive of images: %w", err)
 	}
 	return nil
 }

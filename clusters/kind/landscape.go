@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/clusters/pki"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
@@ -98,7 +99,7 @@ func (l *Landscape) acquire(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	removed, err := Remove(ctx, l.dir)
+	removed, err := removeLeft(ctx, l.dir)
 	if removed > 0 {
 		l.tell("landscape", fmt.Sprintf("removed %d containers that an earlier one has left", removed))
 	}
@@ -146,9 +147,17 @@ func (l *Landscape) startBalancers(ctx context.Context) error {
 	return nil
 }
 
+// watch starts the guard, and writes it down: who uses the folder next ends it, as it would remove the next one's
+// containers, which have the same names.
 func (l *Landscape) watch(context.Context) (err error) {
-	l.guard, err = newGuard(l.containers())
-	return err
+	if l.guard, err = newGuard(l.containers()); err != nil {
+		return err
+	}
+	id, err := process.Find(l.guard.command.Process.Pid)
+	if err != nil {
+		return fmt.Errorf("find the guard: %w", err)
+	}
+	return l.dir.Remember("guard", id)
 }
 
 // create makes all clusters side by side, and the images meanwhile.
@@ -192,7 +201,7 @@ func (l *Landscape) Stop(ctx context.Context) error {
 		}
 		l.keepLogs(ctx)
 		_, err := Remove(ctx, l.dir)
-		errs := []error{err}
+		errs := []error{err, l.dropImages()}
 		l.hatches.close()
 		if l.links != nil {
 			errs = append(errs, l.links.Close())
@@ -203,30 +212,6 @@ func (l *Landscape) Stop(ctx context.Context) error {
 		l.stopErr = errors.Join(append(errs, l.dir.MarkEnded(), l.lock.Unlock())...)
 	})
 	return l.stopErr
-}
-
-// Remove removes what a landscape has in Docker, and nothing of any other, and says how many containers it has removed.
-// It is for those who own the run directory.
-func Remove(ctx context.Context, dir rundir.Dir) (int, error) {
-	left, err := containers(ctx, prefix(dir.Path, dir.Name))
-	if err != nil {
-		return 0, err
-	}
-	return len(left), remove(ctx, left...)
-}
-
-// Down removes what is left of a landscape whose owner is dead, and says how many containers that were. Without Docker
-// nothing can be left. While the owner lives it is rundir.ErrInUse.
-func Down(ctx context.Context, dir rundir.Dir) (int, error) {
-	if err := Available(ctx); errors.Is(err, ErrNoDocker) {
-		return 0, nil
-	}
-	lock, err := dir.TakeLock()
-	if err != nil {
-		return 0, err
-	}
-	removed, err := Remove(ctx, dir)
-	return removed, errors.Join(err, lock.Unlock())
 }
 
 // containers are the names that the landscape's containers have, or will have.

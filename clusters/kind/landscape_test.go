@@ -3,6 +3,8 @@
 package kind
 
 import (
+	"archive/tar"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/kind/pkg/apis/config/defaults"
 
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/clustertest"
@@ -27,13 +31,16 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 )
 
+// nodeImage is the one that the tests were told to take, or the published one.
+func nodeImage() string { return cmp.Or(os.Getenv(NodeImageVariable), defaults.Image) }
+
 // start brings a landscape up that ends with the test.
 func start(t *testing.T, options Options) *Landscape {
 	t.Helper()
 	if options.Dir == "" {
 		options.Dir = filepath.Join(t.TempDir(), "landscape")
 	}
-	options.NodeImage = os.Getenv(NodeImageVariable)
+	options.NodeImage = nodeImage()
 	options.Progress = func(subject, what string) { t.Logf("%s: %s", subject, what) }
 	l, err := Start(t.Context(), options)
 	if err != nil {
@@ -129,10 +136,9 @@ func TestAbilities(t *testing.T) {
 func TestDownRemovesItsOwnOnly(t *testing.T) {
 	home := t.TempDir()
 	mine, other := rundir.At("mine", filepath.Join(home, "mine")), rundir.At("mine", filepath.Join(home, "other"))
-	image := os.Getenv(NodeImageVariable)
 	for _, dir := range []rundir.Dir{mine, other} {
 		name := nodeName(prefix(dir.Path, dir.Name) + "a")
-		if _, err := docker(t.Context(), "create", "--name", name, image); err != nil {
+		if _, err := docker(t.Context(), "create", "--name", name, nodeImage()); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = remove(context.Background(), name) }) // it may be gone
@@ -160,7 +166,7 @@ func TestDownRemovesItsOwnOnly(t *testing.T) {
 // TestKilledStarter kills the process that has started a landscape, and finds nothing left of it.
 func TestKilledStarter(t *testing.T) {
 	if dir := os.Getenv("TRANSPLANT_TEST_STARTER"); dir != "" {
-		options := Options{Name: "killed", Dir: dir, Seeds: []string{}, NodeImage: os.Getenv(NodeImageVariable)}
+		options := Options{Name: "killed", Dir: dir, Seeds: []string{}, NodeImage: nodeImage()}
 		l, err := Start(t.Context(), options)
 		fmt.Println("started", err == nil, err, l != nil)
 		<-t.Context().Done()
@@ -191,6 +197,68 @@ func TestKilledStarter(t *testing.T) {
 		}
 		return err
 	})
+}
+
+// TestAnImageHoldsItsProgramsOnly looks into an image: no shell is in it, nor anything else that it was not given. What was
+// built before under its name is gone.
+func TestAnImageHoldsItsProgramsOnly(t *testing.T) {
+	folder := clustertest.BuildTestPod(t)
+	program := filepath.Join(folder, "testpod")
+	dir := rundir.At("images", t.TempDir())
+	image := Image{Name: "transplant.dev/content:test", Programs: map[string]string{"one": program}}
+	t.Cleanup(func() { _, _ = docker(context.Background(), "image", "rm", image.Name) }) // there may be none
+	if err := image.make(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	before, err := image.id(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	image.Programs["two"], image.User = program, "65532:65532"
+	if err := image.make(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := docker(t.Context(), "image", "inspect", before); err == nil || !strings.Contains(err.Error(), "No such image") {
+		t.Errorf("the image that was replaced is still there: %v", err)
+	}
+	want := []string{"tmp/", "usr/", "usr/local/", "usr/local/bin/", "usr/local/bin/one", "usr/local/bin/two"}
+	if got := content(t, image.Name); !slices.Equal(got, want) {
+		t.Errorf("the image holds %q, want %q", got, want)
+	}
+	if user, err := docker(t.Context(), "image", "inspect", "--format", "{{.Config.User}}", image.Name); err != nil || user != "65532:65532\n" {
+		t.Errorf("it runs as %q, %v", user, err)
+	}
+}
+
+// content of an image, but for what Docker itself puts into every container.
+func content(t *testing.T, image string) []string {
+	t.Helper()
+	id, err := docker(t.Context(), "create", image, "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id = strings.TrimSpace(id)
+	t.Cleanup(func() { _ = remove(context.Background(), id) }) // nothing more to be done about it
+	exported, err := docker(t.Context(), "export", id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for files := tar.NewReader(strings.NewReader(exported)); ; {
+		header, err := files.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, _, _ := strings.Cut(header.Name, "/")
+		if !slices.Contains([]string{".dockerenv", "dev", "etc", "proc", "sys"}, first) {
+			names = append(names, header.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // toolImage has kubectl.
@@ -288,7 +356,7 @@ func TestCarry(t *testing.T) {
 	l := &Landscape{}
 	c := &Cluster{name: "a", full: "transplant-carry-test", landscape: l}
 	l.clusters = []*Cluster{c}
-	_, err = docker(t.Context(), "run", "--detach", "--name", c.Node(), "--network", network, "--entrypoint", "sleep", os.Getenv(NodeImageVariable), "300")
+	_, err = docker(t.Context(), "run", "--detach", "--name", c.Node(), "--network", network, "--entrypoint", "sleep", nodeImage(), "300")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,6 +86,7 @@ func TestOnAnAPIServer(t *testing.T) {
 		{"schedule", scheduleOnServer},
 		{"versions", versionsOnServer},
 		{"profile", profileOnServer},
+		{"domain", domainOnServer},
 		{"move", moveOnServer},
 		{"lock", lockOnServer},
 		{"delete", deleteOnServer},
@@ -223,6 +224,21 @@ func profileOnServer(t *testing.T, g *gardenOnServer) {
 	if err := patch(`{"metadata":{"labels":{"a":"b"}},"spec":{"kubernetes":{"versions":[{"version":"1.35.0"},{"version":"1.36.3"},{"version":"1.36.4"}]}}}`); err != nil {
 		t.Errorf("a change that takes away what nobody uses: %v", err)
 	}
+}
+
+func domainOnServer(t *testing.T, g *gardenOnServer) {
+	ctx := t.Context()
+	refused(t, g.merge(ctx, `{"spec":{"dns":{"domain":"alpha.example.test"}}}`), http.StatusUnprocessableEntity, "spec.dns.providers", "a primary provider must serve the domain")
+	own := `"providers":[{"type":"transplant","primary":true,"credentialsRef":{"apiVersion":"v1","kind":"Secret","name":"route"},"fieldOfTheFuture":7}]`
+	if err := g.merge(ctx, `{"spec":{"dns":{"domain":"alpha.example.test",`+own+`}}}`); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, g.merge(ctx, `{"spec":{"dns":{"domain":"beta.example.test"}}}`), http.StatusUnprocessableEntity, "spec.dns.domain", `it is "alpha.example.test"`)
+	refused(t, g.merge(ctx, `{"spec":{"dns":null}}`), http.StatusUnprocessableEntity, "spec.dns.domain", `it is "alpha.example.test"`)
+	// Nobody else gets it, or a part of it, even when it is bound to no seed yet.
+	other := alphaOnServer("gamma")
+	other.Spec.DNS = &gardencorev1beta1.DNS{Domain: ptr.To("gamma.alpha.example.test"), Providers: []gardencorev1beta1.DNSProvider{{Primary: ptr.To(true), Type: ptr.To("transplant")}}}
+	refused(t, g.Create(ctx, other), http.StatusUnprocessableEntity, "spec.dns.domain", "must not lie below or above the domain of another shoot")
 }
 
 func moveOnServer(t *testing.T, g *gardenOnServer) {

@@ -17,6 +17,7 @@ import (
 // garden is what rules look at beside the request. Only what the request needs is filled in.
 type garden struct {
 	seeds   []gardencorev1beta1.Seed
+	shoots  []gardencorev1beta1.Shoot
 	usage   placement.Usage
 	profile *gardencorev1beta1.CloudProfile
 	// tolerations are those of the shoot's project and of the landscape.
@@ -38,7 +39,7 @@ func (v *validator) look(ctx context.Context, r *request) (*garden, field.ErrorL
 		}
 		g.tolerations = v.tolerations.With(project)
 	}
-	if r.binds() {
+	if r.binds() || r.changesDNS() {
 		if err := v.lookAtSeeds(ctx, r, g); err != nil {
 			return nil, nil, err
 		}
@@ -59,7 +60,7 @@ func (v *validator) lookAtSeeds(ctx context.Context, r *request, g *garden) erro
 	if err := v.client.List(ctx, shoots); err != nil {
 		return fmt.Errorf("list the shoots: %w", err)
 	}
-	g.seeds, g.usage = seeds.Items, placement.UsageOf(shoots.Items, r.shoot)
+	g.seeds, g.shoots, g.usage = seeds.Items, shoots.Items, placement.UsageOf(shoots.Items, r.shoot)
 	return nil
 }
 

@@ -29,7 +29,7 @@ type rule func(r *request, g *garden) field.ErrorList
 func shootRules() []rule {
 	return []rule{
 		seedNameStays, changeOfSeedNameFits, destinationFits, specLocked,
-		hibernationPossible, tolerationsAllowed,
+		hibernationPossible, tolerationsAllowed, domainStays, domainFree, domainServed,
 		versionsFit, inPlaceEnabled, inPlaceHolds, windowUsable,
 		deletionConfirmed, deletionNotWhileMoving,
 	}

@@ -89,6 +89,11 @@ func (w *ward) testCauses(t *testing.T) {
 			heal:    func(t *testing.T) { w.status(t, node, nodeStatus("True")) },
 		},
 		{
+			condition: "EveryNodeReady", reason: "NodeAgentUnhealthy", threshold: 5 * time.Minute,
+			inflict: func(t *testing.T) { w.silentAgents = true; w.remove(t, agentLease()) },
+			heal:    func(t *testing.T) { w.silentAgents = false; w.create(t, agentLease()) },
+		},
+		{
 			condition: "SystemComponentsHealthy", reason: "Broken", threshold: time.Minute,
 			inflict: func(t *testing.T) { w.status(t, managed("in-shoot"), managedStatus("False")) },
 			heal:    func(t *testing.T) { w.status(t, managed("in-shoot"), managedStatus("True")) },
@@ -195,7 +200,7 @@ func (w *ward) testWebhooks(t *testing.T) {
 
 func (w *ward) testHeartbeat(t *testing.T) {
 	w.clock.Step(6 * time.Minute)
-	w.renewNodeLease(t)
+	w.renewNodeLeases(t)
 	w.look(t)
 	if got := told(w.shoot(t).Status.Conditions)["EveryNodeReady"]; got != "Unknown WorkerOutdatedHealthCheckReport" {
 		t.Errorf("six minutes after the last heartbeat: %s", got)

@@ -69,12 +69,11 @@ func healthy() *Observation {
 	o.Cluster = Cluster{
 		Nodes:           Seen[corev1.Node]{Items: []corev1.Node{node("a"), node("b")}},
 		NodeLeases:      Seen[coordinationv1.Lease]{Items: []coordinationv1.Lease{lease("a"), lease("b")}},
-		NodeAgentLeases: &Seen[coordinationv1.Lease]{Items: []coordinationv1.Lease{lease("gardener-node-agent-a"), lease("gardener-node-agent-b")}},
-		NodeConfigs:     map[string]string{"pool": "1"},
+		NodeAgentLeases: Seen[coordinationv1.Lease]{Items: []coordinationv1.Lease{lease("gardener-node-agent-a"), lease("gardener-node-agent-b")}},
+		NodeConfigs:     Seen[corev1.Secret]{Items: []corev1.Secret{nodeConfig("1")}},
 		DaemonSets:      Seen[appsv1.DaemonSet]{Items: []appsv1.DaemonSet{daemonSet("kube-proxy")}},
 		Deployments:     Seen[appsv1.Deployment]{Items: []appsv1.Deployment{deployment("coredns")}},
 		StatefulSets:    Seen[appsv1.StatefulSet]{Items: []appsv1.StatefulSet{statefulSet("store")}},
-		Tunnel:          &Tunnel{Pods: Seen[corev1.Pod]{Items: []corev1.Pod{{ObjectMeta: meta("vpn-shoot")}}}},
 	}
 	return o
 }
@@ -123,11 +122,18 @@ func machine(name string) machinev1alpha1.Machine {
 
 func node(name string) corev1.Node {
 	n := corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name: name, Labels: map[string]string{"worker.gardener.cloud/pool": "pool"}, Annotations: map[string]string{"checksum/cloud-config-data": "1"},
+		Name: name, Labels: map[string]string{"worker.gardener.cloud/pool": "pool", "worker.gardener.cloud/gardener-node-agent-secret-name": "gardener-node-agent-pool-x"},
+		Annotations: map[string]string{"checksum/cloud-config-data": "1"},
 	}}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: "Ready", Status: "True"}, {Type: "DiskPressure", Status: "False"}}
 	n.Status.NodeInfo.KubeletVersion = "v1.36.3"
 	return n
+}
+
+func nodeConfig(checksum string) corev1.Secret {
+	return corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "kube-system", Name: "gardener-node-agent-pool-x", Annotations: map[string]string{"checksum/data-script": checksum},
+	}}
 }
 
 func lease(name string) coordinationv1.Lease {

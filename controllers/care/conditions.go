@@ -184,18 +184,3 @@ func (r round) systemComponents() *Finding {
 		r.tunnel(),
 	)
 }
-
-func (r round) tunnel() *Finding {
-	t := r.Cluster.Tunnel
-	switch {
-	case t == nil || workerless(r.Shoot):
-		return nil
-	case t.Pods.Err != nil:
-		return unseen(fmt.Sprintf("Could not list the tunnel's pods: %v", t.Pods.Err))
-	case len(t.Pods.Items) == 0:
-		return broken("NoTunnelDeployed", "No tunnels are currently deployed to perform the health check on.")
-	case t.Err != nil:
-		return broken("TunnelConnectionBroken", fmt.Sprintf("Tunnel connection has not been established: %v", t.Err))
-	}
-	return nil
-}

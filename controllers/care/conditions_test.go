@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -236,6 +237,7 @@ func TestObservabilityComponentsHealthy(t *testing.T) {
 func TestSystemComponentsHealthy(t *testing.T) {
 	t.Parallel()
 	const kind = gardencorev1beta1.ShootSystemComponentsHealthy
+	nodesToo := []gardencorev1beta1.ConditionType{"EveryNodeReady"}
 	testChecks(t, []checkCase{
 		{name: "ok", condition: kind, status: "True", reason: "SystemComponentsRunning"},
 		{name: "extension conditions", change: func(o *Observation) { report(o, kind, func(r *ExtensionReport) { r.Condition.Status = "False" }) }, condition: kind, reason: "NetworkUnhealthyReport"},
@@ -271,10 +273,23 @@ func TestSystemComponentsHealthy(t *testing.T) {
 		{name: "DaemonSet not observed", change: func(o *Observation) { o.Cluster.DaemonSets.Items[0].Generation = 3 }, condition: kind, reason: "DaemonSetUnhealthy"},
 		{name: "Deployment unhealthy", change: func(o *Observation) { o.Cluster.Deployments.Items[0].Status.Conditions[0].Status = "False" }, condition: kind, reason: "DeploymentUnhealthy"},
 		{name: "StatefulSet unhealthy", change: func(o *Observation) { o.Cluster.StatefulSets.Items[0].Status.ReadyReplicas = 0 }, condition: kind, reason: "StatefulSetUnhealthy"},
-		{name: "NoTunnelDeployed", change: func(o *Observation) { o.Cluster.Tunnel.Pods.Items = nil }, condition: kind, reason: "NoTunnelDeployed"},
-		{name: "TunnelConnectionBroken", change: func(o *Observation) { o.Cluster.Tunnel.Err = errAway }, condition: kind, reason: "TunnelConnectionBroken", message: "Tunnel connection has not been established: away"},
-		{name: "a landscape without tunnels", change: func(o *Observation) { o.Cluster.Tunnel = nil }, condition: kind, status: "True", reason: "SystemComponentsRunning"},
-		{name: "not seen: tunnel", change: func(o *Observation) { o.Cluster.Tunnel.Pods.Err = errAway }, condition: kind, status: "Unknown", reason: "ConditionCheckError"},
+		{
+			name: "TunnelConnectionBroken", change: func(o *Observation) {
+				for i := range o.Cluster.NodeLeases.Items {
+					o.Cluster.NodeLeases.Items[i].Spec.RenewTime = &metav1.MicroTime{Time: noon.Add(-time.Minute)}
+				}
+			}, condition: kind, reason: "TunnelConnectionBroken",
+			message: "Tunnel connection has not been established: the leases of all nodes are expired (2/2)", also: nodesToo,
+		},
+		{name: "a tunnel with one node at its end", change: func(o *Observation) {
+			o.Cluster.NodeLeases.Items[0].Spec.RenewTime = nil
+		}, condition: kind, status: "True", reason: "SystemComponentsRunning", also: nodesToo},
+		{name: "nodes without leases tell nothing of a tunnel", change: func(o *Observation) { o.Cluster.NodeLeases.Items = nil }, condition: kind, status: "True", reason: "SystemComponentsRunning"},
+		{name: "a workerless shoot needs no tunnel", change: func(o *Observation) {
+			o.Shoot.Spec.Provider.Workers = nil
+			o.Cluster.NodeLeases.Items[0].Spec.RenewTime, o.Cluster.NodeLeases.Items[1].Spec.RenewTime = nil, nil
+		}, condition: kind, status: "True", reason: "SystemComponentsRunning", also: nodesToo},
+		{name: "not seen: tunnel", change: func(o *Observation) { o.Cluster.NodeLeases = Seen[coordinationv1.Lease]{Err: errAway} }, condition: kind, status: "Unknown", reason: "ConditionCheckError", message: "Could not list the leases of the nodes: away", also: nodesToo},
 		{name: "not seen: components", change: func(o *Observation) { o.Cluster.DaemonSets.Err = errAway }, condition: kind, status: "Unknown", reason: "ConditionCheckError"},
 		{name: "not seen: ManagedResources", change: func(o *Observation) { o.ManagedResources.Err = errAway }, condition: kind, status: "Unknown", reason: "ConditionCheckError", also: conditionTypes[1:3]},
 	})
@@ -302,6 +317,7 @@ func TestDaemonSetsMayRoll(t *testing.T) {
 func TestEveryNodeReady(t *testing.T) {
 	t.Parallel()
 	const kind = gardencorev1beta1.ShootEveryNodeReady
+	tunnelToo := []gardencorev1beta1.ConditionType{"SystemComponentsHealthy"}
 	first := func(change func(*corev1.Node)) func(*Observation) {
 		return func(o *Observation) { change(&o.Cluster.Nodes.Items[0]) }
 	}
@@ -329,12 +345,25 @@ func TestEveryNodeReady(t *testing.T) {
 			}, condition: kind, reason: "KubeletVersionMismatch",
 		},
 		{name: "MissingNodes", change: func(o *Observation) { o.Cluster.Nodes.Items = o.Cluster.Nodes.Items[:1] }, condition: kind, reason: "MissingNodes", message: `Not enough worker nodes registered in worker pool "pool" to meet minimum desired machine count (1/2).`},
-		{name: "OperatingSystemConfigOutdated", change: first(func(n *corev1.Node) { n.Annotations = nil }), condition: kind, reason: "OperatingSystemConfigOutdated"},
+		{name: "OperatingSystemConfigOutdated", change: func(o *Observation) { o.Cluster.NodeConfigs.Items[0] = nodeConfig("2") }, condition: kind, reason: "OperatingSystemConfigOutdated", message: `The last successfully applied operating system config on node "a" is outdated`},
+		{name: "OperatingSystemConfigOutdated: never applied", change: first(func(n *corev1.Node) { n.Annotations = nil }), condition: kind, reason: "OperatingSystemConfigOutdated"},
+		{name: "nodes of an earlier key keep their configuration", change: first(func(n *corev1.Node) {
+			n.Labels["worker.gardener.cloud/gardener-node-agent-secret-name"], n.Annotations = "gardener-node-agent-pool-w", nil
+		}), condition: kind, status: "True", reason: "EveryNodeReady"},
+		{name: "nodes that wait for their update in place", change: func(o *Observation) {
+			o.Cluster.NodeConfigs.Items[0] = nodeConfig("2")
+			o.Shoot.Status.InPlaceUpdates = &gardencorev1beta1.InPlaceUpdatesStatus{PendingWorkerUpdates: &gardencorev1beta1.PendingWorkerUpdates{AutoInPlaceUpdate: []string{"pool"}}}
+		}, condition: kind, status: "True", reason: "EveryNodeReady"},
+		{name: "not seen: configurations of agents", change: func(o *Observation) { o.Cluster.NodeConfigs = Seen[corev1.Secret]{Err: errAway} }, condition: kind, status: "Unknown", reason: "ConditionCheckError"},
 		{name: "NodeAgentUnhealthy: never ran", change: func(o *Observation) { o.Cluster.NodeAgentLeases.Items = nil }, condition: kind, reason: "NodeAgentUnhealthy", message: `The node agent is not running on node "a"`},
 		{name: "NodeAgentUnhealthy: stopped", change: func(o *Observation) {
 			o.Cluster.NodeAgentLeases.Items[1].Spec.RenewTime.Time = noon.Add(-time.Minute)
 		}, condition: kind, reason: "NodeAgentUnhealthy", message: `The node agent stopped running on node "b"`},
-		{name: "nodes without agents", change: func(o *Observation) { o.Cluster.NodeAgentLeases = nil }, condition: kind, status: "True", reason: "EveryNodeReady"},
+		{name: "a node that no machine controller looks after has no agent", change: func(o *Observation) {
+			own := node("own")
+			own.Annotations["node.machine.sapcloud.io/not-managed-by-mcm"] = "1"
+			o.Cluster.Nodes.Items = append(o.Cluster.Nodes.Items, own)
+		}, condition: kind, status: "True", reason: "EveryNodeReady"},
 		{name: "SystemdUnitsNotReady", change: condition("SystemdUnitsReady", "False", ""), condition: kind, reason: "SystemdUnitsNotReady"},
 		{name: "NodesScalingUp", change: func(o *Observation) { o.MachineDeployments.Items[0].Spec.Replicas = 3 }, condition: kind, reason: "NodesScalingUp", message: "Not enough machine objects created yet (2/3)"},
 		{name: "NodesRollOutScalingUp", change: first(func(n *corev1.Node) { n.Spec.Unschedulable = true }), condition: kind, reason: "NodesRollOutScalingUp", message: "Not enough ready worker nodes registered in the cluster (1/2)"},
@@ -347,8 +376,8 @@ func TestEveryNodeReady(t *testing.T) {
 			gone.Spec.RenewTime = nil
 			o.Cluster.NodeLeases.Items = append(o.Cluster.NodeLeases.Items, gone)
 		}, condition: kind, status: "True", reason: "EveryNodeReady"},
-		{name: "not seen: nodes", change: func(o *Observation) { o.Cluster.Nodes = Seen[corev1.Node]{Err: errAway} }, condition: kind, status: "Unknown", reason: "ConditionCheckError", message: "Could not list the nodes: away"},
-		{name: "not seen: leases", change: func(o *Observation) { o.Cluster.NodeLeases.Err = errAway }, condition: kind, status: "Unknown", reason: "ConditionCheckError"},
+		{name: "not seen: nodes", change: func(o *Observation) { o.Cluster.Nodes = Seen[corev1.Node]{Err: errAway} }, condition: kind, status: "Unknown", reason: "ConditionCheckError", message: "Could not list the nodes: away", also: tunnelToo},
+		{name: "not seen: leases", change: func(o *Observation) { o.Cluster.NodeLeases = Seen[coordinationv1.Lease]{Err: errAway} }, condition: kind, status: "Unknown", reason: "ConditionCheckError", also: tunnelToo},
 		{name: "not seen: leases of agents", change: func(o *Observation) { o.Cluster.NodeAgentLeases.Err = errAway }, condition: kind, status: "Unknown", reason: "ConditionCheckError"},
 		{name: "not seen: machines", change: func(o *Observation) { o.Machines.Err = errAway }, condition: kind, status: "Unknown", reason: "ConditionCheckError"},
 		{name: "preserved failed machines are tolerated", change: func(o *Observation) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,12 +12,17 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
 // systemComponents selects what the resource manager keeps in a shoot.
 const systemComponents = resourcesv1alpha1.ManagedBy + "=gardener"
+
+// nodeConfigs selects what node agents follow.
+const nodeConfigs = constants.GardenRole + "=" + cloud.NodeAgentRole
 
 // connection is a way into a shoot for one round of care. None is kept between rounds: a connection that outlives a
 // migration would be one to an API server that is not the shoot's any more.
@@ -63,11 +67,16 @@ func (c *connection) observe(ctx context.Context, seen *Observation) {
 	}
 	all, system := metav1.ListOptions{}, metav1.ListOptions{LabelSelector: systemComponents}
 	core, apps, admission := c.kubernetes.CoreV1(), c.kubernetes.AppsV1(), c.kubernetes.AdmissionregistrationV1()
+	coordination := c.kubernetes.CoordinationV1()
 	to := &seen.Cluster
 	nodes, err := core.Nodes().List(ctx, all)
 	to.Nodes = listed(err, &nodes.Items)
-	leases, err := c.kubernetes.CoordinationV1().Leases(corev1.NamespaceNodeLease).List(ctx, all)
+	leases, err := coordination.Leases(corev1.NamespaceNodeLease).List(ctx, all)
 	to.NodeLeases = listed(err, &leases.Items)
+	agents, err := coordination.Leases(metav1.NamespaceSystem).List(ctx, all)
+	to.NodeAgentLeases = listed(err, &agents.Items)
+	configs, err := core.Secrets(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: nodeConfigs})
+	to.NodeConfigs = listed(err, &configs.Items)
 	daemonSets, err := apps.DaemonSets(metav1.NamespaceSystem).List(ctx, system)
 	to.DaemonSets = listed(err, &daemonSets.Items)
 	deployments, err := apps.Deployments(metav1.NamespaceSystem).List(ctx, system)
@@ -95,7 +104,7 @@ func (c *connection) healthz(ctx context.Context, seen *APIServer) {
 // silent is a shoot of which nothing can be seen.
 func silent(err error) Cluster {
 	var c Cluster
-	c.Nodes.Err, c.NodeLeases = err, Seen[coordinationv1.Lease]{Err: err}
+	c.Nodes.Err, c.NodeLeases.Err, c.NodeAgentLeases.Err, c.NodeConfigs.Err = err, err, err, err
 	c.DaemonSets.Err, c.Deployments.Err, c.StatefulSets.Err = err, err, err
 	c.Validating.Err, c.Mutating.Err, c.CRDs.Err = err, err, err
 	return c

@@ -18,8 +18,6 @@ import (
 )
 
 const (
-	// nodeConfigChecksum is the annotation of nodes with the checksum of the configuration that their agent has applied.
-	nodeConfigChecksum = "checksum/cloud-config-data"
 	// nodeAgentLeasePrefix, followed by a node's name, is the Lease of its agent.
 	nodeAgentLeasePrefix = "gardener-node-agent-"
 	// systemdUnitsReady is the node condition that its agent writes.
@@ -138,20 +136,38 @@ func versionProblem(n *corev1.Node, version string) *Finding {
 	return nil
 }
 
+// nodeConfigs compares what the agents have applied with what they follow. A pool whose nodes wait for their update in
+// place is not looked at: that they wait is told by the constraint ManualInPlaceWorkersUpdated.
 func (r round) nodeConfigs(nodes []*corev1.Node) *Finding {
+	if err := r.Cluster.NodeConfigs.Err; err != nil {
+		return unseen(fmt.Sprintf("Could not list the configurations of the node agents: %v", err))
+	}
+	wanted := map[string]string{}
+	for _, s := range r.Cluster.NodeConfigs.Items {
+		wanted[s.Name] = s.Annotations[constants.ChecksumNodeConfig]
+	}
 	for _, n := range nodes {
-		wanted, known := r.Cluster.NodeConfigs[n.Labels[constants.WorkerPool]]
-		if known && n.Annotations[nodeConfigChecksum] != wanted {
+		checksum := wanted[n.Labels[constants.NodeAgentSecretName]]
+		if checksum == "" || r.waitsInPlace(n.Labels[constants.WorkerPool]) {
+			continue
+		}
+		if n.Annotations[constants.ChecksumAppliedNodeConfig] != checksum {
 			return broken("OperatingSystemConfigOutdated", fmt.Sprintf("The last successfully applied operating system config on node %q is outdated", n.Name))
 		}
 	}
 	return nil
 }
 
-func (r round) nodeAgents(nodes []*corev1.Node) *Finding {
-	if r.Cluster.NodeAgentLeases == nil {
-		return nil
+func (r round) waitsInPlace(pool string) bool {
+	updates := r.Shoot.Status.InPlaceUpdates
+	if updates == nil || updates.PendingWorkerUpdates == nil {
+		return false
 	}
+	pending := updates.PendingWorkerUpdates
+	return slices.Contains(pending.AutoInPlaceUpdate, pool) || slices.Contains(pending.ManualInPlaceUpdate, pool)
+}
+
+func (r round) nodeAgents(nodes []*corev1.Node) *Finding {
 	if err := r.Cluster.NodeAgentLeases.Err; err != nil {
 		return unseen(fmt.Sprintf("Could not list the leases of the node agents: %v", err))
 	}

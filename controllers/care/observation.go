@@ -61,28 +61,18 @@ type Cluster struct {
 	Nodes Seen[corev1.Node]
 	// NodeLeases are those of kube-node-lease.
 	NodeLeases Seen[coordinationv1.Lease]
-	// NodeAgentLeases are those of the node agents in kube-system; nil where nodes have no such agent.
-	NodeAgentLeases *Seen[coordinationv1.Lease]
-	// NodeConfigs are the checksums of the pools' newest configurations, by pool; pools without one are not looked at.
-	NodeConfigs map[string]string
+	// NodeAgentLeases are those of kube-system, among them those of the node agents.
+	NodeAgentLeases Seen[coordinationv1.Lease]
+	// NodeConfigs are the Secrets that the node agents follow.
+	NodeConfigs Seen[corev1.Secret]
 	// DaemonSets, Deployments and StatefulSets are the system components.
 	DaemonSets   Seen[appsv1.DaemonSet]
 	Deployments  Seen[appsv1.Deployment]
 	StatefulSets Seen[appsv1.StatefulSet]
-	// Tunnel is the way from the control plane to the nodes; nil where there is none.
-	Tunnel *Tunnel
 	// Validating and Mutating are all webhook configurations.
 	Validating Seen[admissionregistrationv1.ValidatingWebhookConfiguration]
 	Mutating   Seen[admissionregistrationv1.MutatingWebhookConfiguration]
 	CRDs       Seen[apiextensionsv1.CustomResourceDefinition]
-}
-
-// Tunnel is the way from the control plane to the nodes.
-type Tunnel struct {
-	// Pods are those in kube-system with the label type=tunnel.
-	Pods Seen[corev1.Pod]
-	// Err is why a connection through it could not be established.
-	Err error
 }
 
 // ExtensionReport is one condition on an extension object.

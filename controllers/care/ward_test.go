@@ -46,6 +46,8 @@ type ward struct {
 	healthz  atomic.Int32 // what /healthz answers instead of what it would; 0 for nothing
 	asked    string       // where the shoot was asked for last
 	onConfig func()       // what happens before the shoot is looked at
+	// silentAgents is whether the node's agent renews nothing.
+	silentAgents bool
 }
 
 var _ controlplane.ShootConfigs = &ward{}
@@ -188,6 +190,7 @@ func (w *ward) populateShoot(t testing.TB) {
 	w.create(t, n)
 	w.status(t, n, nodeStatus("True"))
 	w.create(t, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-node-lease", Name: "node"}})
+	w.create(t, agentLease())
 	w.create(t, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "extensions", Name: "gardener-extension-heartbeat"}})
 }
 
@@ -195,12 +198,19 @@ func (w *ward) populateShoot(t testing.TB) {
 func (w *ward) beat(t testing.TB) {
 	t.Helper()
 	w.renew(t, "extensions", "gardener-extension-heartbeat")
-	w.renewNodeLease(t)
+	w.renewNodeLeases(t)
 }
 
-func (w *ward) renewNodeLease(t testing.TB) {
+func (w *ward) renewNodeLeases(t testing.TB) {
 	t.Helper()
 	w.renew(t, "kube-node-lease", "node")
+	if !w.silentAgents {
+		w.renew(t, "kube-system", "gardener-node-agent-node")
+	}
+}
+
+func agentLease() *coordinationv1.Lease {
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "gardener-node-agent-node"}}
 }
 
 func (w *ward) renew(t testing.TB, namespace, name string) {

@@ -54,6 +54,7 @@ func AddToManager(mgr manager.Manager, shoot *rest.Config, account Account) erro
 		add(mgr, target, "claim", &corev1.PersistentVolumeClaim{}, concernsClaim, account.patient(&Claims{Shoot: direct, Account: account, Events: events})),
 		add(mgr, target, "volume", &corev1.PersistentVolume{}, concernsVolume, account.patient(&Volumes{Shoot: direct, Account: account, Events: events})),
 		add(mgr, target, "attachment", &storagev1.VolumeAttachment{}, concernsAttachment, account.patient(&Attachments{Shoot: direct, Account: account})),
+		add(mgr, target, "node", &corev1.Node{}, concernsNode, account.patient(&Nodes{Shoot: direct, Account: account, Events: events})),
 	)
 }
 

@@ -200,7 +200,7 @@ func TestVolumes(t *testing.T) {
 	}
 	for _, object := range []client.Object{
 		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Provisioner: cloud.CSIDriver, VolumeBindingMode: &wait, ReclaimPolicy: ptr.To(corev1.PersistentVolumeReclaimDelete)},
-		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{corev1.LabelTopologyZone: "here-1"}}, Spec: corev1.NodeSpec{ProviderID: "transplant:///m-1"}},
+		nodeOf("node", "transplant:///m-1", corev1.ConditionTrue),
 		claim,
 	} {
 		b.must(b.Create(t.Context(), object))
@@ -333,6 +333,60 @@ func TestAClaimThatGoesTooSoon(t *testing.T) {
 	if diff := cmp.Diff([]string{"create volumes", "delete volumes"}, b.written()); diff != "" {
 		t.Errorf("ledger (-want +got):\n%s", diff)
 	}
+}
+
+// nodeOf is a node that is a machine, and says whether it is ready.
+func nodeOf(name, providerID string, ready corev1.ConditionStatus) *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelTopologyZone: "here-1"}},
+		Spec:       corev1.NodeSpec{ProviderID: providerID},
+		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}},
+	}
+}
+
+// TestNodesGoWithTheirMachines: a node whose machine has ended goes, but not while it is ready, nor while the cloud does
+// not answer, and no other node goes.
+func TestNodesGoWithTheirMachines(t *testing.T) {
+	b := start(t)
+	machines := b.cloud.Client(t).Machines()
+	alive, err := machines.Create(t.Context(), &cloud.Machine{Name: "alive", Type: "small"})
+	b.must(err)
+	var refused atomic.Int32
+	b.cloud.Refuse(func(verb, _ string) *cloud.Error {
+		if verb != "get" {
+			return nil
+		}
+		refused.Add(1)
+		return &cloud.Error{Code: cloud.CodeInternal, Reason: "InternalError", Message: "out of order"}
+	})
+	late := nodeOf("late", "transplant:///mac-9999", corev1.ConditionFalse)
+	b.must(b.Create(t.Context(), late))
+	b.until("the cloud is asked twice", func(context.Context) bool { return refused.Load() >= 2 })
+	b.must(b.Get(t.Context(), client.ObjectKeyFromObject(late), late)) // nobody knows that its machine has ended
+
+	unready, ready := nodeOf("unready", "transplant:///"+alive.ID, corev1.ConditionUnknown), nodeOf("ready", "transplant:///mac-9998", corev1.ConditionTrue)
+	foreign := nodeOf("foreign", "other:///mac-9997", corev1.ConditionUnknown)
+	for _, node := range []*corev1.Node{unready, ready, foreign} {
+		b.must(b.Create(t.Context(), node))
+	}
+	b.cloud.Refuse(nil)
+	b.until("the node of an ended machine is gone", b.gone(late))
+	for _, node := range []*corev1.Node{unready, ready, foreign} {
+		b.must(b.Get(t.Context(), client.ObjectKeyFromObject(node), node))
+	}
+
+	b.cloud.Terminate(alive.ID)
+	b.until("the node is gone after its machine", b.gone(unready))
+	before := ready.DeepCopy()
+	ready.Status.Conditions[0].Status = corev1.ConditionUnknown
+	b.must(b.Status().Patch(t.Context(), ready, client.MergeFrom(before)))
+	b.until("the node is gone that is silent now", b.gone(ready))
+	b.must(b.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign))
+	b.until("it is told", func(ctx context.Context) bool {
+		events := &corev1.EventList{}
+		b.must(b.List(ctx, events))
+		return slices.ContainsFunc(events.Items, func(e corev1.Event) bool { return e.Reason == "DeletingNode" && e.InvolvedObject.Name == "late" })
+	})
 }
 
 // TestWhatIsRetained stays in the cloud when its PersistentVolume goes.

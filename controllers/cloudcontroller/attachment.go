@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -78,7 +77,7 @@ func (r *Attachments) find(ctx context.Context, a *storagev1.VolumeAttachment) (
 	if err := r.Shoot.Get(ctx, client.ObjectKey{Name: a.Spec.NodeName}, node); err != nil {
 		return nil, "", fmt.Errorf("read the node of the attachment: %w", err)
 	}
-	machine := node.Spec.ProviderID[strings.LastIndex(node.Spec.ProviderID, "/")+1:]
+	machine := machineID(node)
 	if machine == "" {
 		return nil, "", fmt.Errorf("attach a volume to node %q: it does not say which machine it is", node.Name)
 	}
@@ -158,5 +157,5 @@ func (r *Attachments) machineOf(ctx context.Context, a *storagev1.VolumeAttachme
 	if err := r.Shoot.Get(ctx, client.ObjectKey{Name: a.Spec.NodeName}, node); err != nil {
 		return ""
 	}
-	return node.Spec.ProviderID[strings.LastIndex(node.Spec.ProviderID, "/")+1:]
+	return machineID(node)
 }

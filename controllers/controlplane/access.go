@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,10 +15,11 @@ import (
 
 // What a shoot's users, and whoever listens for it, find in the garden.
 const (
-	// SuffixCA of the ConfigMap that has the shoot's certificate authority, after the name of the shoot; KeyCA is its key.
-	SuffixCA, KeyCA = ".ca-cluster", keyCACert
-	// AddressInternal names the advertised address that is the shoot's public name.
-	AddressInternal = "internal"
+	// SuffixCA of the ConfigMap that has the shoot's certificate authority, after the name of the shoot; KeyCA is its key, and
+	// KeyHosts that of the names that it vouches for, separated by commas.
+	SuffixCA, KeyCA, KeyHosts = ".ca-cluster", keyCACert, "hosts"
+	// AddressInternal names the advertised address that is the shoot's internal name.
+	AddressInternal = gardencorev1beta1.AdvertisedAddressInternal
 )
 
 // PublishAccess gives the shoot's users what they need to reach it, in its project: the CA as ConfigMap
@@ -32,9 +34,7 @@ func (o *Operation) PublishAccess(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	kubeconfig, err := clientKubeconfig(kubeconfigOptions{
-		server: o.APIServerURL(), ca: ca[keyCACert], token: string(tokens[keyClusterAdminToken]),
-	})
+	kubeconfig, err := o.userKubeconfig(ca[keyCACert], string(tokens[keyClusterAdminToken]))
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (o *Operation) PublishAccess(ctx context.Context) error {
 				Labels:          map[string]string{"gardener.cloud/role": "ca-cluster", "shoot.gardener.cloud/name": o.Shoot.Name},
 				OwnerReferences: []metav1.OwnerReference{owner},
 			},
-			Data: map[string]string{keyCACert: string(ca[keyCACert]), "host": o.APIServerHost()},
+			Data: map[string]string{keyCACert: string(ca[keyCACert]), KeyHosts: strings.Join(o.Hosts(), ",")},
 		},
 		&corev1.Secret{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
@@ -66,10 +66,26 @@ func (o *Operation) PublishAccess(ctx context.Context) error {
 		}
 	}
 	return o.PatchStatus(ctx, func(status *gardencorev1beta1.ShootStatus) {
-		status.AdvertisedAddresses = []gardencorev1beta1.ShootAdvertisedAddress{
-			{Name: AddressInternal, URL: o.APIServerURL()},
-		}
+		status.AdvertisedAddresses = o.advertisedAddresses()
 	})
+}
+
+// advertisedAddresses are those by which the shoot's users may reach its API server, the external one first.
+func (o *Operation) advertisedAddresses() []gardencorev1beta1.ShootAdvertisedAddress {
+	var addresses []gardencorev1beta1.ShootAdvertisedAddress
+	if host := o.ExternalHost(); host != "" {
+		addresses = append(addresses, gardencorev1beta1.ShootAdvertisedAddress{Name: gardencorev1beta1.AdvertisedAddressExternal, URL: o.urlOf(host)})
+	}
+	return append(addresses, gardencorev1beta1.ShootAdvertisedAddress{Name: AddressInternal, URL: o.APIServerURL()})
+}
+
+// userKubeconfig prefers the external name. One that the shoot's owner has to serve himself may not resolve.
+func (o *Operation) userKubeconfig(caPEM []byte, token string) ([]byte, error) {
+	options := kubeconfigOptions{server: o.APIServerURL(), ca: caPEM, token: token}
+	if o.servesDomain() {
+		options.server, options.other = o.urlOf(o.ExternalHost()), o.APIServerURL()
+	}
+	return clientKubeconfig(options)
 }
 
 // ShootClient returns a client for the shoot's API server, by its public name.
@@ -94,7 +110,7 @@ func (o *Operation) AdminAccess(ctx context.Context) (caPEM []byte, token string
 	return ca[keyCACert], string(tokens[keyClusterAdminToken]), nil
 }
 
-// WaitShootReachable waits until the shoot's API server answers by its public name: through DNS and the gateway.
+// WaitShootReachable waits until the shoot's API server answers by its internal name: through DNS and the gateway.
 func (o *Operation) WaitShootReachable(ctx context.Context) error {
 	shoot, err := o.ShootClient(ctx)
 	if err != nil {

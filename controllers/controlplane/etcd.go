@@ -57,12 +57,12 @@ func (o *Operation) DeployEtcd(ctx context.Context, replicas int32) error {
 			Selector:    selector(EtcdName),
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels(EtcdName)},
-				Spec: corev1.PodSpec{
+				Spec: o.asUser(corev1.PodSpec{
 					TerminationGracePeriodSeconds: ptr.To[int64](10),
 					Volumes:                       volumes,
 					InitContainers:                []corev1.Container{o.restoreContainer(mounts)},
 					Containers:                    []corev1.Container{o.etcdContainer(data, run), o.backupContainer(mounts), o.guardContainer(mounts)},
-				},
+				}),
 			},
 			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{
 				ObjectMeta: metav1.ObjectMeta{Name: "data"},

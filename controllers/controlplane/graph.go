@@ -23,6 +23,7 @@ func (o *Operation) ReconcileGraph() *flow.Graph {
 	infrastructure := o.addInfrastructure(g, workers, after(credentials, secrets))
 	early := o.addExtensionsAt(g, gardencorev1beta1.BeforeKubeAPIServer, o.Hibernated(), after(credentials, secrets, referenced, infrastructure))
 	dns := g.Add(flow.Task{Name: "Deploying internal domain DNS record", Run: o.deployAndWaitDNSRecord, After: after(credentials, secrets, referenced), Skip: !awake})
+	g.Add(flow.Task{Name: "Deploying external domain DNS record", Run: o.deployAndWaitExternalDNSRecord, After: after(credentials, secrets, referenced), Skip: !awake || !o.servesDomain()})
 	backup := o.addBackup(g, restoring, after(credentials, secrets))
 	etcd := g.Add(flow.Task{Name: "Deploying main etcd", Run: o.deployEtcd, After: after(backup, secrets, credentials)})
 	etcdReady := g.Add(flow.Task{Name: "Waiting until main etcd reports readiness", Run: o.WaitEtcd, After: after(etcd), Skip: !awake})

@@ -56,6 +56,7 @@ const (
 	taskCredentials = "Deploying cloud provider account secret"
 	taskSecrets     = "Initializing secrets management"
 	taskReferenced  = "Deploying referenced resources"
+	taskExternal    = "Deploying external domain DNS record"
 	taskWorkers     = "Waiting until worker pools have been reconciled"
 )
 
@@ -68,6 +69,7 @@ var restoreOrder = []order{
 	{"Deploying Shoot infrastructure", []flow.TaskID{taskSecrets, taskCredentials}, "6: after 4, 3"},
 	{"Waiting until Shoot infrastructure has been reconciled", []flow.TaskID{"Deploying Shoot infrastructure"}, "7: after 6"},
 	{"Deploying internal domain DNS record", []flow.TaskID{taskReferenced, "Deploying services of the control plane"}, "11: after 5, 9"},
+	{taskExternal, []flow.TaskID{taskReferenced, "Deploying services of the control plane"}, "12: after 5, 9"},
 	{"Deploying source backup entry", []flow.TaskID{taskNamespace}, "13: after 1"},
 	{"Deploying BackupEntry for ETCD data", []flow.TaskID{"Deploying source backup entry"}, "15: after 1, 14"},
 	{"Waiting until the BackupEntry has been reconciled", []flow.TaskID{"Deploying BackupEntry for ETCD data"}, "16: after 15"},
@@ -116,15 +118,49 @@ func TestTheOrderOfARestore(t *testing.T) {
 	o := &Operation{Shoot: &gardencorev1beta1.Shoot{}}
 	o.Shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{Name: "pool"}}
 	o.Shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: gardencorev1beta1.LastOperationTypeRestore}
+	withDomain(o.Shoot, "alpha.example")
 	graph := o.ReconcileGraph()
 	inOrder(t, graph, restoreOrder)
 	everyTask(t, graph, restoreOrder)
+	// The landscape goes by the internal name: whoever serves the other must not hold up the shoot's control plane.
+	if before := graph.Before("Initializing connection to Shoot"); slices.Contains(before, flow.TaskID(taskExternal)) {
+		t.Errorf("the connection to the shoot waits for its own domain: it comes after %q", before)
+	}
 	// It is the way of users who wait: neither nodes nor what comes after them may be on it.
 	for _, task := range graph.Before("Deploying Kubernetes API server service SNI settings") {
 		if slices.Contains([]flow.TaskID{"Configuring worker pools", "Deploying gardener-resource-manager", "Deploying extension resources after kube-apiserver"}, task) {
 			t.Errorf("users wait for %q", task)
 		}
 	}
+}
+
+// Only a shoot that is awake, and has a domain that is served with it, has an external record (SPEC 2.9, task 12).
+func TestWhoseDomainIsServed(t *testing.T) {
+	t.Parallel()
+	unmanaged := gardencorev1beta1.DNSProvider{Primary: ptr.To(true), Type: ptr.To("unmanaged")}
+	for name, c := range map[string]struct {
+		change func(*gardencorev1beta1.Shoot)
+		want   bool
+	}{
+		"with a domain":               {func(s *gardencorev1beta1.Shoot) { withDomain(s, "alpha.example") }, true},
+		"without one":                 {func(*gardencorev1beta1.Shoot) {}, false},
+		"with DNS and no domain":      {func(s *gardencorev1beta1.Shoot) { s.Spec.DNS = &gardencorev1beta1.DNS{} }, false},
+		"its owner serves it himself": {func(s *gardencorev1beta1.Shoot) { withDomain(s, "alpha.example", unmanaged) }, false},
+		"it sleeps": {func(s *gardencorev1beta1.Shoot) {
+			withDomain(s, "alpha.example")
+			s.Spec.Hibernation, s.Status.IsHibernated = &gardencorev1beta1.Hibernation{Enabled: ptr.To(true)}, true
+		}, false},
+	} {
+		o := &Operation{Shoot: &gardencorev1beta1.Shoot{}}
+		c.change(o.Shoot)
+		if got := slices.Contains(o.ReconcileGraph().Tasks(), flow.TaskID(taskExternal)); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+	// What is left of one whose deletion has come far is taken up, to be deleted.
+	o := &Operation{Shoot: &gardencorev1beta1.Shoot{}}
+	withDomain(o.Shoot, "alpha.example")
+	inOrder(t, o.ReclaimGraph(), []order{{"Taking up the external domain DNS record", []flow.TaskID{taskCredentials}, "an extension needs them"}})
 }
 
 // What an Extension does before the API server is there, it does after it has gone to sleep (SPEC 2.9, task 54): also on

@@ -142,23 +142,25 @@ func (o *Operation) DNSRecord() *extensionsv1alpha1.DNSRecord {
 	return &extensionsv1alpha1.DNSRecord{ObjectMeta: o.meta(o.Shoot.Name + "-internal")}
 }
 
-// DeployDNSRecord points the shoot's public name at this seed's gateway.
+// DeployDNSRecord points the shoot's internal name at this seed's gateway.
 func (o *Operation) DeployDNSRecord(ctx context.Context) error {
+	return o.pointAtGateway(ctx, o.DNSRecord(), extensionsv1alpha1.DNSRecordSpec{
+		DefaultSpec: o.providerSpec(nil),
+		SecretRef:   o.cloudProviderRef(),
+		Zone:        ptr.To(o.InternalDomain),
+		Name:        o.APIServerHost(),
+	})
+}
+
+// pointAtGateway deploys or restores a DNSRecord of which spec says all but where it leads.
+func (o *Operation) pointAtGateway(ctx context.Context, record *extensionsv1alpha1.DNSRecord, spec extensionsv1alpha1.DNSRecordSpec) error {
 	addresses, err := o.GatewayAddresses(ctx)
 	if err != nil {
 		return err
 	}
-	record := o.DNSRecord()
+	spec.RecordType, spec.Values, spec.TTL = extensionsv1alpha1.DNSRecordTypeA, addresses, ptr.To(int64(o.DNSTTL.Seconds()))
 	return o.DeployExtension(ctx, record, func() error {
-		record.Spec = extensionsv1alpha1.DNSRecordSpec{
-			DefaultSpec: o.providerSpec(nil),
-			SecretRef:   o.cloudProviderRef(),
-			Zone:        ptr.To(o.InternalDomain),
-			Name:        o.APIServerHost(),
-			RecordType:  extensionsv1alpha1.DNSRecordTypeA,
-			Values:      addresses,
-			TTL:         ptr.To(int64(o.DNSTTL.Seconds())),
-		}
+		record.Spec = spec
 		return nil
 	})
 }

@@ -5,17 +5,19 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// kubeconfigOptions describe a kubeconfig with one context. Either client or token authenticates.
+// kubeconfigOptions describe a kubeconfig with one context, and a second one where there is another server. Either client or
+// token authenticates.
 type kubeconfigOptions struct {
 	server, serverName string
+	other              string // another server, by another name; empty for none
 	ca                 []byte
 	client             keyPair
 	token              string
 }
 
 func clientKubeconfig(options kubeconfigOptions) ([]byte, error) {
-	const name = "shoot"
-	return clientcmd.Write(clientcmdapi.Config{
+	const name, other = "shoot", "shoot-internal"
+	config := clientcmdapi.Config{
 		CurrentContext: name,
 		Clusters: map[string]*clientcmdapi.Cluster{name: {
 			Server: options.server, TLSServerName: options.serverName, CertificateAuthorityData: options.ca,
@@ -24,5 +26,10 @@ func clientKubeconfig(options kubeconfigOptions) ([]byte, error) {
 			ClientCertificateData: options.client.cert, ClientKeyData: options.client.key, Token: options.token,
 		}},
 		Contexts: map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
-	})
+	}
+	if options.other != "" {
+		config.Clusters[other] = &clientcmdapi.Cluster{Server: options.other, CertificateAuthorityData: options.ca}
+		config.Contexts[other] = &clientcmdapi.Context{Cluster: other, AuthInfo: name}
+	}
+	return clientcmd.Write(config)
 }

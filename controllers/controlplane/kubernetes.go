@@ -159,7 +159,7 @@ func (o *Operation) deploy(ctx context.Context, name string, replicas int32, pod
 			Selector:             selector(name),
 			// Two API servers of one shoot at a time are fine on one etcd, but memory is dear: replace, don't surge.
 			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels(name), Annotations: o.runsAs(pod)}, Spec: pod},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels(name), Annotations: o.runsAs(name, pod)}, Spec: o.asUser(pod)},
 		},
 	})
 }
@@ -168,11 +168,19 @@ func (o *Operation) deploy(ctx context.Context, name string, replicas int32, pod
 // anew, as another binary would.
 const annotationKubernetesVersion = "transplant.dev/kubernetes-version"
 
-func (o *Operation) runsAs(pod corev1.PodSpec) map[string]string {
+// annotationExternalName is the name that the API server's certificate has been given with the shoot's domain. It starts the
+// program anew that knows the certificate of before.
+const annotationExternalName = "transplant.dev/external-name"
+
+func (o *Operation) runsAs(name string, pod corev1.PodSpec) map[string]string {
 	if pod.Containers[0].Image != o.KubernetesImage {
 		return nil
 	}
-	return map[string]string{annotationKubernetesVersion: o.Shoot.Spec.Kubernetes.Version}
+	annotations := map[string]string{annotationKubernetesVersion: o.Shoot.Spec.Kubernetes.Version}
+	if host := o.ExternalHost(); host != "" && name == DeploymentKubeAPIServer {
+		annotations[annotationExternalName] = host
+	}
+	return annotations
 }
 
 func withDelay(probe *corev1.Probe, initial, period int32) *corev1.Probe {

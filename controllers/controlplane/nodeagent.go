@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -67,6 +68,10 @@ func (o *Operation) DeployNodeAgentSecrets(ctx context.Context) error {
 				s.Labels = map[string]string{}
 			}
 			s.Labels[constants.GardenRole], s.Labels[constants.WorkerPool] = cloud.NodeAgentRole, worker.Name
+			if s.Annotations == nil {
+				s.Annotations = map[string]string{}
+			}
+			s.Annotations[constants.ChecksumNodeConfig] = fmt.Sprintf("%x", sha256.Sum256(content))
 			s.Data = map[string][]byte{cloud.NodeAgentConfigKey: content}
 			return nil
 		}); err != nil {

@@ -1,6 +1,8 @@
 package controlplane
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -99,6 +101,9 @@ func TestNodeConfigs(t *testing.T) {
 		got := map[string]string{}
 		for _, s := range list.Items {
 			got[s.Name] = string(s.Data["config.json"])
+			if sum := fmt.Sprintf("%x", sha256.Sum256(s.Data["config.json"])); s.Annotations["checksum/data-script"] != sum {
+				t.Errorf("the checksum of %s is %q, not %s", s.Name, s.Annotations["checksum/data-script"], sum)
+			}
 		}
 		return got
 	}

@@ -31,6 +31,8 @@ type Settings struct {
 	InternalDomain string
 	// Image holds our own programs, KubernetesImage etcd and the Kubernetes ones.
 	Image, KubernetesImage string
+	// User is whom the programs of control planes run as, with the group of the same number; 0 leaves it to their images.
+	User int64
 	// OwnerCheckInterval and OwnerCheckTimeout are those of SPEC 9.2, rule O1.
 	OwnerCheckInterval, OwnerCheckTimeout time.Duration
 	// DeltaInterval and FullSnapshotInterval are those of the backup sidecar.
@@ -154,14 +156,16 @@ func (o *Operation) project() string {
 	return id[prefix : len(id)-suffix]
 }
 
-// APIServerHost is the public name of the shoot's API server.
+// APIServerHost is the internal name of the shoot's API server, which is public too: the landscape itself goes by it.
 func (o *Operation) APIServerHost() string {
 	return fmt.Sprintf("api.%s.%s.%s", o.Shoot.Name, o.project(), o.InternalDomain)
 }
 
-// APIServerURL is the address by which clients outside the seed reach the shoot's API server.
-func (o *Operation) APIServerURL() string {
-	return fmt.Sprintf("https://%s:%d", o.APIServerHost(), o.GatewayPort)
+// APIServerURL is the address by which clients outside the seed reach the shoot's API server, by its internal name.
+func (o *Operation) APIServerURL() string { return o.urlOf(o.APIServerHost()) }
+
+func (o *Operation) urlOf(host string) string {
+	return fmt.Sprintf("https://%s:%d", host, o.GatewayPort)
 }
 
 // BackupEntryName is the name of the shoot's BackupEntry (SPEC 1.7).

@@ -46,6 +46,18 @@ func secretVolumes(secrets ...string) ([]corev1.Volume, []corev1.VolumeMount) {
 	return volumes, mounts
 }
 
+// asUser has every program of a pod run as the user of the settings. Secrets are for their owner, who is root, and for the
+// pod's group alone: so that is the user's.
+func (o *Operation) asUser(pod corev1.PodSpec) corev1.PodSpec {
+	if o.User == 0 {
+		return pod
+	}
+	pod.SecurityContext = &corev1.PodSecurityContext{
+		RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To(o.User), RunAsGroup: ptr.To(o.User), FSGroup: ptr.To(o.User),
+	}
+	return pod
+}
+
 func httpProbe(scheme corev1.URIScheme, path string, port int, failures int32) *corev1.Probe {
 	return &corev1.Probe{
 		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{

@@ -19,7 +19,7 @@ import (
 // the ReconcileGraph makes room for backups before there is a machine. What somebody else has deleted, a cascade or a
 // person, says nothing: backups that are gone while a state is there that nobody has noted it in are a loss, and machines
 // may run. entry is the shoot's BackupEntry, state its saved state, each nil for none. What may be left in the cloud is its
-// infrastructure and its DNS record; a restore is neither possible nor needed (SPEC 9.3).
+// infrastructure and its DNS records; a restore is neither possible nor needed (SPEC 9.3).
 func NothingToRestore(shoot *gardencorev1beta1.Shoot, entry *gardencorev1beta1.BackupEntry, state *shootstate.State) bool {
 	switch {
 	case shoot.DeletionTimestamp == nil:
@@ -39,6 +39,7 @@ func (o *Operation) ReclaimGraph() *flow.Graph {
 	credentials := g.Add(flow.Task{Name: "Deploying cloud provider account secret", Run: o.DeployCredentials, After: after(namespace)})
 	g.Add(flow.Task{Name: "Taking up what is left of the infrastructure", Run: o.reclaimInfrastructure, After: after(credentials), Skip: o.Workerless()})
 	g.Add(flow.Task{Name: "Taking up the internal domain DNS record", Run: o.reclaimDNSRecord, After: after(credentials)})
+	g.Add(flow.Task{Name: "Taking up the external domain DNS record", Run: o.reclaimExternalDNSRecord, After: after(credentials), Skip: !o.servesDomain()})
 	return g
 }
 
@@ -63,6 +64,13 @@ func (o *Operation) reclaimDNSRecord(ctx context.Context) error {
 		return err
 	}
 	return o.waitTakenUp(ctx, o.DNSRecord())
+}
+
+func (o *Operation) reclaimExternalDNSRecord(ctx context.Context) error {
+	if err := o.DeployExternalDNSRecord(ctx); err != nil {
+		return err
+	}
+	return o.waitTakenUp(ctx, o.ExternalDNSRecord())
 }
 
 // waitTakenUp waits until an extension has begun to work on the object: it has its finalizer by then, without which a

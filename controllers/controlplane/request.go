@@ -10,6 +10,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/rollout"
 )
 
 // Requested tells that somebody asked for a run: the annotation gardener.cloud/operation lists reconcile or retry among
@@ -45,8 +46,9 @@ func requests(shoot *gardencorev1beta1.Shoot) []string {
 // takeRequest takes the request for this run off the shoot, and leaves operations that are others' affair: a request that
 // stayed would ask for the next run, too. It comes after Begin, so that who dies in between has lost no request. A forced
 // in-place update is for one change of the specification: the run that carries a change out takes it off (SPEC 1.12, 4.9).
+// A request for rolled pools is noted where the nodes' keys are made of it, in the same patch.
 func (o *Operation) takeRequest(ctx context.Context, carriesOut bool) error {
-	requested, before := Requested(o.Shoot), o.Shoot.DeepCopy()
+	requested, rolls, before := Requested(o.Shoot), o.rollsOut(), o.Shoot.DeepCopy()
 	listed := requests(o.Shoot)
 	left := slices.DeleteFunc(slices.Clone(listed), func(operation string) bool {
 		switch operation {
@@ -55,10 +57,16 @@ func (o *Operation) takeRequest(ctx context.Context, carriesOut bool) error {
 		case constants.ShootOperationForceInPlaceUpdate:
 			return carriesOut
 		}
-		return false
+		return rolls && rollout.IsRequest(operation)
 	})
 	if len(left) == len(listed) {
 		return nil
+	}
+	if rolls {
+		pools, _ := rollout.Requested(o.Shoot, listed)
+		if err := rollout.Note(o.Shoot, rollout.Replaceable(o.Shoot, pools), o.Clock.Now()); err != nil {
+			return fmt.Errorf("note on shoot %q that pools are rolled: %w", client.ObjectKeyFromObject(before), err)
+		}
 	}
 	if len(left) == 0 {
 		delete(o.Shoot.Annotations, constants.GardenerOperation)

@@ -67,10 +67,13 @@ func (r *Runner) Run(ctx context.Context, o *Operation, flow Flow) (reconcile.Re
 	if err := o.Begin(ctx, flow.Type, flow.Initialized, r.Version); err != nil {
 		return reconcile.Result{}, err
 	}
+	o.events = r.Events
+	if err := o.noteRollout(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
 	if err := o.takeRequest(ctx, carriesOut); err != nil {
 		return reconcile.Result{}, err
 	}
-	o.events = r.Events
 	r.Events.Event(o.Shoot, corev1.EventTypeNormal, flow.ReasonStarted, flow.Initialized)
 	begin := o.Clock.Now()
 	err := r.work(ctx, o, flow)

@@ -17,7 +17,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Names of the secrets of a control plane. The persisted ones cover the list of [S0]; HEAD's names are used where it
@@ -66,6 +68,8 @@ type secretSpec struct {
 	persist bool
 	labels  map[string]string
 	make    func(*secretSet) (map[string][]byte, error)
+	// outdated tells of a secret that it must be made anew, although it exists; nil for never.
+	outdated func(map[string][]byte) bool
 }
 
 // secretSet are the secrets of one control plane as far as they exist.
@@ -79,7 +83,8 @@ func (s *secretSet) ca(name string) keyPair {
 }
 
 // InitializeSecrets restores the persisted secrets of the ShootState while restoring, and creates what is missing,
-// each derived from those before it. What exists is never changed (SPEC 2.8).
+// each derived from those before it. What exists is never changed (SPEC 2.8), but for the certificate of a shoot that has
+// been given a domain since.
 func (o *Operation) InitializeSecrets(ctx context.Context) error {
 	if o.State != nil {
 		if err := o.restoreSecrets(ctx); err != nil {
@@ -126,6 +131,9 @@ func (o *Operation) MissingSecrets() []string {
 func (o *Operation) ensureSecret(ctx context.Context, spec secretSpec, set *secretSet) (map[string][]byte, error) {
 	secret := &corev1.Secret{}
 	err := o.Seed.Get(ctx, o.key(spec.name), secret)
+	if err == nil && spec.outdated != nil && spec.outdated(secret.Data) {
+		return o.renewSecret(ctx, secret, spec, set)
+	}
 	if err == nil {
 		return secret.Data, nil
 	}
@@ -159,6 +167,20 @@ func (o *Operation) ensureSecret(ctx context.Context, spec secretSpec, set *secr
 	return data, nil
 }
 
+// renewSecret puts what is made anew in the place of what a secret holds.
+func (o *Operation) renewSecret(ctx context.Context, secret *corev1.Secret, spec secretSpec, set *secretSet) (map[string][]byte, error) {
+	data, err := spec.make(set)
+	if err != nil {
+		return nil, fmt.Errorf("make secret %q anew: %w", spec.name, err)
+	}
+	before := secret.DeepCopy()
+	secret.Data = data
+	if err := o.Seed.Patch(ctx, secret, client.MergeFrom(before)); err != nil {
+		return nil, fmt.Errorf("renew secret %q: %w", spec.name, err)
+	}
+	return data, nil
+}
+
 // secretSpecs lists the secrets, those that others derive from first.
 func (o *Operation) secretSpecs(ctx context.Context, now time.Time) []secretSpec {
 	specs := []secretSpec{}
@@ -182,7 +204,7 @@ func (o *Operation) secretSpecs(ctx context.Context, now time.Time) []secretSpec
 		}, ctx)},
 		secretSpec{name: SecretKubeAPIServer, persist: true, make: issued(SecretCA, now, func(context.Context) (certificate, error) {
 			return o.apiServerCertificate(), nil
-		}, ctx)},
+		}, ctx), outdated: o.lacksDomain},
 		secretSpec{name: secretEtcdServer, make: issued(SecretCAEtcd, now, o.etcdServerCertificate, ctx)},
 		secretSpec{name: secretEtcdClient, make: issued(SecretCAEtcd, now, func(context.Context) (certificate, error) {
 			return certificate{commonName: "etcd-client", usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, nil
@@ -209,13 +231,24 @@ func issued(ca string, now time.Time, describe func(context.Context) (certificat
 func (o *Operation) apiServerCertificate() certificate {
 	return certificate{
 		commonName: ServiceKubeAPIServer,
-		dnsNames: []string{
-			o.APIServerHost(), ServiceKubeAPIServer, "localhost",
+		dnsNames: append([]string{
+			ServiceKubeAPIServer, "localhost",
 			"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
-		},
+		}, o.Hosts()...),
 		addresses: []net.IP{net.IPv4(127, 0, 0, 1), net.ParseIP(shootKubernetesServiceIP)},
 		usages:    []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
+}
+
+// lacksDomain tells of the API server's certificate that it does not name the shoot's domain, which may have been given to
+// the shoot after it was made.
+func (o *Operation) lacksDomain(data map[string][]byte) bool {
+	host := o.ExternalHost()
+	if host == "" {
+		return false
+	}
+	certificates, err := certutil.ParseCertsPEM(data[keyCert])
+	return err != nil || certificates[0].VerifyHostname(host) != nil
 }
 
 func (o *Operation) etcdServerCertificate(ctx context.Context) (certificate, error) {

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,11 +60,12 @@ func port(name string, number int32) corev1.ServicePort {
 	return corev1.ServicePort{Name: name, Protocol: corev1.ProtocolTCP, Port: number, TargetPort: intstr.FromInt32(number)}
 }
 
-// ExposeAPIServer lets the seed's gateway route the shoot's public name to its API server.
+// ExposeAPIServer lets the seed's gateway route the shoot's public names to its API server. They share one route, and so
+// the validity that it is fenced by (docs/adr/0011).
 func (o *Operation) ExposeAPIServer(ctx context.Context) error {
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: ServiceKubeAPIServer, Namespace: o.Namespace()}}
 	return createOrPatch(ctx, o.Seed, service, func(s *corev1.Service) error {
-		metav1.SetMetaDataAnnotation(&s.ObjectMeta, annotationSNIHosts, o.APIServerHost())
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, annotationSNIHosts, strings.Join(o.Hosts(), ","))
 		return nil
 	})
 }

@@ -112,8 +112,8 @@ func (o *Operation) machinesRestored(ctx context.Context) (bool, error) {
 	return err == nil && restored(worker), nil
 }
 
-// Hibernate puts the control plane to rest: the workers are gone, and what was attached to them, then the API server, then etcd. The DNS record
-// goes too; the data stays in etcd's volume and in the backups.
+// Hibernate puts the control plane to rest: the workers are gone, and what was attached to them, then the API server, then etcd. The DNS records
+// go too; the data stays in etcd's volume and in the backups.
 func (o *Operation) Hibernate(ctx context.Context) error {
 	if err := o.Until(ctx, 10*time.Minute, "the end of all machines", func(ctx context.Context) error {
 		machines := &machinev1alpha1.MachineList{}
@@ -141,10 +141,7 @@ func (o *Operation) Hibernate(ctx context.Context) error {
 	if err := o.ScaleEtcd(ctx, 0); err != nil {
 		return err
 	}
-	if err := o.DeleteExtension(ctx, o.DNSRecord()); err != nil {
-		return err
-	}
-	return o.WaitDeleted(ctx, o.DNSRecord())
+	return o.deleteAll(extensionsv1alpha1.DNSRecordResource)(ctx)
 }
 
 // Created tells that the shoot has been created successfully once: it has had a control plane.

@@ -101,6 +101,8 @@ func controlPlaneObjects(ca *corev1.Secret) map[string]client.Object {
 			ReclaimPolicy:     ptr.To(corev1.PersistentVolumeReclaimDelete),
 			VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer),
 		},
+		"csidriver.yaml": csiDriver(),
+		"csi-node.yaml":  csiNodePlugin(),
 		"ca.yaml": &corev1.ConfigMap{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "provider-transplant-ca"},

@@ -2,6 +2,7 @@ package extension
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,6 +62,9 @@ func (p *Provider) reconcileDNSRecord(ctx context.Context, log logr.Logger, obj 
 
 func (p *Provider) deleteDNSRecord(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.DNSRecord, _ *contract.Cluster) error {
 	zone, err := p.zoneOf(ctx, obj)
+	if errors.Is(err, errNoZone) {
+		return nil // and so no record either: the zone of a shoot's own domain is its owner's
+	}
 	if err != nil {
 		return err
 	}
@@ -70,6 +74,9 @@ func (p *Provider) deleteDNSRecord(ctx context.Context, _ logr.Logger, obj *exte
 	}
 	return nil
 }
+
+// errNoZone says that the cloud has no zone that a record could be in.
+var errNoZone = errors.New("none matches")
 
 // zoneOf finds the zone by the id or name that the object gives, or else by the longest domain that ends its name.
 func (p *Provider) zoneOf(ctx context.Context, obj *extensionsv1alpha1.DNSRecord) (*cloud.Zone, error) {
@@ -89,7 +96,7 @@ func (p *Provider) zoneOf(ctx context.Context, obj *extensionsv1alpha1.DNSRecord
 		}
 	}
 	if best == nil {
-		err := fmt.Errorf("find a zone for %q (%s): none matches", obj.Spec.Name, ptr.Deref(obj.Spec.Zone, "by name"))
+		err := fmt.Errorf("find a zone for %q (%s): %w", obj.Spec.Name, ptr.Deref(obj.Spec.Zone, "by name"), errNoZone)
 		return nil, contract.WithCodes(err, gardencorev1beta1.ErrorConfigurationProblem)
 	}
 	return best, nil

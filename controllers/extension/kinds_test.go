@@ -245,6 +245,28 @@ func TestD12Record(t *testing.T) {
 	}
 }
 
+// A name in a zone that is not there has no record: that is an error of who wants one, and none for who deletes it.
+func TestANameWithoutAZone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "a", newCloud(t), 1)
+	o := dnsRecordObject()
+	o.Spec.Zone = ptr.To("elsewhere.test")
+	b.create(o)
+	b.annotate(o, "reconcile")
+	if _, err := b.once(o); err == nil || !strings.Contains(err.Error(), `find a zone for "api.alpha.p.shoots.test" (elsewhere.test): none matches`) {
+		t.Errorf("got %v", err)
+	}
+	b.get(o)
+	if last := o.Status.LastError; last == nil || !slices.Equal(last.Codes, []gardencorev1beta1.ErrorCode{"ERR_CONFIGURATION_PROBLEM"}) {
+		t.Errorf("its owner is told %+v", last)
+	}
+	b.delete(o)
+	b.settle(o)
+	if b.exists(o) {
+		t.Errorf("it is still there, with finalizers %q", o.Finalizers)
+	}
+}
+
 // TestD14BackupEntry: the Secret says bucket and prefix; deleting the source entry removes the source's part alone.
 func TestD14BackupEntry(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,9 @@
 package gateway
 
 import (
+	"crypto/tls"
+	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +108,44 @@ func TestRoutesOnARealAPIServer(t *testing.T) {
 	w.refuses(host)
 	if valid, lapsed := w.table.count(true), w.table.count(false); valid != 0 || lapsed != 0 {
 		t.Errorf("%d valid routes and %d lapsed are left", valid, lapsed)
+	}
+}
+
+// TestEveryGatewayOfASeedLeadsToItsShoots: where a seed has gateways of its zones or of exposure classes beside its own, a
+// client reaches a shoot at the address of each, on every port, and at none once the seed's ownership is fenced (SPEC 7.4).
+func TestEveryGatewayOfASeedLeadsToItsShoots(t *testing.T) {
+	t.Parallel()
+	seed, err := kubernetes.NewForConfig(apiservertest.Start(t, apiservertest.Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := &world{T: t, address: address()}
+	alpha := own.onSeed(seed, "shoot--p--alpha", host)
+	gateways := []*world{own, {T: t, address: address()}, {T: t, address: address()}}
+	var open []*tls.Conn
+	for i, w := range gateways {
+		w.guard, w.api, w.apiAddress = alpha.guard, alpha.api, alpha.apiAddress
+		w.run(seed)
+		w.leads(host, "shoot--p--alpha", 1)
+		conn := w.mustDial(host)
+		w.says(conn, fmt.Sprintf("by the name in the hello, gateway %d", i))
+		open = append(open, conn)
+		for port, header := range map[string]string{":8443": "X-Gardener-Destination", ":8132": "Reversed-VPN"} {
+			status, behind := w.connects(port, header+": outbound|6443||kube-apiserver.shoot--p--alpha.svc.cluster.local\r\n")
+			if status != http.StatusOK {
+				t.Fatalf("gateway %d answers %d on %s", i, status, port)
+			}
+			w.speaks(behind)
+		}
+	}
+	alpha.guard.set(ownership.Fenced, 1, 0)
+	close(alpha.guard.fenced)
+	for i, w := range gateways {
+		w.isCut(open[i])
+		w.eventually(fmt.Sprintf("gateway %d to refuse", i), func() bool {
+			_, err := w.dial(host)
+			return err != nil
+		})
 	}
 }
 

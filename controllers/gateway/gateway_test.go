@@ -34,7 +34,11 @@ import (
 	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
-const host = "api.alpha.p.shoots.transplant.test"
+const (
+	host = "api.alpha.p.shoots.transplant.test"
+	// external is the name of the same shoot below its own domain.
+	external = "api.alpha.p.clusters.transplant.test"
+)
 
 // addresses hands out an address of 127.220.0.0/16 to each server of a test, so that all may use their usual ports.
 var addresses atomic.Int32
@@ -119,7 +123,7 @@ func startAPIServer(t *testing.T, ip string, serve func(net.Conn)) *apiServer {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host, "api.beta.p.shoots.transplant.test"},
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host, external, "api.beta.p.shoots.transplant.test"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
@@ -171,7 +175,7 @@ func newWorld(t *testing.T, serve func(net.Conn)) *world {
 	w.api = startAPIServer(t, apiIP, serve)
 	w.client = fake.NewClientset(
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha", Labels: map[string]string{"gardener.cloud/role": "shoot"}}},
-		service("shoot--p--alpha", "kube-apiserver", apiIP, 6443, host),
+		service("shoot--p--alpha", "kube-apiserver", apiIP, 6443, host+","+external),
 		service("shoot--p--alpha", "etcd-main-client", etcdIP, 2379, ""),
 	)
 	watched := watches(w.client)
@@ -416,6 +420,31 @@ func TestFenceIsConfirmedWhenNothingCanPassAnyMore(t *testing.T) {
 		t.Errorf("after the confirmation %d connections are open, valid %v", open, r.holder.Term().Valid())
 	}
 	w.isCut(conn)
+}
+
+// The names of a shoot are one route: when its epoch has ended they end together (docs/adr/0011).
+func TestAnEndedEpochIsServedByNoName(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, echo)
+	conns := map[string]*tls.Conn{}
+	for _, name := range []string{host, external} {
+		conns[name] = w.mustDial(name)
+		w.says(conns[name], "still valid")
+	}
+	w.guard.set(ownership.Suspended, 1, 0)
+	w.heard()
+	close(w.guard.fenced)
+	select {
+	case <-w.guard.revoked:
+	case <-time.After(time.Minute):
+		t.Fatal("the revocation is not confirmed")
+	}
+	for name, conn := range conns {
+		w.isCut(conn)
+		if _, err := w.dial(name); err == nil {
+			t.Errorf("after the confirmation a connection to %s was taken", name)
+		}
+	}
 }
 
 func TestNewEpochCutsWhatTheOldOneOpened(t *testing.T) {

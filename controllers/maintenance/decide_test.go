@@ -13,6 +13,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/maintenance"
 	"github.com/transplant-sim/transplant/controllers/maintenance/version"
+	"github.com/transplant-sim/transplant/controllers/rollout"
 )
 
 func read[T any](t *testing.T, text string) *T {
@@ -164,6 +165,9 @@ machineImages: [{name: linux, versions: [
 		shoot.Annotations = map[string]string{constants.GardenerOperation: c.operation}
 		shoot.Status.InPlaceUpdates = &gardencorev1beta1.InPlaceUpdatesStatus{PendingWorkerUpdates: &gardencorev1beta1.PendingWorkerUpdates{AutoInPlaceUpdate: []string{c.pending}}}
 		plan := decide(shoot, profile)
+		for _, err := range rollout.ValidateInPlace(plan.Shoot, shoot) {
+			t.Errorf("%+v: admission refuses what is planned: %v", c, err)
+		}
 		if string(plan.ControlPlane.Class) != c.controlPlane || string(plan.Pools[0].MachineImage.Class) != c.image {
 			t.Errorf("%+v: %+v, %+v", c, plan.ControlPlane, plan.Pools[0].MachineImage)
 		}
@@ -221,6 +225,23 @@ func TestWhatIsAskedForAfterwards(t *testing.T) {
 			map[string]string{operation: "rotate-ssh-keypair;reconcile", tasks: "deployInfrastructure,other,deployDNSRecordInternal,deployDNSRecordExternal,deployDNSRecordIngress,restartControlPlanePods,restartCoreAddons"},
 			`All maintenance operations successful. Added "rotate-ssh-keypair;reconcile" operation annotation`,
 		},
+		{
+			"what is asked for besides stays", "Succeeded", maintenance.Config{},
+			map[string]string{operation: "force-in-place-update; maintain;reconcile", later: "rollout-workers=a,b"},
+			map[string]string{operation: "force-in-place-update;reconcile;rollout-workers=a,b", tasks: fourTasks},
+			`All maintenance operations successful. Added "rollout-workers=a,b;reconcile" operation annotation`,
+		},
+		{
+			"what cannot be put by", "Succeeded", maintenance.Config{},
+			map[string]string{later: "maintain;whatever;rotate-ca-start;force-in-place-update;rotate-ca-start"},
+			map[string]string{operation: "rotate-ca-start;reconcile", tasks: fourTasks},
+			`All maintenance operations successful. Added "rotate-ca-start;reconcile" operation annotation`,
+		},
+		{"no operation yet, other wishes", "", maintenance.Config{}, map[string]string{operation: "maintain;rotate-ssh-keypair"}, map[string]string{operation: "rotate-ssh-keypair", tasks: fourTasks}, ""},
+		{
+			"failed, to be retried, other wishes", "Failed", maintenance.Config{}, map[string]string{operation: "rollout-workers=a;maintain", retry: "true"},
+			map[string]string{operation: "rollout-workers=a;retry", tasks: fourTasks}, "",
+		},
 		{"failed", "Failed", maintenance.Config{}, map[string]string{operation: "maintain", later: "rotate-ssh-keypair"}, map[string]string{later: "rotate-ssh-keypair", tasks: fourTasks}, ""},
 		{"failed, to be retried", "Failed", maintenance.Config{}, map[string]string{retry: "true"}, map[string]string{operation: "retry", tasks: fourTasks}, ""},
 		{"failed, not to be retried", "Failed", maintenance.Config{}, map[string]string{retry: "maybe"}, map[string]string{retry: "maybe", tasks: fourTasks}, ""},
@@ -258,6 +279,12 @@ func TestAFailureThatIsOverIsForgotten(t *testing.T) {
 	why, long := "x", metav1.NewTime(noon.Add(-24*time.Hour))
 	shoot.Status.LastMaintenance = &gardencorev1beta1.LastMaintenance{Description: "y", TriggeredTime: long, State: "Failed", FailureReason: &why}
 	want := &gardencorev1beta1.LastMaintenance{Description: "Maintenance succeeded", TriggeredTime: long, State: "Succeeded"}
+	if diff := cmp.Diff(want, decide(shoot, profile).Shoot.Status.LastMaintenance); diff != "" {
+		t.Error(diff)
+	}
+	// One that was cut off after its last change has done what it said.
+	shoot.Status.LastMaintenance = &gardencorev1beta1.LastMaintenance{Description: "y", TriggeredTime: long, State: "Processing"}
+	want = &gardencorev1beta1.LastMaintenance{Description: "y", TriggeredTime: long, State: "Succeeded"}
 	if diff := cmp.Diff(want, decide(shoot, profile).Shoot.Status.LastMaintenance); diff != "" {
 		t.Error(diff)
 	}
@@ -301,6 +328,9 @@ func TestRotations(t *testing.T) {
 			s.Spec.Provider.WorkersSettings = &gardencorev1beta1.WorkersSettings{SSHAccess: &gardencorev1beta1.SSHAccess{}}
 		}, "rotate-observability-credentials;rotate-etcd-encryption-key", ""},
 		{"no nodes", func(s *gardencorev1beta1.Shoot) { s.Spec.Provider.Workers = nil }, "rotate-observability-credentials;rotate-etcd-encryption-key", ""},
+		{"step by step", func(s *gardencorev1beta1.Shoot) {
+			s.Annotations = map[string]string{constants.GardenerMaintenanceOperation: "rotate-etcd-encryption-key-start"}
+		}, "rotate-etcd-encryption-key-start;reconcile;rotate-ssh-keypair;rotate-observability-credentials", ""},
 		{"switched off", func(s *gardencorev1beta1.Shoot) {
 			s.Spec.Maintenance.AutoRotation.Credentials = &gardencorev1beta1.MaintenanceCredentialsAutoRotation{
 				SSHKeypair: &gardencorev1beta1.MaintenanceRotationConfig{RotationPeriod: &metav1.Duration{}},

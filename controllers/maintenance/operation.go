@@ -7,6 +7,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/rollout"
 )
 
 // operations are those that an annotation lists.
@@ -22,44 +23,90 @@ func operations(shoot *gardencorev1beta1.Shoot, annotation string) []string {
 
 // operate replaces the wish for maintenance by what the maintenance asks for: the operations that were put by for it,
 // the rotations that are due, and always a reconciliation (SPEC 4.6; 4.11, 7). A failed shoot is asked for nothing, or
-// to retry if it is marked so; what was put by stays for the next maintenance.
+// to retry if it is marked so; what was put by stays for the next maintenance. What somebody asked for besides, and is
+// not taken up yet, stays asked for. It returns what the maintenance asks for.
 func operate(shoot *gardencorev1beta1.Shoot, rotations []Rotation) string {
-	if AskedFor(shoot) {
-		delete(shoot.Annotations, constants.GardenerOperation)
-	}
+	asked := besides(shoot)
+	var more []string
 	switch {
 	case shoot.Status.LastOperation == nil:
-		return ""
 	case shoot.Status.LastOperation.State == gardencorev1beta1.LastOperationStateFailed:
-		return retry(shoot)
+		more = retry(shoot)
+	default:
+		more = wanted(shoot, rotations)
+		delete(shoot.Annotations, constants.GardenerMaintenanceOperation)
 	}
-	operation := strings.Join(wanted(shoot, rotations), constants.OperationsSeparator)
-	annotate(shoot, constants.GardenerOperation, operation)
-	delete(shoot.Annotations, constants.GardenerMaintenanceOperation)
-	return operation
+	askFor(shoot, union(asked, more))
+	return strings.Join(more, constants.OperationsSeparator)
 }
 
-func retry(shoot *gardencorev1beta1.Shoot) string {
-	// What is no truth value is no wish.
-	if marked, _ := strconv.ParseBool(shoot.Annotations[constants.ShootNeedsRetryOperation]); !marked {
-		return ""
-	}
-	delete(shoot.Annotations, constants.ShootNeedsRetryOperation)
-	annotate(shoot, constants.GardenerOperation, constants.ShootOperationRetry)
-	return constants.ShootOperationRetry
+// besides is what is asked for besides maintenance.
+func besides(shoot *gardencorev1beta1.Shoot) []string {
+	return slices.DeleteFunc(operations(shoot, constants.GardenerOperation), func(operation string) bool {
+		return operation == constants.ShootOperationMaintain
+	})
 }
 
-func wanted(shoot *gardencorev1beta1.Shoot, rotations []Rotation) []string {
-	wanted := operations(shoot, constants.GardenerMaintenanceOperation)
-	add := func(operation string) {
-		if !slices.Contains(wanted, operation) {
-			wanted = append(wanted, operation)
+// askFor leaves the operation annotation out where there is nothing to ask for.
+func askFor(shoot *gardencorev1beta1.Shoot, operations []string) {
+	if len(operations) == 0 {
+		delete(shoot.Annotations, constants.GardenerOperation)
+		return
+	}
+	annotate(shoot, constants.GardenerOperation, strings.Join(operations, constants.OperationsSeparator))
+}
+
+// union has every operation once.
+func union(some, more []string) []string {
+	for _, operation := range more {
+		if !slices.Contains(some, operation) {
+			some = append(some, operation)
 		}
 	}
-	add(constants.ShootOperationReconcile)
+	return some
+}
+
+func retry(shoot *gardencorev1beta1.Shoot) []string {
+	// What is no truth value is no wish.
+	if marked, _ := strconv.ParseBool(shoot.Annotations[constants.ShootNeedsRetryOperation]); !marked {
+		return nil
+	}
+	delete(shoot.Annotations, constants.ShootNeedsRetryOperation)
+	return []string{constants.ShootOperationRetry}
+}
+
+// canBePutBy are the operations that a maintenance may be told to ask for, beside rollout-workers=… (SPEC 1.12). Another
+// maintenance, or what only means something at once, is not among them.
+var canBePutBy = map[string]bool{
+	constants.ShootOperationReconcile:              true,
+	constants.ShootOperationRotateCredentialsStart: true, constants.ShootOperationRotateCredentialsStartWithoutWorkersRollout: true,
+	constants.ShootOperationRotateCredentialsComplete: true,
+	constants.ShootOperationRotateCAStart:             true, constants.ShootOperationRotateCAStartWithoutWorkersRollout: true,
+	constants.ShootOperationRotateCAComplete:                true,
+	constants.ShootOperationRotateServiceAccountKeyStart:    true,
+	serviceAccountKeyStartWithoutWorkersRollout:             true,
+	constants.ShootOperationRotateServiceAccountKeyComplete: true,
+	constants.ShootOperationRotateETCDEncryptionKey:         true, etcdEncryptionKeyStart: true, etcdEncryptionKeyComplete: true,
+	constants.ShootOperationRotateObservabilityCredentials: true, constants.ShootOperationRotateSSHKeypair: true,
+}
+
+// Operations that nothing else here knows.
+const (
+	serviceAccountKeyStartWithoutWorkersRollout = "rotate-serviceaccount-key-start-without-workers-rollout"
+	etcdEncryptionKeyStart                      = constants.ShootOperationRotateETCDEncryptionKey + "-start"
+	etcdEncryptionKeyComplete                   = constants.ShootOperationRotateETCDEncryptionKey + "-complete"
+)
+
+func wanted(shoot *gardencorev1beta1.Shoot, rotations []Rotation) []string {
+	wanted := slices.DeleteFunc(operations(shoot, constants.GardenerMaintenanceOperation), func(operation string) bool {
+		return !canBePutBy[operation] && !rollout.IsRequest(operation)
+	})
+	wanted = union(nil, append(wanted, constants.ShootOperationReconcile))
 	for _, rotation := range rotations {
-		if !rotation.Failed {
-			add(rotation.Operation)
+		// Somebody who takes the rotation step by step has begun with it.
+		stepwise := rotation.Operation == constants.ShootOperationRotateETCDEncryptionKey && slices.Contains(wanted, etcdEncryptionKeyStart)
+		if !rotation.Failed && !stepwise {
+			wanted = union(wanted, []string{rotation.Operation})
 		}
 	}
 	return wanted

@@ -13,7 +13,7 @@ import (
 )
 
 // outcome is status.lastMaintenance after a plan has been carried out. A plan with nothing to report leaves it as it
-// is, but for a failure that is over (SPEC 4.6).
+// is, but for a failure that is over, and for a maintenance that was cut off after everything was done (SPEC 4.6).
 func outcome(plan Plan, before *gardencorev1beta1.LastMaintenance, now time.Time) *gardencorev1beta1.LastMaintenance {
 	r := report{}
 	r.collect(plan)
@@ -38,8 +38,11 @@ func settled(before *gardencorev1beta1.LastMaintenance) *gardencorev1beta1.LastM
 		return nil
 	}
 	after := before.DeepCopy()
-	if after.State == gardencorev1beta1.LastOperationStateFailed {
+	switch after.State {
+	case gardencorev1beta1.LastOperationStateFailed:
 		after.State, after.Description, after.FailureReason = gardencorev1beta1.LastOperationStateSucceeded, "Maintenance succeeded", nil
+	case gardencorev1beta1.LastOperationStateProcessing:
+		after.State = gardencorev1beta1.LastOperationStateSucceeded
 	}
 	return after
 }

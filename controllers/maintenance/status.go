@@ -65,9 +65,7 @@ func (m *run) giveUp(ctx context.Context, refusal string) error {
 	m.Events.Event(m.before, corev1.EventTypeWarning, reasonFailed, reason)
 	shoot := m.before.DeepCopy()
 	mark(shoot, m.now)
-	if AskedFor(shoot) {
-		delete(shoot.Annotations, constants.GardenerOperation)
-	}
+	askFor(shoot, besides(shoot))
 	if err := m.write(ctx, shoot); err != nil {
 		return err
 	}

@@ -173,6 +173,7 @@ func TestTheDestinationTakesUpWhatADeletionHasLeft(t *testing.T) {
 			t.Parallel()
 			shoot := forced(dying(withWorkers(stranded("s", "b", "b", "Migrate", "Aborted"))))
 			shoot.Spec.CloudProfile = &gardencorev1beta1.CloudProfileReference{Name: "profile"}
+			shoot.Spec.DNS = &gardencorev1beta1.DNS{Domain: ptr.To("s.example"), Providers: []gardencorev1beta1.DNSProvider{{Primary: ptr.To(true), SecretName: ptr.To("deleted-too")}}}
 			garden := newGarden(t, "Unknown", shoot)
 			if err := garden.Create(t.Context(), &gardencorev1beta1.CloudProfile{ObjectMeta: metav1.ObjectMeta{Name: "profile"}}); err != nil {
 				t.Fatal(err)
@@ -194,6 +195,7 @@ func TestTheDestinationTakesUpWhatADeletionHasLeft(t *testing.T) {
 			for _, object := range []client.Object{
 				&extensionsv1alpha1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--s", Name: "s"}},
 				&extensionsv1alpha1.DNSRecord{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--s", Name: "s-internal"}},
+				&extensionsv1alpha1.DNSRecord{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--s", Name: "s-external"}},
 			} {
 				if err := factory.Seed.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 					t.Errorf("the extension cannot delete what it has no object for: %v", err)

@@ -39,19 +39,27 @@ func (d *diary) on(seed client.Client) client.Client {
 	return interceptor.NewClient(seed.(client.WithWatch), interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
 			err := c.Patch(ctx, o, patch, options...)
-			extension, is := o.(*extensionsv1alpha1.Extension)
+			extension, is := answered(o)
 			if err != nil || !is || o.GetAnnotations()["gardener.cloud/operation"] != "migrate" {
 				return err
 			}
 			d.note("migrate " + o.GetName())
-			delete(extension.Annotations, "gardener.cloud/operation")
-			extension.Status.State = &runtime.RawExtension{Raw: []byte(`"let go"`)}
-			extension.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Migrate", State: "Succeeded", LastUpdateTime: metav1.Now()}
-			return c.Update(ctx, extension)
+			annotations := o.GetAnnotations()
+			delete(annotations, "gardener.cloud/operation")
+			o.SetAnnotations(annotations)
+			if err := c.Update(ctx, o); err != nil {
+				return err
+			}
+			extension.GetExtensionStatus().SetState(&runtime.RawExtension{Raw: []byte(`"let go"`)})
+			extension.GetExtensionStatus().SetLastOperation(&gardencorev1beta1.LastOperation{Type: "Migrate", State: "Succeeded", LastUpdateTime: metav1.Now()})
+			if _, apart := o.(*extensionsv1alpha1.DNSRecord); apart { // its status is, on this seed
+				return c.Status().Update(ctx, o)
+			}
+			return c.Update(ctx, o)
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
 			switch o.(type) {
-			case *extensionsv1alpha1.Extension, *extensionsv1alpha1.Bastion:
+			case *extensionsv1alpha1.Extension, *extensionsv1alpha1.DNSRecord, *extensionsv1alpha1.Bastion:
 				d.note("delete " + o.GetName())
 			case *appsv1.Deployment:
 				if o.GetName() == controlplane.DeploymentKubeAPIServer {
@@ -61,6 +69,33 @@ func (d *diary) on(seed client.Client) client.Client {
 			return c.Delete(ctx, o, options...)
 		},
 	})
+}
+
+// answered are the objects that the diary answers for.
+func answered(o client.Object) (extensionsv1alpha1.Object, bool) {
+	switch o := o.(type) {
+	case *extensionsv1alpha1.Extension:
+		return o, true
+	case *extensionsv1alpha1.DNSRecord:
+		return o, true
+	}
+	return nil, false
+}
+
+// Every name of a shoot lets go when its API server is gone, and before its object is deleted: the records stay as they are
+// (SPEC 2.6, 44 to 46; 2.9.2).
+func TestEveryNameLetsGo(t *testing.T) {
+	t.Parallel()
+	shoot, r := leaving(t, &extensionsv1alpha1.DNSRecord{ObjectMeta: inNamespace("s-internal")}, &extensionsv1alpha1.DNSRecord{ObjectMeta: inNamespace("s-external")})
+	d := &diary{}
+	r.Factory.Seed = d.on(r.Factory.Seed)
+	if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); !errors.Is(err, errHeld) {
+		t.Fatalf("got %v, want to hear of the end of the epoch", err)
+	}
+	want := []string{"delete the API server", "migrate s-external", "migrate s-internal", "delete s-external", "delete s-internal"}
+	if diff := cmp.Diff(want, d.lines); diff != "" {
+		t.Errorf("what the seed was told (-want +got):\n%s", diff)
+	}
 }
 
 // Each Extension lets go at its moment, and what it writes while it does is saved, early or late (SPEC 2.6, 1.8).

@@ -65,7 +65,7 @@ func TestTheOrderOfAMigration(t *testing.T) {
 		{left, []flow.TaskID{plane}, "those of extensions go with the ControlPlane"},
 		{stopped, []flow.TaskID{left, early, guards}, "extensions let go while there is an API server"},
 		{stopped, []flow.TaskID{bastions}, "without an API server nobody looks for Bastions any more"},
-		{late, []flow.TaskID{stopped}, "the infrastructure serves the API server"},
+		{late, []flow.TaskID{stopped}, "39, 44, 45: after 33; the infrastructure serves the API server, and its names lead to it"},
 		{outer, []flow.TaskID{stopped}, "step 34 comes after 33"},
 		{again, []flow.TaskID{late, outer}, "QUIRK-M1"},
 		{outerOff, []flow.TaskID{again}, "what is deleted cannot be saved"},

@@ -48,6 +48,7 @@ func (r *Reconciler) restoreFlow(o *controlplane.Operation) controlplane.Flow {
 		Finish: func(status *gardencorev1beta1.ShootStatus) {
 			status.SeedName = &o.SeedName
 			status.IsHibernated = o.Hibernated()
+			controlplane.RolledOut(status)
 			for i := range status.Conditions {
 				if status.Conditions[i].Status != gardencorev1beta1.ConditionFalse {
 					status.Conditions[i].Status = gardencorev1beta1.ConditionProgressing

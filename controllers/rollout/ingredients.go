@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 )
 
 // ingredient is something whose change makes nodes roll.
@@ -18,6 +19,8 @@ type ingredient struct {
 	field, value string
 	// inPlace is whether nodes can be updated to it in place. Pools that are updated in place cannot change the others.
 	inPlace bool
+	// onlySet is whether it counts only where it has a value: so that it makes no nodes roll by being looked at.
+	onlySet bool
 }
 
 // Fingerprint stands for everything that makes the nodes of a pool roll: it changes exactly if they have to. That of a
@@ -47,6 +50,9 @@ func InPlaceFingerprint(shoot *gardencorev1beta1.Shoot, worker *gardencorev1beta
 func hash(all []ingredient) string {
 	sum := sha256.New()
 	for _, i := range all {
+		if i.onlySet && i.value == "" {
+			continue
+		}
 		fmt.Fprintf(sum, "%d:%s", len(i.value), i.value)
 	}
 	return hex.EncodeToString(sum.Sum(nil))[:16]
@@ -75,7 +81,8 @@ func ingredients(shoot *gardencorev1beta1.Shoot, worker *gardencorev1beta1.Worke
 		{field: "spec.systemComponents.nodeLocalDNS.enabled", value: nodeLocalDNS(shoot)},
 	}
 	all = append(all, credentials(shoot, worker)...)
-	return append(all, kubelet(shoot, worker)...), nil
+	all = append(all, kubelet(shoot, worker)...)
+	return append(all, ingredient{field: "metadata.annotations[" + constants.WorkersRolledOut + "]", value: notes(shoot)[worker.Name], onlySet: true}), nil
 }
 
 // poolField is the path of a pool's field.

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
@@ -70,7 +71,7 @@ func eviction(hard *gardencorev1beta1.KubeletConfigEviction) string {
 		{"imageFSAvailable", hard.ImageFSAvailable}, {"imageFSInodesFree", hard.ImageFSInodesFree},
 		{"memoryAvailable", hard.MemoryAvailable}, {"nodeFSAvailable", hard.NodeFSAvailable}, {"nodeFSInodesFree", hard.NodeFSInodesFree},
 	} {
-		if threshold.value != nil {
+		if ptr.Deref(threshold.value, "") != "" {
 			all = append(all, threshold.name+"="+*threshold.value)
 		}
 	}

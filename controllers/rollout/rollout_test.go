@@ -103,6 +103,18 @@ var triggers = []struct {
 	{"pool's kubelet without the shoot's settings", func(_ *gardencorev1beta1.Shoot, w *gardencorev1beta1.Worker) {
 		w.Kubernetes = &gardencorev1beta1.WorkerKubernetes{Kubelet: &gardencorev1beta1.KubeletConfig{MaxPods: ptr.To(int32(50))}}
 	}, "spec.provider.workers[a].kubernetes.kubelet.kubeReserved", "spec.provider.workers[a].kubernetes.kubelet.kubeReserved"},
+	{"a threshold of evictionHard", func(s *gardencorev1beta1.Shoot, _ *gardencorev1beta1.Worker) {
+		s.Spec.Kubernetes.Kubelet.EvictionHard = &gardencorev1beta1.KubeletConfigEviction{MemoryAvailable: ptr.To("5%")}
+	}, "spec.kubernetes.kubelet.evictionHard", "spec.kubernetes.kubelet.evictionHard"},
+	{"asked for", func(s *gardencorev1beta1.Shoot, _ *gardencorev1beta1.Worker) {
+		s.Annotations = map[string]string{"rollout.transplant.dev/workers": `{"a":"2026-11-01T08:00:00Z"}`}
+	}, "metadata.annotations[rollout.transplant.dev/workers]", ""},
+	{"asked for, of another pool", func(s *gardencorev1beta1.Shoot, _ *gardencorev1beta1.Worker) {
+		s.Annotations = map[string]string{"rollout.transplant.dev/workers": `{"b":"2026-11-01T08:00:00Z"}`}
+	}, "", ""},
+	{"asked for, in a note that cannot be read", func(s *gardencorev1beta1.Shoot, _ *gardencorev1beta1.Worker) {
+		s.Annotations = map[string]string{"rollout.transplant.dev/workers": "now"}
+	}, "", ""},
 	{"maxPods, labels, numbers", func(s *gardencorev1beta1.Shoot, w *gardencorev1beta1.Worker) {
 		s.Spec.Kubernetes.Kubelet.MaxPods = ptr.To(int32(50))
 		w.Labels, w.Maximum = map[string]string{"a": "b"}, 7

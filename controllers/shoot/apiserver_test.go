@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -43,6 +45,7 @@ func TestOnARealAPIServer(t *testing.T) {
 	t.Run("created, after an error", l.created)
 	t.Run("refused by its schema", l.refused)
 	t.Run("reconciled", l.reconciled)
+	t.Run("has its domain", l.hasDomain)
 	t.Run("deleted", l.deleted)
 	t.Run("as its users saw it", func(t *testing.T) { judge(t, told()) })
 	t.Run("events", l.events)
@@ -88,7 +91,7 @@ func (l *live) reconciled(t *testing.T) {
 	must(t, l.Patch(t.Context(), extension, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"fieldOfTheFuture":"kept"}}`))))
 	status := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "alpha"}}
 	must(t, l.Status().Patch(t.Context(), status, client.RawPatch(types.MergePatchType, []byte(`{"status":{"fieldOfTheFuture":"kept"}}`))))
-	must(t, l.patch(t, `{"spec":{"purpose":"testing"}}`))
+	must(t, l.patch(t, `{"spec":{"purpose":"testing","dns":{"domain":"alpha.p.clusters.test"}}}`))
 	l.until(t, "Reconcile", "Succeeded")
 	if s := l.shoot(t); s.Status.ObservedGeneration != s.Generation {
 		t.Errorf("generation %d was observed, and there is %d", s.Status.ObservedGeneration, s.Generation)
@@ -106,6 +109,40 @@ func (l *live) reconciled(t *testing.T) {
 	}
 	if got := raw(extension, "Extension", "spec", future) + raw(status, "Shoot", "status", future); got != "keptkept" {
 		t.Errorf("of two fields that our types do not model %q is left", got)
+	}
+}
+
+// hasDomain: a shoot that is given a domain after it was made is known by it, to DNS, the gateway, clients and its users.
+func (l *live) hasDomain(t *testing.T) {
+	const name = "api.alpha.p.clusters.test"
+	records := map[string]*extensionsv1alpha1.DNSRecord{}
+	list := &extensionsv1alpha1.DNSRecordList{}
+	must(t, l.List(t.Context(), list, client.InNamespace(technicalID)))
+	for i := range list.Items {
+		records[list.Items[i].Name] = &list.Items[i]
+	}
+	internal, external := records["alpha-internal"], records["alpha-external"]
+	if internal == nil || external == nil || external.Spec.Name != name || len(external.Spec.Values) == 0 || !slices.Equal(external.Spec.Values, internal.Spec.Values) {
+		t.Fatalf("records %+v", list.Items)
+	}
+	credentials, certificate := &corev1.Secret{}, &corev1.Secret{}
+	must(t, l.Get(t.Context(), client.ObjectKey{Namespace: external.Spec.SecretRef.Namespace, Name: external.Spec.SecretRef.Name}, credentials))
+	must(t, l.Get(t.Context(), client.ObjectKey{Namespace: technicalID, Name: "kube-apiserver"}, certificate))
+	certificates, err := certutil.ParseCertsPEM(certificate.Data["tls.crt"])
+	must(t, err)
+	must(t, certificates[0].VerifyHostname(name))
+	service, api := &corev1.Service{}, &appsv1.Deployment{}
+	must(t, l.Get(t.Context(), client.ObjectKey{Namespace: technicalID, Name: "kube-apiserver"}, service))
+	must(t, l.Get(t.Context(), client.ObjectKey{Namespace: technicalID, Name: "kube-apiserver"}, api))
+	if hosts := service.Annotations["networking.transplant.dev/sni-hosts"]; hosts != internal.Spec.Name+","+name {
+		t.Errorf("the gateway routes %q", hosts)
+	}
+	if got := api.Spec.Template.Annotations["transplant.dev/external-name"]; got != name {
+		t.Errorf("the API server has not been started anew with its new certificate: %q", got)
+	}
+	want := []gardencorev1beta1.ShootAdvertisedAddress{{Name: "external", URL: "https://" + name + ":9443"}, {Name: "internal", URL: "https://" + internal.Spec.Name + ":9443"}}
+	if diff := cmp.Diff(want, l.shoot(t).Status.AdvertisedAddresses); diff != "" {
+		t.Errorf("advertised addresses (-want +got):\n%s", diff)
 	}
 }
 

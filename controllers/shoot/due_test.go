@@ -77,6 +77,8 @@ func TestDue(t *testing.T) {
 		{name: "maintenance goes first", shoot: changes{annotated("gardener.cloud/operation", "reconcile;maintain")}, want: exactly(50 * time.Minute)},
 		{name: "one operation of several", shoot: changes{annotated("gardener.cloud/operation", "rotate-ssh-keypair;reconcile")}},
 		{name: "an operation of others", shoot: changes{annotated("gardener.cloud/operation", "force-in-place-update")}, want: exactly(50 * time.Minute)},
+		{name: "pools are to be rolled", shoot: changes{annotated("gardener.cloud/operation", "rotate-ssh-keypair;rollout-workers=a")}},
+		{name: "pools are to be rolled after maintenance", shoot: changes{annotated("gardener.cloud/operation", "maintain;rollout-workers=a")}, want: exactly(50 * time.Minute)},
 		{name: "failed", shoot: changes{func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.State = "Failed" }}, want: exactly(time.Hour)},
 		{
 			name:  "failed and asked to retry",

@@ -31,6 +31,7 @@ func reconcileFlow(o *controlplane.Operation, operation gardencorev1beta1.LastOp
 		Finish: func(status *gardencorev1beta1.ShootStatus) {
 			status.SeedName = &o.SeedName
 			status.IsHibernated = o.Hibernated()
+			controlplane.RolledOut(status)
 		},
 	}
 }

@@ -77,6 +77,7 @@ func startLive(t *testing.T) *live {
 	must(t, l.Create(t.Context(), &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: gardencorev1beta1.SeedSpec{
 		Provider: gardencorev1beta1.SeedProvider{Type: "transplant", Region: "here"},
 		Networks: gardencorev1beta1.SeedNetworks{Pods: "10.1.0.0/16", Services: "10.2.0.0/16"},
+		DNS:      gardencorev1beta1.SeedDNS{Defaults: []gardencorev1beta1.SeedDNSProviderConfig{{Type: "transplant", Domain: "clusters.test"}}},
 	}}))
 	gateway := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "istio-ingress", Name: "istio-ingressgateway"}}
 	gateway.Spec.Type, gateway.Spec.Ports = corev1.ServiceTypeLoadBalancer, []corev1.ServicePort{{Port: 9443}}

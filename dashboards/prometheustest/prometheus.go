@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -42,10 +43,12 @@ func Program(t testing.TB, name string) string {
 	return ""
 }
 
-// Server is a Prometheus that runs until the test ends.
+// Server is a Prometheus that runs until it is stopped, or the test ends.
 type Server struct {
 	t   testing.TB
 	url string
+	// Stop ends it; once more does nothing.
+	Stop func()
 }
 
 var listening = regexp.MustCompile(`msg="Listening on" address=(\S+)`)
@@ -74,11 +77,12 @@ func Start(t testing.TB, config, data string) *Server {
 		}
 		ended <- all.String()
 	}()
-	t.Cleanup(func() {
+	s.Stop = sync.OnceFunc(func() {
 		_ = command.Process.Kill() // it may have ended, which is told below
 		<-ended
 		_ = command.Wait()
 	})
+	t.Cleanup(s.Stop)
 	select {
 	case at := <-address:
 		s.url = "http://" + at

@@ -36,7 +36,8 @@ type mutant struct {
 	Scenario string `json:"scenario"`
 	// Oracle that must be violated.
 	Oracle string `json:"oracle"`
-	// Says is part of what the violation must say, where the oracle is an expectation: a value that only the bug gives.
+	// Says is part of what the violation must say, where the oracle is an expectation or a goal: a value that only the bug
+	// gives, or which goal it is that the bug has missed.
 	Says string `json:"says,omitempty"`
 }
 

@@ -66,12 +66,18 @@ type Shoot struct {
 	Objects int `json:"objects,omitempty" zero:"empty"`
 	// Hibernated shoots are populated and then put to sleep before the first step.
 	Hibernated bool `json:"hibernated,omitempty"`
+	// ExternalDomain gives the shoot a domain of its own: its load and the look at its API go by that name, its nodes by the
+	// internal one.
+	ExternalDomain bool `json:"externalDomain,omitempty"`
 	// Purpose is that of the Shoot.
 	Purpose Purpose `json:"purpose,omitempty"`
 	// Kubernetes is its version, one of the landscape's; the latest when not given.
 	Kubernetes string `json:"kubernetes,omitempty"`
 	// Image is the version of its nodes' machine image, one of the landscape's; the latest when not given.
 	Image string `json:"image,omitempty"`
+	// Extended shoots have an Extension and, on their nodes, a ContainerRuntime: both bring objects into the shoot, and the
+	// Extension has a state.
+	Extended bool `json:"extended,omitempty"`
 	// UpdateStrategy is how its nodes are updated; AutoRollingUpdate when not given.
 	UpdateStrategy UpdateStrategy `json:"updateStrategy,omitempty"`
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 )
 
 // roleLabel is the label of what an object is for.
@@ -73,17 +74,23 @@ func (s *shoot) detach(ctx context.Context, machines []*machine, nodes map[strin
 	return errors.Join(errs...)
 }
 
+// agentConfig is what nodes are told as they run, with its checksum.
+type agentConfig struct {
+	cloud.NodeAgentConfig
+	checksum string
+}
+
 // listAgents reads what the nodes are told as they run, by the names of the Secrets.
-func (s *shoot) listAgents(ctx context.Context) (map[string]cloud.NodeAgentConfig, error) {
+func (s *shoot) listAgents(ctx context.Context) (map[string]agentConfig, error) {
 	// From the watch cache: a little old does not matter, being cheap does.
 	list, err := s.client.CoreV1().Secrets(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{ResourceVersion: "0", LabelSelector: roleLabel + "=" + cloud.NodeAgentRole})
 	if err != nil {
 		return nil, fmt.Errorf("list the configurations of node agents: %w", err)
 	}
-	agents := map[string]cloud.NodeAgentConfig{}
+	agents := map[string]agentConfig{}
 	for _, secret := range list.Items {
-		config := cloud.NodeAgentConfig{}
-		if err := json.Unmarshal(secret.Data[cloud.NodeAgentConfigKey], &config); err != nil {
+		config := agentConfig{checksum: secret.Annotations[constants.ChecksumNodeConfig]}
+		if err := json.Unmarshal(secret.Data[cloud.NodeAgentConfigKey], &config.NodeAgentConfig); err != nil {
 			return nil, fmt.Errorf("read the configuration of node agents in secret %q: %w", secret.Name, err)
 		}
 		agents[secret.Name] = config
@@ -105,7 +112,7 @@ func (s *shoot) refresh(ctx context.Context, m *machine, node *corev1.Node) erro
 		info["kubeletVersion"], info["osImage"] = config.KubeletVersion, config.Image
 	}
 	if len(info) == 0 {
-		return nil
+		return s.tellApplied(ctx, m, node)
 	}
 	patch, err := json.Marshal(map[string]any{"status": map[string]any{"nodeInfo": info}})
 	if err != nil {
@@ -117,7 +124,29 @@ func (s *shoot) refresh(ctx context.Context, m *machine, node *corev1.Node) erro
 	if due {
 		return s.finishInPlace(ctx, node, config)
 	}
+	return s.tellApplied(ctx, m, node)
+}
+
+// tellApplied says on the Node which configuration its agent has applied last.
+func (s *shoot) tellApplied(ctx context.Context, m *machine, node *corev1.Node) error {
+	checksum := s.appliedConfig(m, node.Annotations[cloud.AnnotationInPlace])
+	if checksum == "" || node.Annotations[constants.ChecksumAppliedNodeConfig] == checksum {
+		return nil
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, constants.ChecksumAppliedNodeConfig, checksum)
+	if _, err := s.client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("say what the agent of node %q has applied: %w", node.Name, err)
+	}
 	return nil
+}
+
+// appliedConfig is the checksum of what the node was told last, if it has applied that: a node that is at another InPlace
+// applies nothing before its update.
+func (s *shoot) appliedConfig(m *machine, inPlace string) string {
+	if config, told := s.agents[m.data.AgentSecret]; told && config.InPlace == inPlace {
+		return config.checksum
+	}
+	return ""
 }
 
 // kubeletVersion is that of what the node was told last, or of what its machine booted with; empty for what it has: a

@@ -2,11 +2,11 @@
 //
 // A machine boots by its user data (api/cloud.NodeUserData): its files are laid out below a folder of its own, its Node
 // is registered in the shoot's API server, by name and through the proxy, as a kubelet would reach it; then one kwok
-// process per API server keeps leases and heartbeats alive and runs the pods. A control plane that goes away, moves or
-// comes back changes nothing here: everything keeps trying.
+// process per API server keeps leases and heartbeats alive and runs the pods, while the leases of the nodes' agents are
+// renewed from here. A control plane that goes away, moves or comes back changes nothing here: everything keeps trying.
 //
-// It deletes nothing in a shoot: a terminated machine falls silent, and its Node is for the machine controller to
-// delete. It runs no container.
+// It deletes nothing in a shoot: a terminated machine falls silent, and its Node is for the shoot's controllers to
+// delete, also one that was registered when the machine had just ended. It runs no container.
 //
 // When an API server answers again after a silence of some seconds, its kwok is started again, for the second
 // and the last of the reasons below, and because its renewals were seen to stay away for half a minute after an outage of a minute.

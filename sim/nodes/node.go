@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 )
 
 const (
@@ -71,6 +72,9 @@ func (m *machine) labels() map[string]string {
 	}
 	if m.data.Pool != "" {
 		labels[poolLabel] = m.data.Pool
+	}
+	if m.data.AgentSecret != "" {
+		labels[constants.NodeAgentSecretName] = m.data.AgentSecret
 	}
 	maps.Copy(labels, m.data.Labels)
 	labels[managedLabel] = managedValue

@@ -187,6 +187,19 @@ func TestWorkersOutliveTheirControlPlane(t *testing.T) {
 	})
 	w.pod("late", "node-2")
 	w.podState("late")
+	since := time.Now()
+	w.eventually("the agents of the nodes say that they run", func() string {
+		for _, name := range names {
+			lease, err := w.admin.CoordinationV1().Leases("kube-system").Get(t.Context(), "gardener-node-agent-"+name, metav1.GetOptions{})
+			if err != nil {
+				return err.Error()
+			}
+			if owner := lease.OwnerReferences[0].UID; string(owner) != uids[name] || !lease.Spec.RenewTime.After(since) {
+				return fmt.Sprintf("the lease of %s's agent is of node %s and was renewed at %s", name, owner, lease.Spec.RenewTime)
+			}
+		}
+		return ""
+	})
 }
 
 func statusUIDs(agent *Agent) map[string]string {
@@ -377,21 +390,34 @@ func TestPatchUpdateKeepsTheNodes(t *testing.T) {
 	w.machine("node-2", key("gardener-node-agent-b-1"))
 	uids := w.uids("node-1", "node-2")
 	_, err := w.admin.CoreV1().Secrets(metav1.NamespaceSystem).Create(t.Context(), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "gardener-node-agent-a-1", Labels: map[string]string{"gardener.cloud/role": "operating-system-config"}},
-		Data:       map[string][]byte{"config.json": []byte(`{"kubeletVersion":"v1.36.4"}`)},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "gardener-node-agent-a-1", Labels: map[string]string{"gardener.cloud/role": "operating-system-config"}, Annotations: map[string]string{"checksum/data-script": "sum"},
+		},
+		Data: map[string][]byte{"config.json": []byte(`{"kubeletVersion":"v1.36.4"}`)},
 	}, metav1.CreateOptions{})
 	w.check(err)
-	version := func(name string) string {
+	read := func(name string) *corev1.Node {
 		node, err := w.admin.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
 		w.check(err)
-		return node.Status.NodeInfo.KubeletVersion
+		return node
 	}
+	version := func(name string) string { return read(name).Status.NodeInfo.KubeletVersion }
 	w.eventually("the kubelet of node-1 moves", func() string {
 		if got := version("node-1"); got != "v1.36.4" {
 			return "it is at " + got
 		}
 		return ""
 	})
+	const applied = "checksum/cloud-config-data"
+	w.eventually("node-1 says what it has applied", func() string { return cmp.Diff("sum", read("node-1").Annotations[applied]) })
+	if secret, sum := read("node-1").Labels["worker.gardener.cloud/gardener-node-agent-secret-name"], read("node-2").Annotations[applied]; secret != "gardener-node-agent-a-1" || sum != "" {
+		t.Errorf("node-1 follows %q, and node-2, which was told nothing, has applied %q", secret, sum)
+	}
+	w.machine("node-3", key("gardener-node-agent-a-1"))
+	w.uids("node-3")
+	if sum := read("node-3").Annotations[applied]; sum != "sum" {
+		t.Errorf("a new node has applied %q", sum)
+	}
 	if got := version("node-2"); got != "v1.36.3" {
 		t.Errorf("the kubelet of node-2, which was told nothing, is at %s", got)
 	}

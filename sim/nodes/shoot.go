@@ -14,10 +14,11 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
-	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 )
 
 // reregisterAfter is for how long a Node that was there must be missing before its machine registers again, as a node
@@ -40,10 +41,11 @@ type shoot struct {
 	contact    time.Time // when the API server last answered
 	using      credentials
 	client     kubernetes.Interface
-	candidates []credentials        // of all machines, the youngest first
-	missing    map[string]time.Time // since when the Node of a machine that had one is missing
-	registered map[string]bool      // machines whose Node has been seen
-	agents     map[string]cloud.NodeAgentConfig
+	candidates []credentials           // of all machines, the youngest first
+	missing    map[string]time.Time    // since when the Node of a machine that had one is missing
+	registered map[string]bool         // machines whose Node has been seen
+	renewed    map[types.UID]time.Time // when the leases of the nodes' agents were
+	agents     map[string]agentConfig  // by the names of their Secrets
 	watchdog   watchdog
 }
 
@@ -126,7 +128,7 @@ func (s *shoot) round(ctx context.Context) error {
 			errs = append(errs, err)
 		}
 	}
-	errs = append(errs, s.registerDrivers(ctx, machines, nodes))
+	errs = append(errs, s.registerDrivers(ctx, machines, nodes), s.renewAgents(ctx, machines, nodes))
 	leases, err := s.listLeases(ctx)
 	if err != nil {
 		return errors.Join(append(errs, err)...)
@@ -210,6 +212,9 @@ func (s *shoot) ensure(ctx context.Context, m *machine, nodes map[string]*corev1
 	wanted, err := m.node()
 	if err != nil {
 		return err
+	}
+	if checksum := s.appliedConfig(m, m.data.InPlace); checksum != "" {
+		wanted.Annotations[constants.ChecksumAppliedNodeConfig] = checksum
 	}
 	wanted.Status.NodeInfo.KubeletVersion = cmp.Or(s.kubeletVersion(m, m.data.InPlace), m.data.KubeletVersion)
 	created, err := s.create(ctx, wanted)

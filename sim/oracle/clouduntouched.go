@@ -5,7 +5,7 @@ import (
 )
 
 // CloudUntouched promises that a change of seed leaves the cloud as it is: nothing deleted, created again or leaked,
-// and no call by an actor that no longer owns (SPEC 2.14, CPM-3; 9.2, O8).
+// and no call by an actor that no longer owns (SPEC 2.14, CPM-3; 9.2, O8). All of its names follow it to its seed, and nothing else changes (7.4).
 type CloudUntouched struct{}
 
 var _ Oracle = CloudUntouched{}
@@ -42,6 +42,7 @@ func (o CloudUntouched) Judge(events []timeline.Event) []Violation {
 
 func (CloudUntouched) judgeShoot(f *findings, events []timeline.Event, id, shoot string) {
 	judgeEpochs(f, events, id, shoot)
+	judgeNames(f, events, id, shoot)
 	// By the cloud's own time: the ledger is read after the fact.
 	upset := disturbancesOf(events, shoot)
 	for e, call := range timeline.Of[timeline.CloudCalled](events) {

@@ -5,7 +5,7 @@ func Promise(name string) string { return promises[name] }
 
 var promises = map[string]string{
 	"CloudEmptied":   "A shoot that is deleted leaves nothing behind in the cloud.",
-	"CloudUntouched": "Moving or restoring a shoot leaves its cloud resources as they are, and only its owner calls the cloud.",
+	"CloudUntouched": "Moving or restoring a shoot leaves its cloud resources as they are but for its names, which follow it, and only its owner calls the cloud.",
 	"Linearizable":   "Reads and writes of each key look as if each had happened at one instant.",
 	"MigrationEnds":  "A migration that begins ends, on the seed that was asked for, and it is still the same shoot, with all that was set in it.",
 	"NoLostMachine":  "Nodes are replaced one for one: no machine of a shoot is lost, and none doubled.",

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -40,7 +41,7 @@ func (l *Ledger) Sample(ctx context.Context, to timeline.Recorder) error {
 		l.After = entry.Seq
 		to.Record(timeline.Event{Actor: entry.Identity, Subject: entry.Shoot, Payload: timeline.CloudCalled{
 			Number: entry.Seq, Epoch: entry.Epoch, Verb: entry.Verb, What: entry.Kind, ID: entry.ID, Name: entry.Name,
-			Outcome: entry.Outcome, Took: entry.Took(), Fault: entry.Fault,
+			Values: valuesOf(entry), Outcome: entry.Outcome, Took: entry.Took(), Fault: entry.Fault,
 			Made: timeline.Moment(entry.Time.Sub(l.Started)),
 		}})
 	}
@@ -48,4 +49,13 @@ func (l *Ledger) Sample(ctx context.Context, to timeline.Recorder) error {
 		return fmt.Errorf("read the ledger behind entry %d: %w", l.After, err)
 	}
 	return nil
+}
+
+// valuesOf a record set that was written; none if the entry is about something else.
+func valuesOf(entry cloud.LedgerEntry) []string {
+	set := cloud.RecordSet{}
+	if entry.Kind != cloud.KindRecords || len(entry.Object) == 0 || json.Unmarshal(entry.Object, &set) != nil {
+		return nil
+	}
+	return set.Values
 }

@@ -146,7 +146,7 @@ func TestAnUnseenWayIsNoOutage(t *testing.T) {
 	j := journal()
 	for _, p := range []probe.Probe{
 		&probe.Writer{Connect: lost, Keys: keys(), PerSecond: 1}, &probe.Reachability{Connect: lost},
-		&probe.Nodes{Connect: lost}, &probe.Workload{Connect: lost},
+		&probe.Nodes{Connect: lost}, &probe.Workload{Connect: lost}, &probe.Extensions{Connect: lost},
 	} {
 		if err := p.Sample(t.Context(), j); err == nil || !strings.Contains(err.Error(), "no access") {
 			t.Errorf("%s: %v", p.Name(), err)
@@ -510,7 +510,11 @@ func TestTheStateOfAShootIsFollowed(t *testing.T) {
 func TestTheLedgerIsFollowed(t *testing.T) {
 	t.Parallel()
 	started := time.Now().Add(-time.Minute)
-	ledger := &ledger{entries: []cloud.LedgerEntry{{Seq: 1}, {Seq: 2, Time: started.Add(3 * time.Second), Identity: "extensions-a", Verb: "create", Kind: "machines", ID: "m", Outcome: "OK", Scope: cloud.Scope{Shoot: "s", Epoch: 4}}}}
+	ledger := &ledger{entries: []cloud.LedgerEntry{
+		{Seq: 1},
+		{Seq: 2, Time: started.Add(3 * time.Second), Identity: "extensions-a", Verb: "create", Kind: "machines", ID: "m", Outcome: "OK", Object: json.RawMessage(`{"values":["no name"]}`), Scope: cloud.Scope{Shoot: "s", Epoch: 4}},
+		{Seq: 3, Time: started.Add(4 * time.Second), Identity: "extensions-a", Verb: "put", Kind: "records", ID: "z/A/api.s", Name: "api.s", Outcome: "OK", Object: json.RawMessage(`{"name":"api.s","values":["127.1.2.3"]}`), Scope: cloud.Scope{Shoot: "s", Epoch: 4}},
+	}}
 	p := &probe.Ledger{Cloud: ledger, Started: started, After: 1}
 	j := journal()
 	for range 2 {
@@ -519,11 +523,13 @@ func TestTheLedgerIsFollowed(t *testing.T) {
 		}
 	}
 	ledger.fail = errors.New("away")
-	if err := p.Sample(t.Context(), j); err == nil || !strings.Contains(err.Error(), "behind entry 2: away") {
+	if err := p.Sample(t.Context(), j); err == nil || !strings.Contains(err.Error(), "behind entry 3: away") {
 		t.Errorf("error %v", err)
 	}
 	want := []timeline.Event{{Seq: 1, Kind: "CloudCalled", Actor: "extensions-a", Subject: "s", Payload: timeline.CloudCalled{
 		Number: 2, Epoch: 4, Verb: "create", What: "machines", ID: "m", Outcome: "OK", Took: true, Made: timeline.Moment(3 * time.Second),
+	}}, {Seq: 2, Kind: "CloudCalled", Actor: "extensions-a", Subject: "s", Payload: timeline.CloudCalled{
+		Number: 3, Epoch: 4, Verb: "put", What: "records", ID: "z/A/api.s", Name: "api.s", Values: []string{"127.1.2.3"}, Outcome: "OK", Took: true, Made: timeline.Moment(4 * time.Second),
 	}}}
 	got := slices.Clone(j.Events())
 	for i := range got {

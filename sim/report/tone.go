@@ -48,6 +48,10 @@ func toneOf(e timeline.Event) Tone {
 		return guardTone(p.State)
 	case timeline.NodeSeen:
 		return nodeTone(p)
+	case timeline.ExtensionSeen:
+		if p.Gone {
+			return Bad
+		}
 	case timeline.PodSeen:
 		if p.Gone || p.Deleting || p.Phase != "Running" {
 			return Unclear

@@ -29,6 +29,7 @@ import (
 type small struct {
 	t      *testing.T
 	bug    worldtest.Bug
+	outage time.Duration // of the API at a migration; 0 for the world's own
 	refuse map[world.Ability]error
 	fail   error
 	taken  error
@@ -52,6 +53,9 @@ func (s *small) Start(_ context.Context, request Request) (world.World, error) {
 	request.Progress("making a small world")
 	w := worldtest.New(s.t, request.Landscape.SeedNames()...)
 	w.Bug = s.bug
+	if s.outage > 0 {
+		w.Outage = s.outage
+	}
 	s.mu.Lock()
 	s.started, s.names = append(s.started, w), append(s.names, request.Name)
 	first := len(s.started) <= 2
@@ -229,6 +233,21 @@ func TestAnUnwatchedStoryProvesNothing(t *testing.T) {
 	} {
 		if seen {
 			t.Errorf("somebody has watched %s", name)
+		}
+	}
+}
+
+// A look at the nodes that hangs until the story is over does not hide what became of them.
+func TestNodesAreLookedAtInTheEnd(t *testing.T) {
+	t.Parallel()
+	s, folder := &small{t: t, bug: worldtest.ReplacesNodes, outage: time.Second}, t.TempDir()
+	out, worst, err := tell(t, s, folder, write(t, t.TempDir(), "planned"))
+	if err != nil || worst != verdict.Violated {
+		t.Fatalf("verdict %s, %v\n%s", worst, err, out)
+	}
+	for _, v := range readReport(t, folder).Violations {
+		if v.Oracle != "NodesPreserved" {
+			t.Errorf("%s is violated: %s", v.Oracle, v.Message)
 		}
 	}
 }

@@ -24,7 +24,8 @@ func NewTrendCommand() *cobra.Command {
 
 Of each scenario and backend the newest run is compared with those before it. It is worse when it is above their median by more than the
 tolerance, and by more than three standard deviations, which are estimated by the median absolute deviation. With fewer than three
-earlier runs nothing is said. Broken runs do not count.
+earlier runs, or than --last says, nothing is said. A measure that those have and the newest has not is worse: what it measures never came
+about. Broken and Inconclusive runs do not count.
 
 Exit codes: 0 nothing got worse, 1 something did, 2 the file cannot be read.`,
 		Args: cobra.ExactArgs(1),
@@ -87,14 +88,17 @@ func showTrends(out io.Writer, trends []trend.Trend, asJSON bool) error {
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "SCENARIO\tBACKEND\tMEASURE\tNEWEST\tMEDIAN\tLIMIT\tEARLIER\tRESULT")
 	for _, t := range trends {
-		median, limit, result := "-", "-", "too few earlier runs"
+		newest, median, limit, result := "none", "-", "-", "too few earlier runs"
+		if t.Newest != nil {
+			newest = fmt.Sprintf("%.3f", *t.Newest)
+		}
 		if t.Limit != nil {
 			median, limit, result = fmt.Sprintf("%.3f", *t.Median), fmt.Sprintf("%.3f", *t.Limit), "not worse"
 		}
 		if t.Worse {
 			result = "WORSE"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%.3f\t%s\t%s\t%d\t%s\n", t.Scenario, t.Backend, t.Measure, t.Newest, median, limit, t.Earlier, result)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", t.Scenario, t.Backend, t.Measure, newest, median, limit, t.Earlier, result)
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("print the trends: %w", err)

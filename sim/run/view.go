@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/charmbracelet/lipgloss"
+	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
 
 	"github.com/transplant-sim/transplant/sim/scenario"
@@ -27,6 +28,8 @@ type view struct {
 
 	shownAt time.Duration
 	status  bool // a status line is on the screen
+	// width of the terminal, which may change; 0 for none that is known. A line that wraps could not be cleared.
+	width func() int
 }
 
 // styles of the view; without a terminal they do nothing.
@@ -45,7 +48,7 @@ const statusEvery = 200 * time.Millisecond
 
 // showing shows a journal until it is closed.
 func showing(ctx context.Context, out io.Writer, journal *timeline.Journal, s *scenario.Scenario) *view {
-	v := &view{out: out, styles: stylesFor(out), live: isTerminal(out), now: telling.NewPresent()}
+	v := &view{out: out, styles: stylesFor(out), live: isTerminal(out), now: telling.NewPresent(), width: widthOf(out)}
 	fmt.Fprintf(out, "%s  %s\n", v.styles.bold.Render(s.Metadata.Name), v.styles.quiet.Render(s.Spec.Why))
 	v.done.Go(func() {
 		for e := range journal.Follow(context.WithoutCancel(ctx)) {
@@ -61,6 +64,17 @@ func isTerminal(out io.Writer) bool {
 	return is && term.IsTerminal(int(file.Fd()))
 }
 
+func widthOf(out io.Writer) func() int {
+	return func() int {
+		if file, is := out.(*os.File); is {
+			if width, _, err := term.GetSize(int(file.Fd())); err == nil {
+				return width
+			}
+		}
+		return 0
+	}
+}
+
 // wait until everything has been shown.
 func (v *view) wait() { v.done.Wait() }
 
@@ -72,7 +86,11 @@ func (v *view) event(e timeline.Event) {
 	}
 	if v.live && e.At-v.shownAt >= statusEvery {
 		v.clear()
-		fmt.Fprintf(v.out, "%s %s", v.styles.time.Render(fmt.Sprintf("%7.1fs", e.At.Seconds())), v.styles.quiet.Render(v.now.Status()))
+		line := v.styles.time.Render(fmt.Sprintf("%7.1fs", e.At.Seconds())) + " " + v.styles.quiet.Render(v.now.Status())
+		if width := v.width(); width > 1 {
+			line = ansi.Truncate(line, width-1, "…")
+		}
+		fmt.Fprint(v.out, line)
 		v.shownAt, v.status = e.At, true
 	}
 }

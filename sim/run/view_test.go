@@ -76,9 +76,15 @@ func TestPlainLines(t *testing.T) {
 func TestTheStatusLineOfATerminal(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	v := &view{out: &out, styles: stylesFor(&out), now: telling.NewPresent(), live: true}
+	width := 0
+	v := &view{out: &out, styles: stylesFor(&out), now: telling.NewPresent(), live: true, width: func() int { return width }}
 	for _, e := range told()[:9] {
 		v.event(e)
+	}
+	width, v.shownAt = 20, -time.Hour
+	v.event(timeline.Event{At: time.Minute, Payload: timeline.Note{}})
+	if want := "   60.0s 1 writes,…"; !strings.HasSuffix(out.String(), want) {
+		t.Errorf("the status line is not cut to the terminal, to %q:\n%q", want, out.String())
 	}
 	v.clear()
 	if want := "1 writes, 1 not acknowledged · alpha Migrate Processing 60% Creating final snapshot"; !strings.Contains(out.String(), want) {

@@ -31,6 +31,7 @@ type group struct {
 type member struct {
 	cancel context.CancelFunc
 	done   chan struct{}
+	probe  probe.Probe // nil for a follower
 }
 
 func newCrew(c clock.WithTicker, record timeline.Recorder) *crew {
@@ -39,12 +40,12 @@ func newCrew(c clock.WithTicker, record timeline.Recorder) *crew {
 
 // sample lets a probe sample until its group is ended.
 func (c *crew) sample(ctx context.Context, name string, p probe.Probe) {
-	c.start(ctx, name, func(ctx context.Context) { c.sampleAll(ctx, p) })
+	c.start(ctx, name, p, func(ctx context.Context) { c.sampleAll(ctx, p) })
 }
 
 // follow lets a follower follow until its group is ended.
 func (c *crew) follow(ctx context.Context, name string, f probe.Follower) {
-	c.start(ctx, name, func(ctx context.Context) { c.followAll(ctx, f) })
+	c.start(ctx, name, nil, func(ctx context.Context) { c.followAll(ctx, f) })
 }
 
 // followOnce follows unless the group is there already.
@@ -57,10 +58,10 @@ func (c *crew) followOnce(ctx context.Context, name string, f probe.Follower) {
 	}
 }
 
-func (c *crew) start(ctx context.Context, name string, work func(context.Context)) {
+func (c *crew) start(ctx context.Context, name string, p probe.Probe, work func(context.Context)) {
 	// A probe outlives the step that started it, not the story: stop ends it.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	m := &member{cancel: cancel, done: make(chan struct{})}
+	m := &member{cancel: cancel, done: make(chan struct{}), probe: p}
 	c.mu.Lock()
 	if c.groups[name] == nil {
 		c.groups[name] = &group{}
@@ -73,14 +74,24 @@ func (c *crew) start(ctx context.Context, name string, work func(context.Context
 	}()
 }
 
-// end ends the probes of a group; it returns when all samples that were under way have been recorded.
-func (c *crew) end(name string) {
+// lastLook ends the probes of a group as end does, and has each sample once more: one whose last sample hung, as on a
+// connection to what has moved, may have seen nothing since.
+func (c *crew) lastLook(ctx context.Context, name string) {
+	for _, m := range c.end(name) {
+		if m.probe != nil {
+			sampleOnce(ctx, m.probe, c.record, &complaints{record: c.record, probe: m.probe.Name()})
+		}
+	}
+}
+
+// end ends the probes of a group; it returns them when all samples that were under way have been recorded.
+func (c *crew) end(name string) []*member {
 	c.mu.Lock()
 	g := c.groups[name]
 	delete(c.groups, name)
 	c.mu.Unlock()
 	if g == nil {
-		return
+		return nil
 	}
 	for _, m := range g.members {
 		m.cancel()
@@ -88,6 +99,7 @@ func (c *crew) end(name string) {
 	for _, m := range g.members {
 		<-m.done
 	}
+	return g.members
 }
 
 // stop ends all groups.

@@ -40,6 +40,36 @@ func newTestCrew() (*crew, *timeline.Journal) {
 	return newCrew(clock.RealClock{}, j), j
 }
 
+// Who ends a group with a last look has one that began after all others had ended.
+func TestTheLastLookComesAfterOneThatHung(t *testing.T) {
+	t.Parallel()
+	c, _ := newTestCrew()
+	var looks atomic.Int32
+	began, release := make(chan struct{}), make(chan struct{})
+	c.sample(t.Context(), "g", &fakeProbe{probe.Pace{Every: time.Hour, Timeout: time.Minute, Overlap: 1}, func(context.Context, timeline.Recorder) error {
+		if looks.Add(1) == 1 {
+			close(began)
+			<-release
+		}
+		return nil
+	}})
+	<-began
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.lastLook(t.Context(), "g")
+	}()
+	close(release)
+	<-done
+	if looks.Load() != 2 {
+		t.Errorf("it looked %d times, want once more after the look that hung", looks.Load())
+	}
+	c.lastLook(t.Context(), "g")
+	if looks.Load() != 2 {
+		t.Error("a group that has been ended looks again")
+	}
+}
+
 // A sample that hangs does not hold up the next, up to the overlap.
 func TestSamplesOverlapUpToABound(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ import (
 
 var cloudQuery = cloud.LedgerQuery{}
 
-// finale ends the loads, lets every probe look once more, and reads what is there in the end. What cannot be read is
+// finale ends the loads, reads what is there in the end, and has every probe look once more. What cannot be read is
 // recorded as unseen: the oracles say whether they need it.
 func (t *teller) finale(ctx context.Context) error {
 	t.mu.Lock()
@@ -36,6 +36,9 @@ func (t *teller) finale(ctx context.Context) error {
 		}
 	}
 	t.unseen("inventory", t.lastInventories(ctx))
+	for _, group := range append(shoots, cloudGroup) {
+		t.crew.lastLook(ctx, group)
+	}
 	return nil
 }
 

@@ -97,6 +97,7 @@ func (t *teller) tell(ctx context.Context) error {
 	t.crew = newCrew(t.Clock, t.Journal)
 	t.stage = &step.Stage{World: t.World, Clients: t.clients, Record: t.Journal, Clock: t.Clock, Ward: t.ward, Cast: t}
 	defer t.crew.stop()
+	t.cost(ctx)
 	if err := t.inventories(ctx, timeline.Before); err != nil {
 		return fmt.Errorf("look around before the story: %w", err)
 	}

@@ -120,6 +120,11 @@ func worldSentence(payload timeline.Payload) string {
 			text += ", being deleted"
 		}
 		return text
+	case timeline.ExtensionSeen:
+		if p.Gone {
+			return fmt.Sprintf("%s, of an extension, is gone", p.Name)
+		}
+		return fmt.Sprintf("%s, of an extension: %.8s", p.Name, p.Holds)
 	case timeline.CloudCalled:
 		return cloudSentence(p)
 	case timeline.InventorySeen:

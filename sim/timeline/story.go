@@ -31,6 +31,8 @@ type ShootSteady struct {
 	TechnicalID string `json:"technicalID"`
 	Nodes       int    `json:"nodes"`
 	Objects     int    `json:"objects"`
+	// Extensions is how many objects its extensions have brought into it that are looked at.
+	Extensions int `json:"extensions,omitempty"`
 }
 
 // Kind of ShootSteady.

@@ -84,18 +84,32 @@ type PodSeen struct {
 // Kind of PodSeen.
 func (PodSeen) Kind() Kind { return "PodSeen" }
 
+// ExtensionSeen is an object that an extension has brought into a shoot, noted when it has changed; the subject is the shoot.
+type ExtensionSeen struct {
+	Name string `json:"name"` // with its kind, such as ConfigMap extension-transplant
+	Gone bool   `json:"gone,omitempty"`
+	UID  string `json:"uid,omitempty"`
+	// Holds is the digest of what it says.
+	Holds string `json:"holds,omitempty"`
+}
+
+// Kind of ExtensionSeen.
+func (ExtensionSeen) Kind() Kind { return "ExtensionSeen" }
+
 // CloudCalled is an entry of the cloud's ledger: one mutating call, refused ones included. The actor is the caller's
 // identity, the subject the technical id of the shoot it was made for, or empty.
 type CloudCalled struct {
-	Number  int64  `json:"number"` // in the ledger
-	Epoch   int64  `json:"epoch,omitempty"`
-	Verb    string `json:"verb"`
-	What    string `json:"what"` // kind of resource
-	ID      string `json:"id,omitempty"`
-	Name    string `json:"name,omitempty"`
-	Outcome string `json:"outcome"` // OK, Replayed, or the code of the refusal
-	Took    bool   `json:"took,omitempty"`
-	Fault   string `json:"fault,omitempty"`
+	Number int64  `json:"number"` // in the ledger
+	Epoch  int64  `json:"epoch,omitempty"`
+	Verb   string `json:"verb"`
+	What   string `json:"what"` // kind of resource
+	ID     string `json:"id,omitempty"`
+	Name   string `json:"name,omitempty"`
+	// Values are what a DNS record leads to after the call.
+	Values  []string `json:"values,omitempty"`
+	Outcome string   `json:"outcome"` // OK, Replayed, or the code of the refusal
+	Took    bool     `json:"took,omitempty"`
+	Fault   string   `json:"fault,omitempty"`
 	// Made is when the cloud took it down, which is before it was read.
 	Made Moment `json:"made"`
 }

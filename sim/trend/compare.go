@@ -11,7 +11,7 @@ import (
 // Compared are the measures that may get worse; of all, less is better.
 var Compared = []string{"rtoSeconds", "rpoSeconds", "apiDowntimeSeconds"}
 
-// fewest earlier runs that say what is usual.
+// fewest earlier runs that say what is usual, where as many are to be looked at.
 const fewest = 3
 
 // scatter is how many standard deviations a run may be above the median. The deviation is estimated by the median absolute
@@ -31,10 +31,11 @@ type Options struct {
 
 // Trend is what became of one measure of a scenario on a backend.
 type Trend struct {
-	Scenario string  `json:"scenario"`
-	Backend  string  `json:"backend"`
-	Measure  string  `json:"measure"`
-	Newest   float64 `json:"newest"`
+	Scenario string `json:"scenario"`
+	Backend  string `json:"backend"`
+	Measure  string `json:"measure"`
+	// Newest is absent when the newest run has no such measure: what earlier runs had come back from may never have come back.
+	Newest *float64 `json:"newest,omitempty"`
 	// Earlier is the number of runs that the newest is compared with. With too few there is neither median nor limit.
 	Earlier int      `json:"earlier"`
 	Median  *float64 `json:"median,omitempty"`
@@ -43,14 +44,15 @@ type Trend struct {
 	Worse bool     `json:"worse"`
 }
 
-// Compare the newest run of every scenario and backend with those before it. Runs that were Broken count for nothing:
-// what they measured is not about the product.
+// Compare the newest run of every scenario and backend with those before it. A measure that enough earlier runs have, and
+// the newest has not, is worse. Runs that were Broken or Inconclusive count for nothing: what they measured is not about the
+// product.
 func Compare(records []Record, o Options) []Trend {
 	type kind struct{ scenario, backend string }
 	runs := map[kind][]Record{}
 	var order []kind
 	for _, r := range records {
-		if r.Verdict == verdict.Broken {
+		if r.Verdict == verdict.Broken || r.Verdict == verdict.Inconclusive {
 			continue
 		}
 		k := kind{r.Scenario, r.Backend}
@@ -64,13 +66,14 @@ func Compare(records []Record, o Options) []Trend {
 		of := runs[k]
 		newest := of[len(of)-1]
 		for _, measure := range Compared {
-			value, applies := newest.Measures[measure]
-			if !applies {
-				continue
+			t := Trend{Scenario: k.scenario, Backend: k.backend, Measure: measure}
+			if value, applies := newest.Measures[measure]; applies {
+				t.Newest = &value
 			}
-			t := Trend{Scenario: k.scenario, Backend: k.backend, Measure: measure, Newest: value}
-			t.compare(valuesOf(of[:len(of)-1], measure, o.Last), o.Tolerance)
-			all = append(all, t)
+			t.compare(valuesOf(of[:len(of)-1], measure, o.Last), o)
+			if t.Newest != nil || t.Worse {
+				all = append(all, t)
+			}
 		}
 	}
 	return all
@@ -87,9 +90,9 @@ func valuesOf(runs []Record, measure string, last int) []float64 {
 	return values[max(0, len(values)-last):]
 }
 
-func (t *Trend) compare(earlier []float64, tolerance float64) {
+func (t *Trend) compare(earlier []float64, o Options) {
 	t.Earlier = len(earlier)
-	if t.Earlier < fewest {
+	if t.Earlier < min(fewest, o.Last) {
 		return
 	}
 	usual := median(earlier)
@@ -97,8 +100,8 @@ func (t *Trend) compare(earlier []float64, tolerance float64) {
 	for i, v := range earlier {
 		apart[i] = max(v-usual, usual-v)
 	}
-	limit := usual + max(tolerance*usual, scatter*madToDevi*median(apart))
-	t.Median, t.Limit, t.Worse = &usual, &limit, t.Newest > limit
+	limit := usual + max(o.Tolerance*usual, scatter*madToDevi*median(apart))
+	t.Median, t.Limit, t.Worse = &usual, &limit, t.Newest == nil || *t.Newest > limit
 }
 
 func median(values []float64) float64 {

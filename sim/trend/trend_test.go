@@ -75,6 +75,7 @@ func TestCompare(t *testing.T) {
 	for name, c := range map[string]struct {
 		earlier []float64
 		newest  float64
+		gone    bool // the newest has no such measure
 		last    int
 		want    Trend
 	}{
@@ -85,6 +86,8 @@ func TestCompare(t *testing.T) {
 		"it scatters":       {earlier: []float64{10, 14, 18, 22, 26}, newest: 30, want: Trend{Earlier: 5, Median: new(18.0), Limit: new(18 + 3*1.4826*4)}},
 		"one was wild":      {earlier: []float64{20, 20, 20, 90}, newest: 30, want: Trend{Earlier: 4, Median: new(20.0), Limit: new(24.0), Worse: true}},
 		"too few":           {earlier: []float64{1, 1}, newest: 100, want: Trend{Earlier: 2}},
+		"few are asked for": {earlier: []float64{1, 20}, newest: 25, last: 1, want: Trend{Earlier: 1, Median: new(20.0), Limit: new(24.0), Worse: true}},
+		"never came back":   {earlier: steady, gone: true, want: Trend{Earlier: 5, Median: new(21.0), Limit: new(25.2), Worse: true}},
 		"only the last":     {earlier: []float64{1, 1, 1, 1, 20, 20, 20}, newest: 21, last: 3, want: Trend{Earlier: 3, Median: new(20.0), Limit: new(24.0)}},
 		"an even number":    {earlier: []float64{10, 20, 10, 20}, newest: 40, want: Trend{Earlier: 4, Median: new(15.0), Limit: new(15 + 3*1.4826*5), Worse: true}},
 		"nothing is lost":   {earlier: []float64{0, 0, 0}, newest: 0, want: Trend{Earlier: 3, Median: new(0.0), Limit: new(0.0)}},
@@ -96,10 +99,14 @@ func TestCompare(t *testing.T) {
 			for _, v := range append(c.earlier, c.newest) {
 				records = append(records, Record{Scenario: "tale", Backend: "small", Verdict: verdict.Held, Measures: map[string]float64{"rpoSeconds": v}})
 			}
+			c.want.Scenario, c.want.Backend, c.want.Measure, c.want.Newest = "tale", "small", "rpoSeconds", &c.newest
+			if c.gone {
+				delete(records[len(records)-1].Measures, "rpoSeconds")
+				c.want.Newest = nil
+			}
 			if c.last == 0 {
 				c.last = 10
 			}
-			c.want.Scenario, c.want.Backend, c.want.Measure, c.want.Newest = "tale", "small", "rpoSeconds", c.newest
 			near := cmp.Comparer(func(a, b float64) bool { return max(a-b, b-a) < 1e-9 })
 			if diff := cmp.Diff([]Trend{c.want}, Compare(records, Options{Last: c.last, Tolerance: 0.2}), near); diff != "" {
 				t.Errorf("trends (-want +got):\n%s", diff)
@@ -117,11 +124,12 @@ func TestKindsOfRunsAreComparedByThemselves(t *testing.T) {
 		run("tale", "small", verdict.Held, 10), run("tale", "large", verdict.Held, 99), run("other", "small", verdict.Held, 99),
 		run("tale", "small", verdict.Violated, 10), run("tale", "small", verdict.Held, 10), run("tale", "small", verdict.Broken, 0.1),
 		run("tale", "small", verdict.Held, 11), run("tale", "small", verdict.Broken, 500),
+		run("tale", "small", verdict.Inconclusive, 500),
 	}
 	var got []string
 	for _, t := range Compare(records, Options{Last: 10, Tolerance: 0.2}) {
 		got = append(got, t.Scenario+" "+t.Backend+" "+t.Measure)
-		if t.Scenario == "tale" && t.Backend == "small" && (t.Newest != 11 || t.Earlier != 3 || *t.Median != 10) {
+		if t.Scenario == "tale" && t.Backend == "small" && (*t.Newest != 11 || t.Earlier != 3 || *t.Median != 10) {
 			got = append(got, "mixed up")
 		}
 	}

@@ -36,6 +36,7 @@ type testCase struct {
 	Time    float64  `xml:"time,attr"`
 	Failure *problem `xml:"failure"`
 	Error   *problem `xml:"error"`
+	Out     string   `xml:"system-out,omitempty"`
 }
 
 type problem struct {
@@ -44,7 +45,7 @@ type problem struct {
 }
 
 // suiteOf makes a test case of each step, each promise and each goal; a story that is Broken or Inconclusive has one in
-// error. What was measured without a goal are properties.
+// error. What was measured without a goal has a case that says how much, and passes. Properties tell everything measured.
 func suiteOf(r *Report, events []timeline.Event) suite {
 	s := suite{Name: r.Scenario, Time: r.WallSeconds, Measured: propertiesOf(r)}
 	s.steps(events)
@@ -54,6 +55,7 @@ func suiteOf(r *Report, events []timeline.Event) suite {
 	for _, o := range r.Objectives {
 		s.objective(r, o)
 	}
+	s.measured(r)
 	if r.Verdict == Broken || r.Verdict == Inconclusive {
 		text := strings.Join(r.Reasons, "\n")
 		s.Cases = append(s.Cases, testCase{Class: r.Scenario, Name: string(r.Verdict), Error: &problem{firstLine(text), text}})
@@ -108,6 +110,16 @@ func (s *suite) objective(r *Report, o Objective) {
 		c.Error = &problem{text, text}
 	}
 	s.judged(r, c, func(v Violation) bool { return v.Measure == o.Measure })
+}
+
+// measured adds a test case for everything that was measured and has no goal.
+func (s *suite) measured(r *Report) {
+	for name, value := range r.Measures.Numbers() {
+		name = strings.TrimSuffix(name, "Seconds") // as scenarios name it
+		if !slices.ContainsFunc(r.Objectives, func(o Objective) bool { return o.Measure == name }) {
+			s.Cases = append(s.Cases, testCase{Class: s.Name, Name: "measure " + name, Out: fmt.Sprintf("%g, without a goal", value)})
+		}
+	}
 }
 
 // judged adds a test case that fails with the violations that are its own.

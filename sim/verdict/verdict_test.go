@@ -254,8 +254,8 @@ func checkJUnit(t *testing.T, folder string) {
 	for _, p := range suite.Properties {
 		properties[p.Name] = p.Value
 	}
-	want := map[string]string{"step 2: expect much": "failed", "MigrationEnds": "failed", "settle": "passed", "measure apiDowntime": "failed", "measure rto": "error"}
-	if diff := cmp.Diff(want, cases); diff != "" || suite.Tests != 5 || suite.Failures != 3 || suite.Errors != 1 {
+	want := map[string]string{"step 2: expect much": "failed", "MigrationEnds": "failed", "settle": "passed", "measure apiDowntime": "failed", "measure rto": "error", "measure apiLongestGap": "passed"}
+	if diff := cmp.Diff(want, cases); diff != "" || suite.Tests != 6 || suite.Failures != 3 || suite.Errors != 1 {
 		t.Errorf("%d tests, %d failures, %d errors (-want +got):\n%s", suite.Tests, suite.Failures, suite.Errors, diff)
 	}
 	measured := map[string]string{"verdict": "Violated", "backend": "small", "randomSeed": "3", "apiDowntimeSeconds": "5", "apiLongestGapSeconds": "5"}

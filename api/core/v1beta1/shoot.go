@@ -1,6 +1,7 @@
 package v1beta1
 
 import (
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -164,6 +165,8 @@ type DNS struct {
 
 // DNSProvider is an account at a DNS provider.
 type DNSProvider struct {
+	// CredentialsRef is the object with the credentials, in the shoot's project.
+	CredentialsRef *autoscalingv1.CrossVersionObjectReference `json:"credentialsRef,omitempty"`
 	// Domains in- or excludes domains.
 	Domains *DNSIncludeExclude `json:"domains,omitempty"`
 	// Primary marks the provider of the shoot's own domain.

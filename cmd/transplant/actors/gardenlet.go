@@ -61,6 +61,7 @@ func NewGardenlet() *cobra.Command {
 	set.StringVar(&f.settings.InternalDomain, "internal-domain", "", "domain below which shoots have their names")
 	set.StringVar(&f.settings.Image, "image", "", "image of transplant's own programs")
 	set.StringVar(&f.settings.KubernetesImage, "kubernetes-image", "", "image of etcd and the Kubernetes programs")
+	set.Int64Var(&f.settings.User, "control-plane-user", 0, "user, and group, that shoots' control planes run as; 0 leaves it to their images")
 	set.DurationVar(&f.settings.OwnerCheckInterval, "owner-check-interval", ownership.DefaultTiming.Interval, "how often a guard reads the ownership records")
 	set.DurationVar(&f.settings.OwnerCheckTimeout, "owner-check-timeout", ownership.DefaultTiming.Timeout, "how long a read gives validity")
 	set.DurationVar(&f.settings.DeltaInterval, "delta-interval", 5*time.Second, "how often changes of a shoot's etcd are backed up")

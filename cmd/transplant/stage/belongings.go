@@ -80,10 +80,21 @@ func (w *World) cloudBelongings(ctx context.Context) ([]timeline.Item, error) {
 			return nil, fmt.Errorf("list the records of zone %q: %w", zone.Name, err)
 		}
 		for _, record := range records {
-			items = append(items, timeline.Item{Class: "record", Namespace: record.Type, Name: record.Name})
+			items = append(items, timeline.Item{Class: "record", Namespace: record.Type, Name: record.Name, Mentions: mentionsOfRecord(record)})
 		}
 	}
 	return items, nil
+}
+
+// mentionsOfRecord: whom a name leads to. Who owns a shoot stays known when the shoot is gone (docs/adr/0005).
+func mentionsOfRecord(record cloud.RecordSet) []string {
+	for _, domain := range []string{Domain, DefaultDomain} {
+		shoot, below := strings.CutSuffix(record.Name, "."+Project+"."+domain)
+		if shoot, named := strings.CutPrefix(shoot, "api."); below && named {
+			return []string{technicalID(shoot)}
+		}
+	}
+	return nil
 }
 
 // mentions finds technical ids of shoots of our project in a text: shoot--p--<name>.

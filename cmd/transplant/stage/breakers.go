@@ -22,19 +22,43 @@ func (w *World) BreakLink(_ context.Context, actor, target string, fault link.Fa
 		}
 		return injection(proxy.BeginAllWith(fault, hook)), nil
 	}
+	targets := []string{target}
 	if shoot, isShoot := strings.CutPrefix(target, shootTarget); isShoot {
-		target = shootTarget + w.operation(shoot).APIServerHost()
+		targets = nil // whoever is cut from a shoot is cut from it by every name
+		for _, host := range hostsOf(shoot) {
+			targets = append(targets, shootTarget+host)
+		}
 	}
-	l, err := w.landscape.Link(actor, target)
-	if err != nil {
-		return world.Injection{}, err
+	var links []*link.Link
+	for _, target := range targets {
+		l, err := w.landscape.Link(actor, target)
+		if err != nil {
+			return world.Injection{}, err
+		}
+		links = append(links, l)
 	}
-	return injection(l.BeginWith(fault, hook)), nil
+	var injections []*link.Injection
+	for _, l := range links {
+		injections = append(injections, l.BeginWith(fault, hook))
+	}
+	return injection(injections...), nil
 }
 
-func injection(i *link.Injection) world.Injection {
+// injection is one of several parts, healed together.
+func injection(parts ...*link.Injection) world.Injection {
 	return world.Injection{
-		Heal:    func(context.Context) error { i.Heal(); return nil },
-		Touched: i.Touched,
+		Heal: func(context.Context) error {
+			for _, part := range parts {
+				part.Heal()
+			}
+			return nil
+		},
+		Touched: func() int {
+			touched := 0
+			for _, part := range parts {
+				touched += part.Touched()
+			}
+			return touched
+		},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/x509"
 	"fmt"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -39,8 +41,8 @@ func (p *published) roots(host string) *x509.CertPool {
 
 // take keeps the authority of a shoot. It stays when the shoot is gone: it names nobody any more.
 func (p *published) take(authority *corev1.ConfigMap) {
-	pool, host := x509.NewCertPool(), authority.Data["host"]
-	if host == "" || !pool.AppendCertsFromPEM([]byte(authority.Data["ca.crt"])) {
+	pool, hosts := x509.NewCertPool(), authority.Data[controlplane.KeyHosts]
+	if hosts == "" || !pool.AppendCertsFromPEM([]byte(authority.Data["ca.crt"])) {
 		return
 	}
 	p.mu.Lock()
@@ -48,7 +50,9 @@ func (p *published) take(authority *corev1.ConfigMap) {
 	if p.pools == nil {
 		p.pools = map[string]*x509.CertPool{}
 	}
-	p.pools[host] = pool
+	for host := range strings.SplitSeq(hosts, ",") {
+		p.pools[host] = pool
+	}
 }
 
 // Labels by which the gardenlets mark what they publish.

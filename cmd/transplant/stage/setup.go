@@ -28,7 +28,8 @@ type gardenValues struct {
 }
 
 type seedValues struct {
-	Name, Domain, Pods, Services, Region  string
+	Name, Domain, DefaultDomain           string
+	Pods, Services, Region                string
 	Image, KubernetesImage, ShootProxyURL string
 	Taints                                []landscape.Taint
 	User                                  int64
@@ -88,7 +89,7 @@ func (s *Stage) seedValues(l Landscape, seed string) (seedValues, error) {
 		return seedValues{}, err
 	}
 	return seedValues{
-		Name: seed, Domain: Domain, Pods: pods, Services: services, Region: cmp.Or(s.Regions[seed], landscape.Home),
+		Name: seed, Domain: Domain, DefaultDomain: DefaultDomain, Pods: pods, Services: services, Region: cmp.Or(s.Regions[seed], landscape.Home),
 		Image: image, KubernetesImage: kubernetesImage, ShootProxyURL: proxy.URL(), Taints: s.Taints[seed], User: s.User, Settings: s.Settings,
 	}, nil
 }
@@ -197,14 +198,16 @@ func (s *Stage) CloudAs(l Landscape, identity string) (*cloud.Client, error) {
 	return cloud.FromKubeconfig(kubeconfig, cloud.Options{})
 }
 
-// makeZone makes the DNS zone of the shoots, as an operator would.
-func (s *Stage) makeZone(ctx context.Context, l Landscape) error {
+// makeZones makes the DNS zones of the shoots' internal and external names, as an operator would.
+func (s *Stage) makeZones(ctx context.Context, l Landscape) error {
 	admin, err := s.CloudAs(l, cloudAdmin)
 	if err != nil {
 		return err
 	}
-	if _, err := admin.Zones().Create(ctx, &cloud.Zone{Name: Domain}); err != nil {
-		return fmt.Errorf("create the DNS zone %q: %w", Domain, err)
+	for _, name := range []string{Domain, DefaultDomain} {
+		if _, err := admin.Zones().Create(ctx, &cloud.Zone{Name: name}); err != nil {
+			return fmt.Errorf("create the DNS zone %q: %w", name, err)
+		}
 	}
 	return nil
 }

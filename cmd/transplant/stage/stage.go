@@ -30,6 +30,7 @@ import (
 const (
 	Project           = "p"
 	Domain            = "shoots.transplant.test"
+	DefaultDomain     = "clusters.transplant.test"
 	KubernetesVersion = "1.36.3"
 
 	image           = "transplant.dev/transplant:dev"
@@ -237,7 +238,7 @@ func (s *Stage) setUp(ctx context.Context, l Landscape) error {
 	}
 	// The garden's base comes first: seeds' actors have identities there.
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.Go(func() error { return s.makeZone(groupCtx, l) })
+	group.Go(func() error { return s.makeZones(groupCtx, l) })
 	group.Go(func() error { return s.setUpGarden(groupCtx, l, garden) })
 	clients := map[string]client.Client{}
 	for _, seed := range seeds(l) {

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,6 +28,13 @@ import (
 	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// Where something is gets asked many times a second: an API server answers that from its memory, without its etcd. What
+// it is, is then read as it stands.
+var (
+	cachedGet  = &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}}
+	cachedList = &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}}
 )
 
 // World is a landscape as a story uses it.
@@ -106,8 +114,14 @@ func (w *World) ShootManifest(wanted landscape.Shoot) (*gardencorev1beta1.Shoot,
 	if wanted.Seed != "" {
 		shoot.Spec.SeedName = ptr.To(wanted.Seed)
 	}
+	if wanted.ExternalDomain {
+		shoot.Spec.DNS = &gardencorev1beta1.DNS{Domain: ptr.To(domainOf(wanted.Name))}
+	}
 	if wanted.Purpose != "" {
 		shoot.Spec.Purpose = ptr.To(gardencorev1beta1.ShootPurpose(wanted.Purpose))
+	}
+	if wanted.Extended {
+		shoot.Spec.Extensions = []gardencorev1beta1.Extension{{Type: "transplant"}}
 	}
 	if wanted.Workers > 0 {
 		shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{
@@ -119,6 +133,11 @@ func (w *World) ShootManifest(wanted landscape.Shoot) (*gardencorev1beta1.Shoot,
 				},
 			},
 		}}
+		if wanted.Extended {
+			shoot.Spec.Provider.Workers[0].CRI = &gardencorev1beta1.CRI{
+				Name: gardencorev1beta1.CRINameContainerD, ContainerRuntimes: []gardencorev1beta1.ContainerRuntime{{Type: "transplant"}},
+			}
+		}
 		if wanted.UpdateStrategy != "" {
 			shoot.Spec.Provider.Workers[0].UpdateStrategy = ptr.To(gardencorev1beta1.MachineUpdateStrategy(wanted.UpdateStrategy))
 		}
@@ -139,7 +158,7 @@ func (w *World) ConnectShoot(ctx context.Context, shoot, actor string) (*rest.Co
 	access := &corev1.Secret{}
 	key := w.ShootKey(shoot)
 	key.Name += ".kubeconfig"
-	if err := w.garden.Get(ctx, key, access); err != nil {
+	if err := w.garden.Get(ctx, key, access, cachedGet); err != nil {
 		return nil, fmt.Errorf("read the access of shoot %q: %w", shoot, err)
 	}
 	if actor == world.Observer {
@@ -153,27 +172,27 @@ func (w *World) ConnectShoot(ctx context.Context, shoot, actor string) (*rest.Co
 	if err != nil {
 		return nil, fmt.Errorf("parse the address of the proxy of %q: %w", actor, err)
 	}
-	o := w.operation(shoot)
-	config := &rest.Config{Host: o.APIServerURL(), BearerToken: string(access.Data["token"]), Proxy: http.ProxyURL(through)}
-	config.CAData = bytes.Join([][]byte{access.Data["ca.crt"], w.landscape.LinkCA()}, []byte("\n"))
+	// By the name that the shoot's users are told: the external one, if it has one.
+	config, err := clientcmd.RESTConfigFromKubeConfig(access.Data[keyKubeconfig])
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig of shoot %q: %w", shoot, err)
+	}
+	config.Proxy = http.ProxyURL(through)
+	config.CAData = bytes.Join([][]byte{config.CAData, w.landscape.LinkCA()}, []byte("\n"))
 	return config, nil
 }
 
-// operation knows the names of a shoot.
-func (w *World) operation(shoot string) *controlplane.Operation {
-	return &controlplane.Operation{
-		Settings: controlplane.Settings{InternalDomain: Domain, GatewayPort: gatewayPort},
-		Shoot: &gardencorev1beta1.Shoot{
-			ObjectMeta: metav1.ObjectMeta{Name: shoot, Namespace: w.ShootKey(shoot).Namespace},
-			Status:     gardencorev1beta1.ShootStatus{TechnicalID: technicalID(shoot)},
-		},
-	}
+// domainOf a shoot is the one that it has if the story wants it to have one.
+func domainOf(shoot string) string { return shoot + "." + Project + "." + DefaultDomain }
+
+// hostsOf a shoot are all names that its API server may have.
+func hostsOf(shoot string) []string {
+	return []string{"api." + shoot + "." + Project + "." + Domain, "api." + domainOf(shoot)}
 }
 
 const (
-	gatewayPort = 9443
-	apiPort     = 6443 // of a shoot's API server
-	guardPort   = 2381 // of a guard, for those who only ask
+	apiPort   = 6443 // of a shoot's API server
+	guardPort = 2381 // of a guard, for those who only ask
 	// guardTimeout bounds a question to a guard: what takes longer is unknown.
 	guardTimeout = 5 * time.Second
 )
@@ -185,7 +204,7 @@ func technicalID(shoot string) string {
 // direct is the way of the observer to the control plane that the Shoot's status points to.
 func (w *World) direct(ctx context.Context, shoot string, access *corev1.Secret) (*rest.Config, error) {
 	object := &gardencorev1beta1.Shoot{}
-	if err := w.garden.Get(ctx, w.ShootKey(shoot), object); err != nil {
+	if err := w.garden.Get(ctx, w.ShootKey(shoot), object, cachedGet); err != nil {
 		return nil, fmt.Errorf("read shoot %q: %w", shoot, err)
 	}
 	seed := ptr.Deref(object.Status.SeedName, "")
@@ -215,7 +234,7 @@ func (w *World) apiOf(ctx context.Context, seed string, pod *corev1.Pod, access 
 // pod finds the pod of one role of a control plane that has an address; nil if there is none.
 func (w *World) pod(ctx context.Context, seed, shoot, role string) (*corev1.Pod, error) {
 	pods := &corev1.PodList{}
-	err := w.seeds[seed].List(ctx, pods, client.InNamespace(technicalID(shoot)), client.MatchingLabels{constants.LabelRole: role})
+	err := w.seeds[seed].List(ctx, pods, client.InNamespace(technicalID(shoot)), client.MatchingLabels{constants.LabelRole: role}, cachedList)
 	if err != nil {
 		return nil, fmt.Errorf("list the pods of %q of shoot %q on seed %q: %w", role, shoot, seed, err)
 	}
@@ -232,7 +251,7 @@ func (w *World) ControlPlanes(ctx context.Context, shoot string) ([]world.Contro
 	access := &corev1.Secret{}
 	key := w.ShootKey(shoot)
 	key.Name += ".kubeconfig"
-	if err := w.garden.Get(ctx, key, access); err != nil {
+	if err := w.garden.Get(ctx, key, access, cachedGet); err != nil {
 		return nil, fmt.Errorf("read the access of shoot %q: %w", shoot, err)
 	}
 	// All at once: a seed that does not answer must not keep the others from being looked at.

@@ -138,10 +138,11 @@ func (w Window) MomentFromNow(now time.Time, fraction float64) time.Time {
 	return now.UTC().Add(share(fraction, w.left(now)))
 }
 
-// left is the time until the end of the window that now is in.
+// left is the time until the end of the window that now is in. One that ends and begins anew within the same hour counts
+// as the next one in that hour, as in the field's implementation.
 func (w Window) left(now time.Time) time.Duration {
 	left := w.EndOn(now).Sub(now)
-	if now.Before(w.BeginOn(now)) {
+	if now.UTC().Hour() < w.BeginOn(now).Hour() {
 		left -= day // it began yesterday
 	}
 	return max(left, 0)

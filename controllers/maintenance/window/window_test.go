@@ -65,3 +65,28 @@ func TestAShootWithoutAWindowMayAlwaysBeMaintained(t *testing.T) {
 		t.Errorf("%s", w)
 	}
 }
+
+// TestWhatIsLeftOfAWindow holds MomentFromNow to the field's implementation where a window is longer than admission lets
+// it be: within the hour in which it ends and begins anew, what is left is the next occurrence.
+func TestWhatIsLeftOfAWindow(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ begin, end, now, want string }{
+		{"233000+0000", "003000+0000", "2026-11-21T00:00:00Z", "2026-11-21T00:15:00Z"},
+		{"233000+0000", "003000+0000", "2026-11-21T23:45:00Z", "2026-11-22T00:07:30Z"},
+		{"195600+0000", "195400+0000", "2026-11-21T18:54:00Z", "2026-11-21T19:24:00Z"},
+		{"195600+0000", "195400+0000", "2026-11-21T19:54:00Z", "2026-11-22T07:54:00Z"},
+		{"195600+0000", "195400+0000", "2026-11-21T19:56:00Z", "2026-11-22T07:55:00Z"},
+	} {
+		w, err := window.Parse(c.begin, c.end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, err := time.Parse(time.RFC3339, c.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := w.MomentFromNow(now, 0.5).Format(time.RFC3339); got != c.want {
+			t.Errorf("%s at %s: %s, want %s", w, c.now, got, c.want)
+		}
+	}
+}

@@ -126,7 +126,7 @@ const stacked = [1, 0, 5, 3, 2, 4]; // from below: what was acknowledged, then w
 function drawWrites(row) {
   const size = 4, counts = buckets(row.lane, size), paths = tones.map(() => "");
   // A short burst, such as the writes that populate a shoot, must not flatten all others: it is cut off at the top.
-  const sums = counts[0].map((_, b) => counts.reduce((sum, c) => sum + c[b], 0)), sorted = sums.filter((n) => n > 0).sort();
+  const sums = counts[0].map((_, b) => counts.reduce((sum, c) => sum + c[b], 0)), sorted = sums.filter((n) => n > 0).sort((a, b) => a - b);
   const most = Math.max(1, (sorted[Math.floor((sorted.length - 1) * 0.95)] || 0) * 1.2);
   const base = row.y + row.height - pad, tall = row.height - 2 * pad;
   for (let b = 0; b < counts[0].length; b++) {

@@ -109,7 +109,7 @@ func register(store *Store, name string) {
 
 // start a control plane, and let the public name lead to it.
 func (w *World) start(shoot, seed string, epoch int64, store *Store) {
-	server := newServer(store, namespaces, configMaps, events, pods, nodes, leases)
+	server := newServer(store, namespaces, configMaps, events, pods, nodes, leases, runtimes)
 	path := "/api/v1/namespaces/" + technicalID(shoot)
 	w.seeds[seed].store.put(path, object{"kind": "Namespace", "apiVersion": "v1", "metadata": object{
 		"name": technicalID(shoot), "labels": object{"gardener.cloud/role": "shoot"},
@@ -123,7 +123,7 @@ func (w *World) start(shoot, seed string, epoch int64, store *Store) {
 		name.mu.Unlock()
 		return
 	}
-	w.names[shoot] = newServer(store, namespaces, configMaps, events, pods, nodes, leases)
+	w.names[shoot] = newServer(store, namespaces, configMaps, events, pods, nodes, leases, runtimes)
 }
 
 // migrate stops the source, copies its store and starts the destination.

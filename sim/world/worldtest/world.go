@@ -95,6 +95,7 @@ var (
 	states     = resource{"core.gardener.cloud", "v1beta1", "shootstates", "ShootState", true}
 	pods       = resource{"", "v1", "pods", "Pod", true}
 	nodes      = resource{"", "v1", "nodes", "Node", false}
+	runtimes   = resource{"node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", false}
 	leases     = resource{"coordination.k8s.io", "v1", "leases", "Lease", true}
 	roles      = resource{"rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", false}
 	shoots     = resource{"core.gardener.cloud", "v1beta1", "shoots", "Shoot", true}

@@ -123,6 +123,9 @@ const (
 	ShootNeedsRetryOperation = "maintenance.shoot.gardener.cloud/needs-retry-operation"
 	// MaintainedWindow is the begin (RFC3339) of the latest occurrence of the time window in which the Shoot was maintained.
 	MaintainedWindow = "maintenance.transplant.dev/window"
+	// WorkersRolledOut says when worker pools were rolled last because somebody asked for it (ShootOperationRolloutWorkers):
+	// a JSON object of times by the names of pools. Who takes a time away rolls the pool once more.
+	WorkersRolledOut = "rollout.transplant.dev/workers"
 	// ShootForceRestore allows a restore without the help of the source seed (SPEC 9.3).
 	ShootForceRestore = "shoot.gardener.cloud/force-restore"
 
@@ -184,6 +187,12 @@ const (
 	WorkerPool = "worker.gardener.cloud/pool"
 	// WorkerPoolDeprecated is its old form.
 	WorkerPoolDeprecated = "worker.garden.sapcloud.io/group"
+	// NodeAgentSecretName is the label of nodes with the name of the Secret in kube-system that their agent follows (SPEC 4.8).
+	NodeAgentSecretName = "worker.gardener.cloud/gardener-node-agent-secret-name"
+	// ChecksumNodeConfig is the annotation of such a Secret with the checksum of the configuration in it.
+	ChecksumNodeConfig = "checksum/data-script"
+	// ChecksumAppliedNodeConfig is the annotation of nodes with the checksum of the configuration that was applied last.
+	ChecksumAppliedNodeConfig = "checksum/cloud-config-data"
 )
 
 // Labels of generated Secrets.

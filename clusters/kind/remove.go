@@ -1,0 +1,53 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+)
+
+// Remove removes what a landscape has in Docker, and nothing of any other, and says how many containers it has removed.
+// It is for those who own the run directory.
+func Remove(ctx context.Context, dir rundir.Dir) (int, error) {
+	left, err := containers(ctx, prefix(dir.Path, dir.Name))
+	if err != nil {
+		return 0, err
+	}
+	return len(left), remove(ctx, left...)
+}
+
+// removeLeft is Remove for what somebody has left who is dead. Where there was something more may come: what he has told
+// Docker to make.
+func removeLeft(ctx context.Context, dir rundir.Dir) (removed int, err error) {
+	for {
+		found, err := Remove(ctx, dir)
+		removed += found
+		if found == 0 || err != nil {
+			return removed, err
+		}
+		select {
+		case <-ctx.Done():
+			return removed, ctx.Err()
+		case <-time.After(lateAfter):
+		}
+	}
+}
+
+// lateAfter is how long after the others a container may come that nobody waits for any more.
+const lateAfter = time.Second
+
+// Down removes what is left of a landscape whose owner is dead, and says how many containers that were. Without Docker
+// nothing can be left. While the owner lives it is rundir.ErrInUse.
+func Down(ctx context.Context, dir rundir.Dir) (int, error) {
+	if err := Available(ctx); errors.Is(err, ErrNoDocker) {
+		return 0, nil
+	}
+	lock, err := dir.TakeLock()
+	if err != nil {
+		return 0, err
+	}
+	removed, err := removeLeft(ctx, dir)
+	return removed, errors.Join(err, lock.Unlock())
+}

@@ -1,0 +1,69 @@
+package controlplane
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+)
+
+// Every pod of a control plane runs as the user of the settings, who can read its secrets by the group; without one it is
+// left to the images.
+func TestEveryPodRunsAsTheUserOfTheSettings(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		user int64
+		want *corev1.PodSecurityContext
+	}{
+		"a user": {65532, &corev1.PodSecurityContext{
+			RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](65532), RunAsGroup: ptr.To[int64](65532), FSGroup: ptr.To[int64](65532),
+		}},
+		"none": {0, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pods := podsOf(t, c.user)
+			if len(pods) != 6 {
+				t.Errorf("the control plane has %d pods, want 6", len(pods))
+			}
+			for name, pod := range pods {
+				if diff := cmp.Diff(c.want, pod.SecurityContext); diff != "" {
+					t.Errorf("pod of %s (-want +got):\n%s", name, diff)
+				}
+			}
+		})
+	}
+}
+
+// podsOf a control plane that is deployed with a user, by the names of their workloads.
+func podsOf(t *testing.T, user int64) map[string]corev1.PodSpec {
+	t.Helper()
+	etcd := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: ServiceEtcdClient}}
+	o := newOperation(t, gardencorev1beta1.LastOperationTypeCreate, interceptor.Funcs{}, etcd)
+	o.User, o.Epoch, o.SeedObject = user, 1, &gardencorev1beta1.Seed{}
+	if err := errors.Join(
+		o.DeployEtcd(t.Context(), 1), o.DeployAPIServer(t.Context(), 1), o.DeployControllers(t.Context(), 1),
+		o.DeployMachineController(t.Context(), 1), o.DeployResourceManager(t.Context(), 1),
+	); err != nil {
+		t.Fatal(err)
+	}
+	sets, deployments := &appsv1.StatefulSetList{}, &appsv1.DeploymentList{}
+	if err := errors.Join(o.Seed.List(t.Context(), sets), o.Seed.List(t.Context(), deployments)); err != nil {
+		t.Fatal(err)
+	}
+	pods := map[string]corev1.PodSpec{}
+	for _, set := range sets.Items {
+		pods[set.Name] = set.Spec.Template.Spec
+	}
+	for _, deployment := range deployments.Items {
+		pods[deployment.Name] = deployment.Spec.Template.Spec
+	}
+	return pods
+}

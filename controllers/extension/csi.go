@@ -1,0 +1,58 @@
+package extension
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+)
+
+// csiNodeName is the name of the part of the CSI driver that runs on the nodes. Its controllers are in the control plane.
+const csiNodeName = "csi-driver-node"
+
+// csiDriver tells the cluster how the driver is used: volumes are attached to nodes before pods may have them.
+func csiDriver() *storagev1.CSIDriver {
+	return &storagev1.CSIDriver{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "storage.k8s.io/v1", Kind: "CSIDriver"},
+		ObjectMeta: metav1.ObjectMeta{Name: cloud.CSIDriver},
+		Spec:       storagev1.CSIDriverSpec{AttachRequired: ptr.To(true), PodInfoOnMount: ptr.To(false)},
+	}
+}
+
+// csiNodePlugin registers the driver with the kubelets. New nodes wait for it, and for the driver to be registered, before
+// they take other pods (SPEC 7.1): a pod with a volume would be placed in vain.
+func csiNodePlugin() *appsv1.DaemonSet {
+	matched := map[string]string{"app": csiNodeName}
+	critical := map[string]string{constants.NodeCriticalComponent: constants.LabelTrue}
+	return &appsv1.DaemonSet{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "DaemonSet"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: csiNodeName, Labels: with(critical, "app", csiNodeName)},
+		Spec: appsv1.DaemonSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: matched},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{
+					Labels:      with(critical, "app", csiNodeName),
+					Annotations: map[string]string{constants.NodeWaitForCSINodePrefix + Type: cloud.CSIDriver},
+				},
+				Spec: corev1.PodSpec{
+					PriorityClassName:            "system-node-critical",
+					HostNetwork:                  true,
+					AutomountServiceAccountToken: ptr.To(false),
+					// It has nothing to end, and nobody ends it where its node has gone: whoever deletes the DaemonSet would wait.
+					TerminationGracePeriodSeconds: ptr.To[int64](0),
+					Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+					Containers: []corev1.Container{
+						{Name: "driver", Image: "transplant.dev/csi-driver:dev"},
+						{Name: "node-driver-registrar", Image: "transplant.dev/csi-driver:dev", Args: []string{
+							"--kubelet-registration-path=/var/lib/kubelet/plugins/" + cloud.CSIDriver + "/csi.sock",
+						}},
+					},
+				},
+			},
+		},
+	}
+}

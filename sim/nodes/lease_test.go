@@ -1,0 +1,62 @@
+package nodes
+
+import (
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	testingclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+)
+
+// TestRenewAgents: the agent of each node that has its machine says that it runs, four times as often as it must, and again
+// at once for a node that is another; that of no other node does.
+func TestRenewAgents(t *testing.T) {
+	t.Parallel()
+	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	clock := testingclock.NewFakeClock(noon)
+	client := fake.NewClientset()
+	s := &shoot{client: client, clock: clock, log: logr.Discard(), options: Options{LeaseSeconds: 40}}
+	machines := []*machine{
+		{Machine: cloud.Machine{Meta: cloud.Meta{ID: "m-1"}, Hostname: "node-1"}, data: &cloud.NodeUserData{}},
+		{Machine: cloud.Machine{Meta: cloud.Meta{ID: "m-2"}, Hostname: "node-2"}, data: &cloud.NodeUserData{}},
+		{Machine: cloud.Machine{Meta: cloud.Meta{ID: "m-3"}, Hostname: "node-3"}, data: &cloud.NodeUserData{}},
+	}
+	nodes := map[string]*corev1.Node{
+		"node-1":    {ObjectMeta: metav1.ObjectMeta{Name: "node-1", UID: "1"}, Spec: corev1.NodeSpec{ProviderID: "transplant:///m-1"}},
+		"node-2":    {ObjectMeta: metav1.ObjectMeta{Name: "node-2", UID: "2"}, Spec: corev1.NodeSpec{ProviderID: "transplant:///another"}},
+		"no-longer": {ObjectMeta: metav1.ObjectMeta{Name: "no-longer", UID: "4"}, Spec: corev1.NodeSpec{ProviderID: "transplant:///m-4"}},
+	}
+	expect := func(renewed time.Time, owner types.UID) {
+		t.Helper()
+		if err := s.renewAgents(t.Context(), machines, nodes); err != nil {
+			t.Fatal(err)
+		}
+		leases, err := client.CoordinationV1().Leases(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(leases.Items) != 1 {
+			t.Fatalf("leases %v: %v", leases.Items, err)
+		}
+		got := leases.Items[0]
+		spec := coordinationv1.LeaseSpec{HolderIdentity: ptr.To("node-1"), LeaseDurationSeconds: ptr.To[int32](40), RenewTime: &metav1.MicroTime{Time: renewed}}
+		owners := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "node-1", UID: owner}}
+		if diff := cmp.Diff(spec, got.Spec) + cmp.Diff(owners, got.OwnerReferences); diff != "" || got.Namespace != "kube-system" || got.Name != "gardener-node-agent-node-1" {
+			t.Errorf("%s/%s at %s (-want +got):\n%s", got.Namespace, got.Name, clock.Now().Format(time.TimeOnly), diff)
+		}
+	}
+	expect(noon, "1")
+	clock.Step(9 * time.Second)
+	expect(noon, "1")
+	clock.Step(time.Second)
+	expect(noon.Add(10*time.Second), "1")
+	clock.Step(time.Second)
+	nodes["node-1"].UID = "5"
+	expect(noon.Add(11*time.Second), "5")
+}

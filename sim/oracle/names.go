@@ -1,0 +1,101 @@
+package oracle
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// extensionsOf are the identity of a seed's extensions in the cloud.
+const extensionsOf = "extensions-"
+
+// judgeNames finds names that have not followed their shoot: when it rests on a seed, each was last written by that seed's
+// extensions, and all of them lead to the same gateway (SPEC 2.9.2, 7.4).
+func judgeNames(f *findings, events []timeline.Event, id, shoot string) {
+	n := names{findings: f, shoot: shoot, calls: writesOfNames(events, id), told: map[int]bool{}}
+	on := "" // the seed that the shoot rests on
+	var last timeline.Event
+	for e, seen := range timeline.Of[timeline.ShootSeen](events) {
+		if e.Subject != shoot {
+			continue
+		}
+		was := on
+		if on = ""; rests(seen) {
+			on = seen.StatusSeed
+		}
+		if on != "" && on != was {
+			n.judge(e, on, e.At)
+		}
+		last = e
+	}
+	if on != "" {
+		n.judge(last, on, math.MaxInt64)
+	}
+}
+
+// rests tells that a seed has the shoot, awake, and that nobody is at work on it. What has been let go of rests nowhere.
+func rests(seen timeline.ShootSeen) bool {
+	return !seen.Absent && !seen.Deleting && !seen.WantsToSleep && !seen.Hibernated &&
+		seen.SpecSeed == seen.StatusSeed && seen.Operation.State == "Succeeded" && seen.Operation.Type != "Migrate"
+}
+
+// writesOfNames are the calls that wrote or deleted names of a shoot, in the cloud's order. The record of its owner is no
+// name: it leads nowhere.
+func writesOfNames(events []timeline.Event, id string) []made {
+	var calls []made
+	for e, call := range timeline.Of[timeline.CloudCalled](events) {
+		if e.Subject == id && call.Took && call.What == "records" && strings.Contains(call.ID, "/") && !strings.Contains(call.ID, "/TXT/") {
+			calls = append(calls, made{call, e})
+		}
+	}
+	slices.SortStableFunc(calls, func(a, b made) int { return cmp.Compare(a.Made, b.Made) })
+	return calls
+}
+
+// names of one shoot.
+type names struct {
+	*findings
+	shoot string
+	calls []made
+	told  map[int]bool // calls that are known to have led astray, by the Seq of their events
+}
+
+// judge where the names lead at a time at which the shoot, as the event shows, rests on a seed.
+func (n *names) judge(e timeline.Event, holder string, at time.Duration) {
+	leads := map[string]made{}
+	for _, call := range n.calls {
+		if time.Duration(call.Made) > at {
+			break
+		}
+		if delete(leads, call.ID); call.Verb != "delete" {
+			leads[call.ID] = call
+		}
+	}
+	var first *made
+	for _, name := range slices.Sorted(maps.Keys(leads)) {
+		call := leads[name]
+		if n.told[call.event.Seq] {
+			continue
+		}
+		switch {
+		case call.event.Actor != extensionsOf+holder:
+			n.add(e.At, proof(call.event.Seq, e.Seq), "%s rests on seed %s, but its name %s leads to %s, where %s has put it",
+				n.shoot, holder, call.Name, places(call), call.event.Actor)
+			n.told[call.event.Seq] = true
+		case first == nil:
+			first = &call
+		case places(call) != places(*first):
+			n.add(e.At, proof(first.event.Seq, call.event.Seq, e.Seq), "%s rests on seed %s, and its name %s leads to %s, but %s to %s",
+				n.shoot, holder, first.Name, places(*first), call.Name, places(call))
+			n.told[call.event.Seq] = true
+		}
+	}
+}
+
+// places that a name leads to, in words.
+func places(call made) string { return cmp.Or(strings.Join(call.Values, ", "), "nowhere") }
