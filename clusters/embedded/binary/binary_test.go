@@ -45,6 +45,9 @@ func repository(t *testing.T) (source string) {
 	t.Setenv(Variable, "")
 	t.Setenv(SourceVariable, root)
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	needed := needBytes
+	needBytes = 1 << 20
+	t.Cleanup(func() { needBytes = needed })
 	return source
 }
 
