@@ -2,6 +2,7 @@ package maintenance_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/Masterminds/semver/v3"
@@ -54,8 +55,11 @@ func classOf(versions []gardencorev1beta1.ExpirableVersion, text string) gardenc
 }
 
 func TestKubernetesUpdatesKeepTheirBounds(t *testing.T) {
-	seen := map[version.Class]int{}
+	seen, tempted := map[version.Class]int{}, 0
 	t.Cleanup(func() {
+		if tempted < 20 {
+			t.Errorf("only %d forced updates had a later minor version to skip to", tempted)
+		}
 		for _, class := range []version.Class{version.None, version.Automatic, version.Forced, version.Failed} {
 			if seen[class] < 20 {
 				t.Errorf("only %d updates of class %s were looked at", seen[class], class)
@@ -65,31 +69,33 @@ func TestKubernetesUpdatesKeepTheirBounds(t *testing.T) {
 	forAll(t, func(t *testing.T, seed uint64, shoot *gardencorev1beta1.Shoot, profile *gardencorev1beta1.CloudProfile) {
 		for _, update := range kubernetesUpdates(decide(shoot, profile)) {
 			seen[update.Class]++
-			if update.Class == version.Forced && update.To == shoot.Spec.Kubernetes.Version {
-				continue // a pool joins its control plane, wherever that is
-			}
 			from, to := semver.MustParse(update.From), semver.MustParse(update.To)
 			class := classOf(profile.Spec.Kubernetes.Versions, update.To)
+			// By force a pool joins its control plane, whatever the class of that version.
+			joins := update.Class == version.Forced && update.To == shoot.Spec.Kubernetes.Version
+			if update.Class == version.Forced && slices.ContainsFunc(update.Held, func(held version.Held) bool { return strings.HasPrefix(held.Why, "would skip a minor version") }) {
+				tempted++
+			}
 			switch {
 			case !update.Changes() && update.From != update.To, to.LessThan(from), update.Changes() && !to.GreaterThan(from):
 				t.Errorf("seed %d: %+v", seed, update)
 			case !update.Changes():
-			case class == gardencorev1beta1.ClassificationPreview, class == gardencorev1beta1.ClassificationUnavailable:
-				t.Errorf("seed %d: %s version: %+v", seed, class, update)
-			case update.Class == version.Automatic && (from.Minor() != to.Minor() || class == gardencorev1beta1.ClassificationExpired):
-				t.Errorf("seed %d: automatic, to a version that is %s: %+v", seed, class, update)
 			case from.Major() != to.Major() || to.Minor() > from.Minor()+1:
 				t.Errorf("seed %d: skips a minor version: %+v", seed, update)
+			case update.Class == version.Automatic && (from.Minor() != to.Minor() || class == gardencorev1beta1.ClassificationExpired):
+				t.Errorf("seed %d: automatic, to a version that is %s: %+v", seed, class, update)
+			case !joins && (class == gardencorev1beta1.ClassificationPreview || class == gardencorev1beta1.ClassificationUnavailable):
+				t.Errorf("seed %d: %s version: %+v", seed, class, update)
 			}
 		}
 	})
 }
 
 func TestImageUpdatesKeepTheirBounds(t *testing.T) {
-	changed := 0
+	changed, steps := 0, 0
 	t.Cleanup(func() {
-		if changed < 50 {
-			t.Errorf("only %d updates were looked at", changed)
+		if changed < 50 || steps < 10 {
+			t.Errorf("only %d updates were looked at, %d of them to a later minor or major version by force", changed, steps)
 		}
 	})
 	forAll(t, func(t *testing.T, seed uint64, shoot *gardencorev1beta1.Shoot, profile *gardencorev1beta1.CloudProfile) {
@@ -116,8 +122,36 @@ func TestImageUpdatesKeepTheirBounds(t *testing.T) {
 			if why := fits.Misfit(chosen); why != "" {
 				t.Errorf("seed %d: the pool gets %s, which %s", seed, pool.MachineImage.To, why)
 			}
+			strategy := version.ImageStrategy(&offered)
+			if pool.MachineImage.Class == version.Automatic && !within(strategy, from, to) {
+				t.Errorf("seed %d: leaves what the strategy %s updates to: %+v", seed, strategy, pool.MachineImage)
+			}
+			if pool.MachineImage.Class != version.Forced || within(strategy, from, to) {
+				continue
+			}
+			steps++
+			for _, between := range offered.Versions {
+				number := semver.MustParse(between.Version)
+				class := version.ClassAt(between.ExpirableVersion, noon)
+				skippable := class == gardencorev1beta1.ClassificationPreview || class == gardencorev1beta1.ClassificationUnavailable || fits.Misfit(between) != ""
+				if !skippable && number.GreaterThan(from) && number.LessThan(to) && !within(strategy, from, number) && !within(strategy, number, to) {
+					t.Errorf("seed %d: skips %s: %+v", seed, between.Version, pool.MachineImage)
+				}
+			}
 		}
 	})
+}
+
+// within is whether both versions are of what automatic updates of an image stay in.
+func within(strategy version.Strategy, a, b *semver.Version) bool {
+	switch strategy {
+	case version.Patch:
+		return a.Major() == b.Major() && a.Minor() == b.Minor()
+	case version.Minor:
+		return a.Major() == b.Major()
+	default:
+		return true
+	}
 }
 
 // TestMaintenanceStrandsNoPool is about what admission would refuse.
