@@ -45,7 +45,7 @@ test-kind: controlplane ## Run the tests that need Docker; NODE_IMAGE=name takes
 
 .PHONY: oracle
 oracle: ## Run the tests against cases with known answers (part of test)
-	go test -count=1 -run Oracle ./controllers/... ./cmd/transplant/explain/...
+	go test -count=1 -run Oracle ./api/... ./controllers/... ./cmd/transplant/explain/...
 
 ##@ Building
 

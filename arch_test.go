@@ -2,10 +2,12 @@
 package transplant_test
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -152,5 +154,45 @@ func TestViolation(t *testing.T) {
 		if got := violation(c.from, c.to); (got != "") != c.bad {
 			t.Errorf("violation(%q, %q) = %q, want one: %t", c.from, c.to, got, c.bad)
 		}
+	}
+}
+
+// TestKnownAnswersAreAskedByMakeOracle: what the field's own implementation wrote is read by tests that "make oracle" runs.
+func TestKnownAnswersAreAskedByMakeOracle(t *testing.T) {
+	t.Parallel()
+	known := regexp.MustCompile(`^".*(testdata/.*\.jsonl\.gz|shootstate(-machine-state)?\.json)"$`)
+	found := 0
+	for _, folder := range []string{"api", "controllers", filepath.Join("cmd", "transplant", "explain")} {
+		err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			for _, declaration := range file.Decls {
+				test, isFunc := declaration.(*ast.FuncDecl)
+				if !isFunc || !strings.HasPrefix(test.Name.Name, "Test") {
+					continue
+				}
+				ast.Inspect(test, func(node ast.Node) bool {
+					if literal, is := node.(*ast.BasicLit); is && known.MatchString(literal.Value) {
+						found++
+						if !strings.Contains(test.Name.Name, "Oracle") {
+							t.Errorf("%s: %s reads %s: call it TestOracle…", path, test.Name.Name, literal.Value)
+						}
+					}
+					return true
+				})
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found == 0 {
+		t.Error("no test reads known answers")
 	}
 }

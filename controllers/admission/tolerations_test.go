@@ -1,10 +1,6 @@
 package admission
 
 import (
-	"bufio"
-	"compress/gzip"
-	"encoding/json"
-	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/maintenance/oracletest"
 )
 
 func TestTolerations(t *testing.T) {
@@ -62,65 +59,45 @@ func TestTolerations(t *testing.T) {
 	})
 }
 
-// TestTolerationsAsKnown asks the cases whose answers the field's own implementation gave. They are kept where the rule
+// TestOracleTolerations asks the cases whose answers the field's own implementation gave. They are kept where the rule
 // about taints is.
-func TestTolerationsAsKnown(t *testing.T) {
+func TestOracleTolerations(t *testing.T) {
 	t.Parallel()
-	file, err := os.Open("../placement/testdata/tolerations.jsonl.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	unzipped, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
+	type answer struct {
+		Allowed                        bool
+		ShootTolerationsAfterAdmission []gardencorev1beta1.Toleration
 	}
 	asked := 0
-	lines := bufio.NewScanner(unzipped)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var known knownCase
-		if err := json.Unmarshal(lines.Bytes(), &known); err != nil {
-			t.Fatal(err)
-		}
-		if known.In.Kind != "admission" {
+	for _, c := range oracletest.Read[knownQuestion, answer](t, "../placement/testdata/tolerations.jsonl.gz") {
+		if c.In.Kind != "admission" {
 			continue
 		}
 		asked++
-		after, allowed := known.judge()
-		if allowed != known.Want.Allowed {
-			t.Errorf("%s: allowed %t, want %t", known.In.ID, allowed, known.Want.Allowed)
+		after, allowed := c.In.judge()
+		if allowed != c.Want.Allowed {
+			t.Errorf("%s: allowed %t, want %t", c.In.ID, allowed, c.Want.Allowed)
 		}
-		if diff := cmp.Diff(known.Want.ShootTolerationsAfterAdmission, after, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s: tolerations after admission (-want +got):\n%s", known.In.ID, diff)
+		if diff := cmp.Diff(c.Want.ShootTolerationsAfterAdmission, after, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: tolerations after admission (-want +got):\n%s", c.In.ID, diff)
 		}
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
 	}
 	if asked != 41 {
 		t.Errorf("%d cases were asked, want 41", asked)
 	}
 }
 
-type knownCase struct {
-	In struct {
-		ID, Kind, Operation                   string
-		AdmissionConfig                       Tolerations
-		Project                               gardencorev1beta1.Project
-		ShootTolerations, OldShootTolerations []gardencorev1beta1.Toleration
-	}
-	Want struct {
-		Allowed                        bool
-		ShootTolerationsAfterAdmission []gardencorev1beta1.Toleration
-	}
+type knownQuestion struct {
+	ID, Kind, Operation                   string
+	AdmissionConfig                       Tolerations
+	Project                               gardencorev1beta1.Project
+	ShootTolerations, OldShootTolerations []gardencorev1beta1.Toleration
 }
 
-func (k *knownCase) judge() ([]gardencorev1beta1.Toleration, bool) {
-	lists := k.In.AdmissionConfig.With(&k.In.Project)
-	after := k.In.ShootTolerations
-	if k.In.Operation == "CREATE" {
+func (q *knownQuestion) judge() ([]gardencorev1beta1.Toleration, bool) {
+	lists := q.AdmissionConfig.With(&q.Project)
+	after := q.ShootTolerations
+	if q.Operation == "CREATE" {
 		after = append(after, lists.Missing(after)...)
 	}
-	return after, len(lists.Judge(field.NewPath("spec", "tolerations"), after, k.In.OldShootTolerations)) == 0
+	return after, len(lists.Judge(field.NewPath("spec", "tolerations"), after, q.OldShootTolerations)) == 0
 }

@@ -131,8 +131,8 @@ func setVersions(spec *gardencorev1beta1.ShootSpec, a answer) {
 	}
 }
 
-// TestDeviationsAreDocumented holds the page and the answers to each other.
-func TestDeviationsAreDocumented(t *testing.T) {
+// TestOracleDeviationsAreDocumented holds the page and the answers to each other.
+func TestOracleDeviationsAreDocumented(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/deviations.md")
 	if err != nil {

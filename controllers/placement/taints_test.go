@@ -1,15 +1,12 @@
 package placement
 
 import (
-	"bufio"
-	"compress/gzip"
-	"encoding/json"
-	"os"
 	"testing"
 
 	"k8s.io/utils/ptr"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/maintenance/oracletest"
 )
 
 func TestTaints(t *testing.T) {
@@ -43,43 +40,24 @@ func TestTaints(t *testing.T) {
 	})
 }
 
-// TestToleratedAsKnown asks the cases whose answers the field's own implementation gave.
-func TestToleratedAsKnown(t *testing.T) {
+// TestOracleTolerated asks the cases whose answers the field's own implementation gave.
+func TestOracleTolerated(t *testing.T) {
 	t.Parallel()
-	file, err := os.Open("testdata/tolerations.jsonl.gz")
-	if err != nil {
-		t.Fatal(err)
+	type question struct {
+		ID, Kind         string
+		SeedTaints       []gardencorev1beta1.SeedTaint
+		ShootTolerations []gardencorev1beta1.Toleration
 	}
-	defer file.Close()
-	unzipped, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	type answer struct{ Tolerated bool }
 	asked := 0
-	lines := bufio.NewScanner(unzipped)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var known struct {
-			In struct {
-				ID, Kind         string
-				SeedTaints       []gardencorev1beta1.SeedTaint
-				ShootTolerations []gardencorev1beta1.Toleration
-			}
-			Want struct{ Tolerated bool }
-		}
-		if err := json.Unmarshal(lines.Bytes(), &known); err != nil {
-			t.Fatal(err)
-		}
-		if known.In.Kind != "seedTaints" {
+	for _, c := range oracletest.Read[question, answer](t, "testdata/tolerations.jsonl.gz") {
+		if c.In.Kind != "seedTaints" {
 			continue
 		}
 		asked++
-		if got := Tolerated(known.In.SeedTaints, known.In.ShootTolerations); got != known.Want.Tolerated {
-			t.Errorf("%s: tolerated %t, want %t: taints %+v, tolerations %+v", known.In.ID, got, known.Want.Tolerated, known.In.SeedTaints, known.In.ShootTolerations)
+		if got := Tolerated(c.In.SeedTaints, c.In.ShootTolerations); got != c.Want.Tolerated {
+			t.Errorf("%s: tolerated %t, want %t: taints %+v, tolerations %+v", c.In.ID, got, c.Want.Tolerated, c.In.SeedTaints, c.In.ShootTolerations)
 		}
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
 	}
 	if asked != 35 {
 		t.Errorf("%d cases were asked, want 35", asked)

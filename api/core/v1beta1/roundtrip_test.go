@@ -29,7 +29,7 @@ func strictly(t *testing.T, data []byte, into any) {
 }
 
 // The file was written by Gardener's own implementation; the same must come out again, neither less nor more.
-func TestShootStateRoundTrip(t *testing.T) {
+func TestOracleShootStateRoundTrip(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/shootstate.json")
 	if err != nil {
@@ -58,7 +58,7 @@ func TestShootStateRoundTrip(t *testing.T) {
 
 // The objects were written by Gardener's own implementation, defaults included; together they have every field of the
 // recorded cases.
-func TestObjectsRoundTrip(t *testing.T) {
+func TestOracleObjectsRoundTrip(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("testdata/objects.jsonl.gz")
 	if err != nil {

@@ -45,7 +45,7 @@ func generic(t *testing.T, data []byte) any {
 }
 
 // What Gardener's own implementation wrote must come out again, neither less nor more.
-func TestMachinesStateRoundTrip(t *testing.T) {
+func TestOracleMachinesStateRoundTrip(t *testing.T) {
 	t.Parallel()
 	data := read(t, "testdata/shootstate-machine-state.json")
 	state := &machinev1alpha1.MachinesState{}
@@ -65,7 +65,7 @@ func TestMachinesStateRoundTrip(t *testing.T) {
 }
 
 // The decoded form beside the ShootState is what the entry in it holds.
-func TestMachinesStateOfShootState(t *testing.T) {
+func TestOracleMachinesStateOfShootState(t *testing.T) {
 	t.Parallel()
 	shootState := &gardencorev1beta1.ShootState{}
 	decode(t, read(t, "testdata/shootstate.json"), shootState)

@@ -171,7 +171,7 @@ func TestEveryFieldOfAMachineIsKept(t *testing.T) {
 type runtimeUID = types.UID
 
 // The form that the field's own implementation writes is read, and what is written has the same form.
-func TestWireFormOfTheField(t *testing.T) {
+func TestOracleWireForm(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile("testdata/shootstate.json")
 	if err != nil {
