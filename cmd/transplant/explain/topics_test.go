@@ -2,6 +2,8 @@ package explain
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -89,18 +91,24 @@ func TestMaintenanceIsJudgedAtItsOwnTime(t *testing.T) {
 	}
 }
 
-func TestRolloutForPeople(t *testing.T) {
-	t.Parallel()
+// changedShoot is the file of testdata/shoot.yaml with another minor version, and a pool in the place of another one.
+func changedShoot(t *testing.T) string {
+	t.Helper()
 	before, err := os.ReadFile("testdata/shoot.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	after := filepath.Join(t.TempDir(), "after.yaml")
+	path := filepath.Join(t.TempDir(), "after.yaml")
 	changed := strings.NewReplacer("name: b", "name: c", "version: 1.34.3", "version: 1.35.1").Replace(string(before))
-	if err := os.WriteFile(after, []byte(changed), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := explain(t, "rollout", "--old", "testdata/shoot.yaml", "--new", after)
+	return path
+}
+
+func TestRolloutForPeople(t *testing.T) {
+	t.Parallel()
+	got, err := explain(t, "rollout", "--old", "testdata/shoot.yaml", "--new", changedShoot(t))
 	want := `Worker pool a rolls: every node is drained and replaced
   because spec.kubernetes.version changes from "1.34" to "1.35"
 Worker pool b goes, with its nodes
@@ -108,6 +116,65 @@ Worker pool c is new
 `
 	if err != nil || got != want {
 		t.Errorf("%v: %s", err, cmp.Diff(want, got))
+	}
+}
+
+// TestForPrograms: the same answers with -o json, all of them.
+func TestForPrograms(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, want string
+		args       []string
+	}{
+		{"rollout", `{
+			"pools": {"a": true, "b": "removed", "c": "added"},
+			"verdicts": [
+				{"pool": "a", "kind": "rolls", "triggers": [{"field": "spec.kubernetes.version", "from": "1.34", "to": "1.35"}]},
+				{"pool": "b", "kind": "removed"},
+				{"pool": "c", "kind": "added"}
+			]
+		}`, []string{"rollout", "--old", "testdata/shoot.yaml", "--new", changedShoot(t)}},
+		{"rollout, nothing changed", `{
+			"pools": {"a": false, "b": false},
+			"verdicts": [{"pool": "a", "kind": "stays"}, {"pool": "b", "kind": "stays"}]
+		}`, []string{"rollout", "--old", "testdata/shoot.yaml", "--new", "testdata/shoot.yaml"}},
+		{"window of a shoot, in its last 15 minutes", `{
+			"raw": {
+				"contains": true, "durationSeconds": 3600, "beginUTC": "210000+0000", "endUTC": "220000+0000",
+				"adjustedBegin": "2026-11-21T21:00:00Z", "adjustedEnd": "2026-11-21T22:00:00Z"
+			},
+			"effective": {
+				"contains": false, "durationSeconds": 2700, "beginUTC": "210000+0000", "endUTC": "214500+0000",
+				"adjustedBegin": "2026-11-21T21:00:00Z", "adjustedEnd": "2026-11-21T21:45:00Z",
+				"nextRandom": "2026-11-22T21:00:00Z", "nextRandomShiftBeginToNow": "2026-11-22T21:00:00Z"
+			},
+			"isNowInEffectiveShootMaintenanceTimeWindow": false,
+			"lastReconciliationDuringThisTimeWindow": false
+		}`, []string{"window", "--shoot", "testdata/shoot.yaml", "--now", "2026-11-21T21:50:00Z"}},
+		{"window, inside, over midnight", `{
+			"raw": {
+				"contains": true, "durationSeconds": 3600, "beginUTC": "233000+0000", "endUTC": "003000+0000",
+				"adjustedBegin": "2026-11-21T23:30:00Z", "adjustedEnd": "2026-11-22T00:30:00Z"
+			},
+			"effective": {
+				"contains": true, "durationSeconds": 2700, "beginUTC": "233000+0000", "endUTC": "001500+0000",
+				"adjustedBegin": "2026-11-21T23:30:00Z", "adjustedEnd": "2026-11-22T00:15:00Z",
+				"nextRandom": "2026-11-22T23:30:00Z", "nextRandomShiftBeginToNow": "2026-11-21T23:45:00Z"
+			},
+			"isNowInEffectiveShootMaintenanceTimeWindow": true
+		}`, []string{"window", "--begin", "003000+0100", "--end", "013000+0100", "--now", "2026-11-21T23:45:00Z"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			text, err := explain(t, append(c.args, "-o", "json")...)
+			var got, want any
+			if err := errors.Join(err, json.Unmarshal([]byte(text), &got), json.Unmarshal([]byte(c.want), &want)); err != nil {
+				t.Fatalf("%v: %s", err, text)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
