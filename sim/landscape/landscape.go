@@ -132,6 +132,11 @@ type Settings struct {
 	SeedLossGracePeriod metav1.Duration `json:"seedLossGracePeriod,omitzero"`
 	// WaitInterval is the fallback interval of waits that are woken by watches.
 	WaitInterval metav1.Duration `json:"waitInterval,omitzero"`
+	// SyncPeriod is how often a shoot that nobody changed is reconciled.
+	SyncPeriod metav1.Duration `json:"syncPeriod,omitzero"`
+	// ReconcileInMaintenanceOnly is whether a shoot that nobody changed is reconciled once in each of its maintenance time
+	// windows, not every sync period.
+	ReconcileInMaintenanceOnly bool `json:"reconcileInMaintenanceOnly,omitempty"`
 	// CareSyncPeriod is the time between two looks of care at a shoot.
 	CareSyncPeriod metav1.Duration `json:"careSyncPeriod,omitzero"`
 	// CareThreshold is how long conditions of shoots are Progressing before they are False.
@@ -158,7 +163,7 @@ func (s *Settings) Default() {
 		&s.OwnerCheckInterval: time.Second, &s.OwnerCheckTimeout: 5 * time.Second,
 		&s.DeltaInterval: time.Second, &s.FullSnapshotInterval: 5 * time.Minute, &s.DNSTTL: time.Second,
 		&s.SeedLeaseRenew: time.Second, &s.SeedLossGracePeriod: 10 * time.Second, &s.WaitInterval: time.Second,
-		&s.CareSyncPeriod: 30 * time.Second, &s.CareThreshold: time.Minute,
+		&s.SyncPeriod: time.Hour, &s.CareSyncPeriod: 30 * time.Second, &s.CareThreshold: time.Minute,
 		&s.CleanupTimeout: 10 * time.Minute,
 	} {
 		if setting.Duration == 0 {
@@ -173,7 +178,7 @@ func ProductSettings() Settings {
 	return Settings{
 		OwnerCheckInterval: d(5 * time.Second), OwnerCheckTimeout: d(30 * time.Second),
 		DeltaInterval: d(5 * time.Second), FullSnapshotInterval: d(time.Hour), DNSTTL: d(2 * time.Minute),
-		SeedLeaseRenew: d(2 * time.Second), SeedLossGracePeriod: d(5 * time.Minute), WaitInterval: d(5 * time.Second),
+		SeedLeaseRenew: d(2 * time.Second), SeedLossGracePeriod: d(5 * time.Minute), WaitInterval: d(5 * time.Second), SyncPeriod: d(time.Hour),
 		RestoresAtOnce: restoresAtOnce,
 	}
 }

@@ -23,6 +23,7 @@ func TestProductSettingsAreTheDefaultsOfTheFlags(t *testing.T) {
 		"full-snapshot-interval": {gardenlet, settings.FullSnapshotInterval.Duration.String()},
 		"dns-ttl":                {gardenlet, settings.DNSTTL.Duration.String()},
 		"wait-interval":          {gardenlet, settings.WaitInterval.Duration.String()},
+		"sync-period":            {gardenlet, settings.SyncPeriod.Duration.String()},
 		"lease-interval":         {gardenlet, settings.SeedLeaseRenew.Duration.String()},
 		"seed-loss-grace-period": {manager, settings.SeedLossGracePeriod.Duration.String()},
 	} {

@@ -93,6 +93,7 @@ func settingsOf(s landscape.Settings) Settings {
 		DeltaInterval: s.DeltaInterval.Duration, FullSnapshotInterval: s.FullSnapshotInterval.Duration,
 		DNSTTL: s.DNSTTL.Duration, WaitInterval: s.WaitInterval.Duration, LeaseInterval: s.SeedLeaseRenew.Duration,
 		SeedLossGracePeriod: s.SeedLossGracePeriod.Duration, RestoresAtOnce: s.RestoresAtOnce, SecondSign: s.SecondSign,
+		SyncPeriod: s.SyncPeriod.Duration, ReconcileInMaintenanceOnly: s.ReconcileInMaintenanceOnly,
 		CareSyncPeriod: s.CareSyncPeriod.Duration, CareThreshold: s.CareThreshold.Duration, RemediateWebhooks: s.RemediateWebhooks,
 		CleanupTimeout: s.CleanupTimeout.Duration,
 	}

@@ -43,6 +43,8 @@ type Settings struct {
 	DeltaInterval, FullSnapshotInterval   time.Duration
 	DNSTTL, WaitInterval, LeaseInterval   time.Duration
 	SeedLossGracePeriod                   time.Duration
+	SyncPeriod                            time.Duration
+	ReconcileInMaintenanceOnly            bool
 	CareSyncPeriod, CareThreshold         time.Duration
 	RemediateWebhooks                     bool
 	CleanupTimeout                        time.Duration
@@ -73,7 +75,7 @@ var ScenarioSettings = Settings{
 	DeltaInterval: time.Second, FullSnapshotInterval: 5 * time.Minute,
 	DNSTTL: time.Second, WaitInterval: time.Second, LeaseInterval: time.Second,
 	SeedLossGracePeriod: 10 * time.Second, RestoresAtOnce: 20,
-	CareSyncPeriod: 30 * time.Second, CareThreshold: time.Minute,
+	SyncPeriod: time.Hour, CareSyncPeriod: 30 * time.Second, CareThreshold: time.Minute,
 	CleanupTimeout: 10 * time.Minute,
 }
 
