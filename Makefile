@@ -92,7 +92,7 @@ race: build controlplane ## Run the tests with the race detector
 
 .PHONY: mutants
 mutants: build controlplane ## Plant bugs one by one and see that each is caught by its oracle (long); MUTANTS="a b" for some
-	go run ./e2e/mutants -out out/mutants $(MUTANTS)
+	go run ./e2e/mutants -out out/mutants -timeout-multiplier $(TIMEOUT_MULTIPLIER) $(MUTANTS)
 
 .PHONY: catalogue
 catalogue: build ## Run STORIES (default: every scenario) on BACKEND, JOBS at once, and SAMPLE points of each sweep; none later than BEGIN_WITHIN

@@ -53,16 +53,17 @@ type edit struct {
 
 func main() {
 	out := flag.String("out", "out/mutants", "folder for the evidence")
+	stretch := flag.String("timeout-multiplier", "1", "as of transplant run, on a slow machine")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *out, flag.Args()); err != nil {
+	if err := run(ctx, *out, *stretch, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, out string, names []string) error {
+func run(ctx context.Context, out, stretch string, names []string) error {
 	mutants, err := read()
 	if err != nil {
 		return err
@@ -76,7 +77,7 @@ func run(ctx context.Context, out string, names []string) error {
 		}
 		total++
 		begin := wall.Now()
-		verdict, err := m.try(ctx, filepath.Join(out, m.Name))
+		verdict, err := m.try(ctx, filepath.Join(out, m.Name), stretch)
 		if err != nil {
 			return fmt.Errorf("mutant %q: %w", m.Name, err)
 		}
@@ -106,7 +107,7 @@ func read() ([]mutant, error) {
 const caught = "caught"
 
 // try builds the mutant, runs its scenario, and says what came of it.
-func (m mutant) try(ctx context.Context, out string) (string, error) {
+func (m mutant) try(ctx context.Context, out, stretch string) (string, error) {
 	if err := os.RemoveAll(out); err != nil { // the verdict of an earlier try proves nothing
 		return "", fmt.Errorf("remove the earlier evidence: %w", err)
 	}
@@ -119,7 +120,7 @@ func (m mutant) try(ctx context.Context, out string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	command := exec.CommandContext(ctx, program, "run", m.Scenario, "--out", out, "--landscape", "mutant")
+	command := exec.CommandContext(ctx, program, "run", m.Scenario, "--out", out, "--landscape", "mutant", "--timeout-multiplier", stretch)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	said, err := command.CombinedOutput()
 	if exit := (&exec.ExitError{}); err != nil && !errors.As(err, &exit) {
