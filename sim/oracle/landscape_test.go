@@ -70,17 +70,18 @@ func TestNodesPreserved(t *testing.T) {
 	end := []timeline.Event{of("", timeline.Settling{}), data()}
 	with := func(events ...timeline.Event) []timeline.Event { return history(append(events, end...)...) }
 	running := timeline.PodSeen{UID: "p", Phase: "Running", Node: "n1"}
+	another := of("alpha", timeline.PodSeen{Name: "v", UID: "q", Phase: "Running", Node: "n2"})
 	check(t, oracle.NodesPreserved{}, map[string]row{
 		"the same":               {events: with(node("n1", "1", "b"), steady(1), pod(running), node("n1", "1", "b"))},
 		"another object":         {events: with(node("n1", "1", "b"), steady(1), node("n1", "2", "b")), want: "node n1 is another object"},
 		"booted again":           {events: with(node("n1", "1", "b"), steady(1), node("n1", "1", "c")), want: "node n1 has booted again"},
 		"gone":                   {events: with(node("n1", "1", "b"), steady(1), of("alpha", timeline.NodeSeen{Name: "n1", Gone: true})), want: "node n1 is gone"},
 		"one more":               {events: with(node("n1", "1", "b"), steady(1), node("n2", "2", "b")), want: "node n2 is new"},
-		"seen late":              {events: with(steady(2), node("n1", "1", "b"), node("n2", "2", "b"))},
-		"seen only after waking": {events: with(node("n1", "1", "b"), steady(1), step("wake"), seen(shoot("a", "a", "Reconcile", "Succeeded")), node("n9", "9", "z"), of("alpha", timeline.NodeSeen{Name: "n1", Gone: true}))},
+		"seen late":              {events: with(steady(2), node("n1", "1", "b"), node("n2", "2", "b"), pod(running), another)},
+		"seen only after waking": {events: with(node("n1", "1", "b"), pod(running), steady(1), step("wake"), seen(shoot("a", "a", "Reconcile", "Succeeded")), node("n9", "9", "z"), of("alpha", timeline.NodeSeen{Name: "n1", Gone: true}))},
 		"another after waking":   {events: with(steady(1), step("wake"), seen(shoot("a", "a", "Reconcile", "Succeeded")), node("n9", "9", "z"), node("n9", "8", "z")), want: "node n9 is another object"},
-		"asked for":              {events: with(node("n1", "1", "b"), steady(1), step("hibernate"), of("alpha", timeline.NodeSeen{Name: "n1", Gone: true}))},
-		"seen late to be gone":   {events: with(node("m-1", "1", "b"), call("delete", "machines", 1, "OK"), steady(1), of("alpha", timeline.NodeSeen{Name: "m-1", Gone: true}))},
+		"asked for":              {events: with(node("n1", "1", "b"), pod(running), steady(1), step("hibernate"), of("alpha", timeline.NodeSeen{Name: "n1", Gone: true}))},
+		"seen late to be gone":   {events: with(node("m-1", "1", "b"), pod(running), call("delete", "machines", 1, "OK"), steady(1), of("alpha", timeline.NodeSeen{Name: "m-1", Gone: true}))},
 		"its pod with it":        {events: with(node("m-1", "1", "b"), pod(timeline.PodSeen{UID: "p", Phase: "Running", Node: "m-1"}), call("delete", "machines", 1, "OK"), steady(1), pod(timeline.PodSeen{Gone: true}), of("alpha", timeline.NodeSeen{Name: "m-1", Gone: true}))},
 		"its machine deleted":    {events: with(node("m-1", "1", "b"), steady(1), call("delete", "machines", 1, "OK"), of("alpha", timeline.NodeSeen{Name: "m-1", Gone: true})), want: "node m-1 is gone"},
 		"replaced":               {events: with(steady(1), pod(running), pod(timeline.PodSeen{UID: "q", Phase: "Running"})), want: "pod w was replaced"},
@@ -88,7 +89,10 @@ func TestNodesPreserved(t *testing.T) {
 		"evicted":                {events: with(steady(1), pod(running), pod(timeline.PodSeen{UID: "p", Phase: "Running", Deleting: true})), want: "pod w is evicted or deleted"},
 		"pod gone":               {events: with(steady(1), pod(running), pod(timeline.PodSeen{Gone: true})), want: "pod w is gone"},
 		"failed":                 {events: with(steady(1), pod(running), pod(timeline.PodSeen{UID: "p", Phase: "Failed"})), want: "pod w is Failed"},
-		"not seen at the end":    {events: history(node("n1", "1", "b"), steady(1)), lacks: "the nodes of alpha after it had come to rest"},
+		"no pod was seen":        {events: with(node("n1", "1", "b"), steady(1), node("n1", "1", "b")), lacks: "the workload of alpha: 0 pods running, on 1 nodes"},
+		"a pod is missing":       {events: with(steady(2), node("n1", "1", "b"), node("n2", "2", "b"), pod(running), pod(running)), lacks: "1 pods running, on 2 nodes"},
+		"none is running":        {events: with(node("n1", "1", "b"), steady(1), pod(timeline.PodSeen{UID: "p", Phase: "Pending"})), lacks: "0 pods running, on 1 nodes"},
+		"not seen at the end":    {events: history(node("n1", "1", "b"), pod(running), steady(1)), lacks: "the nodes of alpha after it had come to rest"},
 		"no nodes, no evidence":  {events: history(steady(0))},
 	})
 }

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"fmt"
 	"path"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -15,12 +16,16 @@ var _ Oracle = NodesPreserved{}
 // Name of the promise.
 func (NodesPreserved) Name() string { return "NodesPreserved" }
 
-// Lacks a look at the nodes after the last operation.
+// Lacks the workload, which has a pod on each node, or a look at the nodes after the last operation.
 func (NodesPreserved) Lacks(events []timeline.Event) []string {
 	var lacks []string
 	last := lastSeen(events)
 	for _, shoot := range shootsOf(events) {
-		if steadyNodes(events, shoot) == 0 || last[shoot].Absent || last[shoot].Deleting || last[shoot].Hibernated {
+		nodes := steadyNodes(events, shoot)
+		if running := podsSeenRunning(events, shoot); running < nodes {
+			lacks = append(lacks, fmt.Sprintf("the workload of %s: %d pods running, on %d nodes", shoot, running, nodes))
+		}
+		if nodes == 0 || last[shoot].Absent || last[shoot].Deleting || last[shoot].Hibernated {
 			continue
 		}
 		if !nodesSeenAtTheEnd(events, shoot) {
@@ -28,6 +33,17 @@ func (NodesPreserved) Lacks(events []timeline.Event) []string {
 		}
 	}
 	return lacks
+}
+
+// podsSeenRunning is how many pods of the workload were seen running. They are there before the shoot is called steady.
+func podsSeenRunning(events []timeline.Event, shoot string) int {
+	running := map[string]bool{}
+	for e, p := range timeline.Of[timeline.PodSeen](events) {
+		if e.Subject == shoot && p.Phase == "Running" {
+			running[p.Name] = true
+		}
+	}
+	return len(running)
 }
 
 // nodesSeenAtTheEnd: the final look at the shoot's data proves that its API server answered the observer at the end,
