@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -46,7 +47,8 @@ func (NoLostWrite) judgeInvented(f *findings, e timeline.Event, data timeline.Da
 	}
 }
 
-// Lacks the data of shoots that were written to and still exist.
+// Lacks the data of shoots that were written to and still exist, and writes at the rate that was asked for: those that
+// found nobody count, for who does not try loses nothing.
 func (NoLostWrite) Lacks(events []timeline.Event) []string {
 	read := map[string]bool{}
 	for e := range timeline.Of[timeline.DataSeen](events) {
@@ -67,6 +69,12 @@ func (NoLostWrite) Lacks(events []timeline.Event) []string {
 	}
 	if acknowledged == 0 {
 		lacks = append(lacks, "acknowledged writes")
+	}
+	for _, l := range loadsOf(events) {
+		if asked := l.asked(); 2*l.tried < asked {
+			lacks = append(lacks, fmt.Sprintf("the load of %s as it was asked for: %d of %d writes (%d a second for %s) were tried, and %d acknowledged",
+				l.shoot, l.tried, asked, l.perSecond, l.lasted().Round(time.Millisecond), l.acknowledged))
+		}
 	}
 	return lacks
 }

@@ -30,6 +30,12 @@ func holds(key string, number int, version int64) timeline.DataKey {
 	return timeline.DataKey{Key: key, Number: number, UID: "u-" + key, ResourceVersion: version}
 }
 
+func loaded(perSecond int) timeline.Event {
+	return of("alpha", timeline.StepStarted{Verb: "load", WritesPerSecond: perSecond})
+}
+
+func settled() timeline.Event { return of("", timeline.Settled{Converged: true}) }
+
 func TestNoLostWrite(t *testing.T) {
 	t.Parallel()
 	check(t, oracle.NoLostWrite{}, map[string]row{
@@ -56,6 +62,20 @@ func TestNoLostWrite(t *testing.T) {
 			seen(shoot("a", "a", "Create", "Succeeded")), ack(1, "w-1", 5, 6, 5), steady(0), data(holds("w-1", 1, 5)))},
 		"created again and lost": {events: history(steady(0), seen(shoot("a", "a", "Create", "Succeeded")), ack(1, "w-1", 1, 2, 5), seen(timeline.ShootSeen{Absent: true}),
 			seen(shoot("a", "a", "Create", "Succeeded")), ack(2, "w-2", 5, 6, 5), steady(0), data()), want: "acknowledged write 2 to w-2 is lost"},
+		"a load that hardly writes": {
+			events: history(steady(0), loaded(2), ack(1, "w-1", 2.5, 3, 5), settled(), data(holds("w-1", 1, 5))),
+			lacks:  "the load of alpha as it was asked for: 1 of 4 writes (2 a second for 2s) were tried, and 1 acknowledged",
+		},
+		"a load that finds nobody": {
+			events: history(steady(0), loaded(1), ack(1, "w-1", 2.5, 3, 5), patched(2, "w-1", timeline.Failed, 3, 4, 0), settled(), data(holds("w-1", 1, 5))),
+		},
+		"a load that ends with its shoot": {
+			events: history(steady(0), loaded(1), ack(1, "w-1", 2.5, 3, 5), step("delete"), seen(timeline.ShootSeen{Absent: true}), of("", timeline.Note{}), settled()),
+		},
+		"a load that goes on after a deletion is refused": {
+			events: history(steady(0), loaded(1), ack(1, "w-1", 2.5, 3, 5), of("alpha", timeline.StepStarted{Verb: "delete", Refused: true}), of("", timeline.Note{}), settled(), data(holds("w-1", 1, 5))),
+			lacks:  "1 of 4 writes",
+		},
 		"the shoot was deleted": {events: history(steady(0), ack(1, "w-1", 1, 2, 5), of("alpha", timeline.ShootSeen{Absent: true}))},
 	})
 }

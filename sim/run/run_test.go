@@ -77,7 +77,7 @@ spec:
     seeds: [{name: a}, {name: b}]
     shoots: [{name: alpha, seed: a, workers: 2, objects: 20}]
   steps:
-  - load:    {shoot: alpha, writesPerSecond: 50}
+  - load:    {shoot: alpha, writesPerSecond: 20}
   - wait:    {for: 300ms, because: there shall be writes before the migration}
   - migrate: {shoot: alpha, to: b}
   - expect:  {that: "shoot('alpha').seed == 'b' && shoot('alpha').healthy", within: WITHIN}
@@ -693,7 +693,7 @@ func TestSleepAndWake(t *testing.T) {
   steps:
   - wake: {shoot: alpha}
   - expect: {that: "shoot('alpha').healthy && !shoot('alpha').hibernated"}
-  - load: {shoot: alpha, writesPerSecond: 50}
+  - load: {shoot: alpha, writesPerSecond: 20}
   - wait: {for: 500ms, because: there shall be writes}
   - hibernate: {shoot: alpha}
   - expect: {that: "shoot('alpha').healthy && shoot('alpha').hibernated"}
@@ -720,7 +720,7 @@ func TestComeAndGo(t *testing.T) {
   - delete: {shoot: guest}
   - expect: {that: "seed('a').shoots == 1 && !shoot('guest').exists"}
   - create: {shoot: guest}
-  - load: {shoot: guest, writesPerSecond: 50}
+  - load: {shoot: guest, writesPerSecond: 20}
   - wait: {for: 300ms, because: there shall be writes in its second life}
   always: [NoLostWrite, NoOrphans, MigrationEnds, SingleWriter, Revisions, Linearizable]`))
 	if err != nil || worst != verdict.Held {

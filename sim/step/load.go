@@ -55,3 +55,11 @@ func (l *Load) Check(path *field.Path, plot *Plot) field.ErrorList {
 
 // Run starts the writes.
 func (l *Load) Run(ctx context.Context, stage *Stage) error { return stage.Cast.Load(ctx, *l) }
+
+// WritesPerSecond is the rate that a load is asked for; 0 for every other step.
+func (s *Spec) WritesPerSecond() int {
+	if s.Load == nil {
+		return 0
+	}
+	return s.Load.WritesPerSecond
+}

@@ -125,8 +125,11 @@ func (t *teller) tell(ctx context.Context) error {
 func (t *teller) steps(ctx context.Context) error {
 	t.cost(ctx)
 	for i := range t.Scenario.Spec.Steps {
-		verb, one := t.Scenario.Spec.Steps[i].Step()
-		t.record(one.Subject(), timeline.StepStarted{Index: i, Verb: verb, Text: one.String(), Refused: t.Scenario.Spec.Steps[i].Refused()})
+		spec := &t.Scenario.Spec.Steps[i]
+		verb, one := spec.Step()
+		t.record(one.Subject(), timeline.StepStarted{
+			Index: i, Verb: verb, Text: one.String(), Refused: spec.Refused(), WritesPerSecond: spec.WritesPerSecond(),
+		})
 		err := one.Run(ctx, t.stage)
 		ended := timeline.StepEnded{Index: i, Verb: verb, Text: one.String(), Outcome: timeline.StepDone}
 		unmet := step.Unmet{}

@@ -45,6 +45,8 @@ type StepStarted struct {
 	Text  string `json:"text"`
 	// Refused says that the API is expected to refuse what the step asks for.
 	Refused bool `json:"refused,omitempty"`
+	// WritesPerSecond is the rate that a load is asked for.
+	WritesPerSecond int `json:"writesPerSecond,omitempty"`
 }
 
 // Kind of StepStarted.

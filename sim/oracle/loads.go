@@ -1,0 +1,58 @@
+package oracle
+
+import (
+	"time"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// load is a stretch of time in which a shoot was to be written to, and what came of it.
+type load struct {
+	shoot               string
+	perSecond           int
+	from, to            time.Duration
+	tried, acknowledged int
+}
+
+func (l load) lasted() time.Duration { return l.to - l.from }
+
+// asked is how many writes the load was to try.
+func (l load) asked() int { return int(l.lasted().Seconds() * float64(l.perSecond)) }
+
+// loadsOf are the loads of a story, in the order of their steps. A load goes on until everything has come to rest, or its
+// shoot is to be deleted.
+func loadsOf(events []timeline.Event) []load {
+	var loads []load
+	for i, e := range events {
+		p, is := e.Payload.(timeline.StepStarted)
+		if !is || p.WritesPerSecond == 0 {
+			continue
+		}
+		l := load{shoot: e.Subject, perSecond: p.WritesPerSecond, from: e.At, to: endOfLoad(events[i:], e.Subject)}
+		for written, w := range timeline.Of[timeline.Write](events[i:]) {
+			if sent := time.Duration(w.Sent); written.Subject != l.shoot || sent < l.from || sent > l.to {
+				continue
+			}
+			l.tried++
+			if w.Outcome == timeline.Acknowledged {
+				l.acknowledged++
+			}
+		}
+		loads = append(loads, l)
+	}
+	return loads
+}
+
+func endOfLoad(events []timeline.Event, shoot string) time.Duration {
+	for _, e := range events {
+		switch p := e.Payload.(type) {
+		case timeline.StepStarted:
+			if p.Verb == "delete" && !p.Refused && e.Subject == shoot {
+				return e.At
+			}
+		case timeline.Settled:
+			return e.At
+		}
+	}
+	return events[len(events)-1].At
+}
