@@ -47,6 +47,24 @@ func TestPodsShareTheFateOfTheirCluster(t *testing.T) {
 	if again := processOfPod(t); again == pod {
 		t.Error("the pod's process is the one of before")
 	}
+
+	if folders := podFolders(t, garden); len(folders) != 1 {
+		t.Errorf("the folders of pods are %v, want one", folders)
+	}
+	must(t, clients.AppsV1().Deployments("default").Delete(t.Context(), "etcd", metav1.DeleteOptions{}))
+	eventually(t, "remove the pod's folder", func() error {
+		if folders := podFolders(t, garden); len(folders) > 0 {
+			return fmt.Errorf("there are %v", folders)
+		}
+		return nil
+	})
+}
+
+func podFolders(t *testing.T, c *embedded.Cluster) []string {
+	t.Helper()
+	folders, err := c.PodFolders(t.Context())
+	must(t, err)
+	return folders
 }
 
 func deployEtcd(t *testing.T, clients kubernetes.Interface) {

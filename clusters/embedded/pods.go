@@ -36,10 +36,16 @@ func (c *Cluster) Program(name string) (process.ID, error) {
 }
 
 // Volumes are the names of the folders that hold the volumes of the cluster's pods.
-func (c *Cluster) Volumes(context.Context) ([]string, error) {
-	folders, err := filepath.Glob(filepath.Join(c.files.Dir, "volumes", "*"))
+func (c *Cluster) Volumes(context.Context) ([]string, error) { return c.folders("volumes") }
+
+// PodFolders are the names of the folders of pods, with their empty volumes: the UIDs of the pods.
+func (c *Cluster) PodFolders(context.Context) ([]string, error) { return c.folders("pods") }
+
+// folders below one of the cluster's own.
+func (c *Cluster) folders(below string) ([]string, error) {
+	folders, err := filepath.Glob(filepath.Join(c.files.Dir, below, "*"))
 	if err != nil {
-		return nil, fmt.Errorf("list the volumes of cluster %q: %w", c.name, err)
+		return nil, fmt.Errorf("list the %s of cluster %q: %w", below, c.name, err)
 	}
 	var names []string
 	for _, folder := range folders {

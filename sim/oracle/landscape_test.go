@@ -121,6 +121,7 @@ func TestNoOrphans(t *testing.T) {
 		}
 		return of("cloud", timeline.InventorySeen{When: when, Items: items})
 	}
+	folder := timeline.Item{Class: "folder", Namespace: "pods", Name: "x", Owner: "x"}
 	atRest := history(ready, inventory("before", kubeSystem), inventory("after", kubeSystem))
 	onTheWay := seen(shoot("b", "a", "Migrate", "Succeeded"))
 	check(t, oracle.NoOrphans{}, map[string]row{
@@ -129,6 +130,10 @@ func TestNoOrphans(t *testing.T) {
 		"in two while it is moved":   {events: append(slices.Clone(atRest), inCloud("before"), steady(0), onTheWay, inCloud("after", "two", "one"))},
 		"left there by another life": {events: append(slices.Clone(atRest), inCloud("before", "two"), steady(0), onB, inCloud("after", "two", "one"))},
 		"clean":                      {events: history(ready, inventory("before", kubeSystem, gateway), steady(0), onB, inventory("after", kubeSystem, gateway, replica, gatewayPod))},
+		"a folder of a pod":          {events: history(ready, inventory("before", kubeSystem, gateway), steady(0), onB, inventory("after", kubeSystem, gateway, replica, gatewayPod, folder))},
+		"a folder outlives its pod":  {events: history(ready, inventory("before", kubeSystem, gateway), steady(0), onA, inventory("after", kubeSystem, gateway, item("pods", "garden", "gardenlet"), folder)), want: "folder pods/x is left on a"},
+		"pods were not seen":         {events: history(ready, inventory("before", kubeSystem, gateway), steady(0), onA, inventory("after", kubeSystem, gateway, folder))},
+		"it was there before":        {events: history(ready, inventory("before", kubeSystem, folder), steady(0), onB, inventory("after", kubeSystem, folder))},
 		"a namespace is left":        {events: history(ready, inventory("before", kubeSystem), steady(0), onB, inventory("after", kubeSystem, item("namespaces", "", id, id))), want: "namespaces shoot--p--alpha of shoot--p--alpha is left on a"},
 		"a process is left":          {events: history(ready, inventory("before", kubeSystem), steady(0), onB, inventory("after", kubeSystem, item("process", "", "etcd 127.0.0.1", id))), want: "process etcd"},
 		"it lives there":             {events: history(ready, inventory("before", kubeSystem), steady(0), onA, inventory("after", kubeSystem, item("namespaces", "", id, id)))},

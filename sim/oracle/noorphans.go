@@ -9,7 +9,7 @@ import (
 )
 
 // NoOrphans promises that nothing of a shoot is left on a seed that it has left: no object of any type, cluster-scoped
-// ones too, no process, data folder, backup or DNS record (SPEC 2.14, CPM-8).
+// ones too, no process, data folder, backup or DNS record (SPEC 2.14, CPM-8); and no folder of a pod outlives its pod.
 type NoOrphans struct{}
 
 var _ Oracle = NoOrphans{}
@@ -105,14 +105,13 @@ func (p place) empty() bool {
 }
 
 func (o NoOrphans) judgePlace(f *findings, e timeline.Event, here place, before map[string]timeline.Item, after []timeline.Item) {
-	known := map[string]bool{}
-	for _, item := range before {
-		known[item.UID] = true
-	}
-	delete(known, "")
+	known := uids(slices.Collect(maps.Values(before)))
+	there := uids(after)
+	podsSeen := slices.ContainsFunc(after, func(item timeline.Item) bool { return item.Class == "pods" })
 	var orphans []string
 	for key, item := range byName(after) {
-		if _, old := before[key]; !old && o.isOrphan(here, item, descends(item, after, known)) {
+		outlives := podsSeen && item.Class == "folder" && item.Owner != "" && !there[item.Owner]
+		if _, old := before[key]; !old && (outlives || o.isOrphan(here, item, descends(item, after, known))) {
 			orphans = append(orphans, describe(item))
 		}
 	}
@@ -124,6 +123,15 @@ func (o NoOrphans) judgePlace(f *findings, e timeline.Event, here place, before 
 		}
 		f.add(e.At, proof(here.seen, e.Seq), "%s is left on %s", orphan, e.Subject)
 	}
+}
+
+func uids(items []timeline.Item) map[string]bool {
+	all := map[string]bool{}
+	for _, item := range items {
+		all[item.UID] = true
+	}
+	delete(all, "")
+	return all
 }
 
 // judgeBuckets: each seed has a bucket of its own, and a shoot that has come to rest on one seed has backups in one bucket.

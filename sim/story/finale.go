@@ -66,14 +66,15 @@ func (t *teller) readData(ctx context.Context, shoot string) error {
 	return probe.Data(ctx, shoot, t.connector(shoot, world.Observer), t.Journal)
 }
 
-// lastInventories takes inventories until what mentions a shoot does not change any more, and records the last.
+// lastInventories takes inventories until what mentions a shoot, and the folders, do not change any more, and
+// records the last.
 func (t *teller) lastInventories(ctx context.Context) error {
 	deadline := t.Clock.Now().Add(t.Patience.Still)
 	var before []string
 	for {
 		memory := timeline.NewJournal(clock.RealClock{}, nil)
 		err := t.takeInventories(ctx, timeline.After, memory)
-		now := mentioning(memory.Events())
+		now := changing(memory.Events())
 		if err != nil || ctx.Err() != nil || !t.Clock.Now().Before(deadline) || before != nil && reflect.DeepEqual(before, now) {
 			for _, e := range memory.Events() {
 				t.Journal.Record(e)
@@ -88,12 +89,13 @@ func (t *teller) lastInventories(ctx context.Context) error {
 	}
 }
 
-// mentioning lists what mentions a shoot, and where.
-func mentioning(events []timeline.Event) []string {
+// changing lists what may still be on its way out: what mentions a shoot, and where, and folders, which go a moment after
+// their pods.
+func changing(events []timeline.Event) []string {
 	found := []string{}
 	for e, p := range timeline.Of[timeline.InventorySeen](events) {
 		for _, item := range p.Items {
-			if len(item.Mentions) > 0 {
+			if len(item.Mentions) > 0 || item.Class == "folder" {
 				found = append(found, strings.Join([]string{e.Subject, item.Class, item.Namespace, item.Name}, "/"))
 			}
 		}

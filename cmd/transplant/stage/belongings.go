@@ -16,8 +16,8 @@ import (
 
 var _ world.Inventory = &World{}
 
-// Belongings implements world.Inventory: per seed the processes in its pods and the folders of its volumes; in the
-// cloud the objects in buckets and the DNS records.
+// Belongings implements world.Inventory: per seed the processes in its pods and the folders of its volumes and pods;
+// in the cloud the objects in buckets and the DNS records.
 func (w *World) Belongings(ctx context.Context) (map[string][]timeline.Item, error) {
 	all := map[string][]timeline.Item{}
 	var errs []error
@@ -50,6 +50,13 @@ func (w *World) belongingsOf(ctx context.Context, seed string) ([]timeline.Item,
 	folders, err := cluster.Volumes(ctx)
 	for _, name := range folders {
 		items = append(items, timeline.Item{Class: "folder", Name: name, Mentions: mentions(name)})
+	}
+	if keeper, keeps := cluster.(podKeeper); keeps && err == nil {
+		var pods []string
+		pods, err = keeper.PodFolders(ctx)
+		for _, uid := range pods {
+			items = append(items, timeline.Item{Class: "folder", Namespace: "pods", Name: uid, Owner: uid})
+		}
 	}
 	return items, err
 }

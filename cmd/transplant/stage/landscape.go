@@ -66,6 +66,12 @@ type breakable interface {
 	Volumes(context.Context) ([]string, error)
 }
 
+// podKeeper is a cluster whose folders of pods can be seen. A kubelet's are its own business.
+type podKeeper interface {
+	// PodFolders are the names of the folders of its pods: the UIDs of the pods.
+	PodFolders(context.Context) ([]string, error)
+}
+
 // programmed is a cluster whose own programs ("etcd", "kube-apiserver", …) are processes of this machine.
 type programmed interface {
 	clusters.Killer
@@ -76,4 +82,5 @@ var (
 	_ Landscape  = &embedded.Landscape{}
 	_ breakable  = &embedded.Cluster{}
 	_ programmed = &embedded.Cluster{}
+	_ podKeeper  = &embedded.Cluster{}
 )
