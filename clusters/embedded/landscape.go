@@ -28,7 +28,7 @@ import (
 type Landscape struct {
 	options  Options
 	dir      rundir.Dir
-	lock     *rundir.Lock
+	lock     *rundir.Lock // nil where it is the caller's
 	claim    *address.Claim
 	keys     *pki.Landscape
 	binary   string
@@ -92,7 +92,7 @@ func (l *Landscape) prepare(ctx context.Context) error {
 }
 
 func (l *Landscape) acquire(context.Context) (err error) {
-	if l.lock = l.options.Lock; l.lock != nil {
+	if l.options.Lock != nil {
 		return nil
 	}
 	var cleared bool
@@ -235,7 +235,7 @@ func (l *Landscape) stopProcesses(ctx context.Context) error {
 	return errors.Join(append(errs, l.runner.Close())...)
 }
 
-// release gives back the slot and the run directory.
+// release gives back what the landscape took: the slot, and the run directory.
 func (l *Landscape) release() error {
 	var errs []error
 	if l.claim != nil {

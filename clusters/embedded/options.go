@@ -37,7 +37,8 @@ type Options struct {
 	// Shoots says how the forward proxies find shoots; nil asks the landscape's DNS and trusts the system's authorities.
 	Shoots func(*Landscape) Shoots
 
-	// Lock is the run directory's, when the caller took it with rundir.Dir.Acquire; nil lets Start do so.
+	// Lock is the run directory's, when the caller took it and made the directory a fresh one; it stays the caller's.
+	// Nil lets Start do so.
 	Lock *rundir.Lock
 
 	Progress func(Progress) // told what happens, one call at a time; may be nil

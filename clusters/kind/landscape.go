@@ -26,7 +26,8 @@ import (
 type Landscape struct {
 	options   Options
 	dir       rundir.Dir
-	lock      *rundir.Lock
+	acquired  bool         // the run directory is ours
+	lock      *rundir.Lock // nil where it is the caller's
 	guard     *guard
 	keys      *pki.Landscape
 	links     *switchboard.Board // once there is a network
@@ -59,9 +60,6 @@ const (
 func Start(ctx context.Context, options Options) (*Landscape, error) {
 	dir, err := options.prepare(ctx)
 	if err != nil {
-		if options.Lock != nil {
-			err = errors.Join(err, options.Lock.Unlock())
-		}
 		return nil, err
 	}
 	l := &Landscape{options: options, dir: dir, began: time.Now()}
@@ -94,11 +92,12 @@ func (l *Landscape) run(ctx context.Context) error {
 
 // acquire takes the run directory, and removes what a landscape that died has left of the same.
 func (l *Landscape) acquire(ctx context.Context) (err error) {
-	if l.lock = l.options.Lock; l.lock == nil {
+	if l.options.Lock == nil {
 		if l.lock, _, err = l.dir.Acquire(); err != nil {
 			return err
 		}
 	}
+	l.acquired = true
 	removed, err := removeLeft(ctx, l.dir)
 	if removed > 0 {
 		l.tell("landscape", fmt.Sprintf("removed %d containers that an earlier one has left", removed))
@@ -192,7 +191,7 @@ func (l *Landscape) create(ctx context.Context) error {
 // call does something.
 func (l *Landscape) Stop(ctx context.Context) error {
 	l.stopOnce.Do(func() {
-		if l.lock == nil {
+		if !l.acquired {
 			return // somebody else's
 		}
 		if l.unbalance != nil {
@@ -209,7 +208,11 @@ func (l *Landscape) Stop(ctx context.Context) error {
 		if l.guard != nil && err == nil {
 			errs = append(errs, l.guard.dismiss())
 		}
-		l.stopErr = errors.Join(append(errs, l.dir.MarkEnded(), l.lock.Unlock())...)
+		errs = append(errs, l.dir.MarkEnded())
+		if l.lock != nil {
+			errs = append(errs, l.lock.Unlock())
+		}
+		l.stopErr = errors.Join(errs...)
 	})
 	return l.stopErr
 }

@@ -44,7 +44,8 @@ type Options struct {
 
 	Log logr.Logger
 
-	// Lock is the run directory's, when the caller took it with rundir.Dir.Acquire; nil lets Start do so.
+	// Lock is the run directory's, when the caller took it and made the directory a fresh one; it stays the caller's.
+	// Nil lets Start do so.
 	Lock *rundir.Lock
 
 	Progress func(subject, what string) // told what happens, one call at a time; may be nil

@@ -18,13 +18,27 @@ import (
 type Backend interface {
 	// Can says why the backend cannot do something, or nil. It is asked before anything is started.
 	Can(ability world.Ability) error
-	// Free says why no landscape of this name can be made now, such as that there is one already, or nil. It is asked
-	// before anything that an earlier run has left is written over.
-	Free(name string) error
+	// Claim takes a name of landscapes, so that nobody else makes any of this name until it is released. It is a
+	// *TakenError where somebody has the name. It is asked before anything that an earlier run has left is written over.
+	Claim(name string) (Claim, error)
+}
+
+// Claim is a name of landscapes, one after the other, that nobody else has.
+type Claim interface {
 	// Start makes a landscape and returns when it is ready. It must not leave anything behind when it fails or ctx
 	// ends.
 	Start(ctx context.Context, request Request) (world.World, error)
+	// Release gives the name back, when the last landscape has ended.
+	Release() error
 }
+
+// TakenError is why a name cannot be claimed: somebody has it. Err says what to do about that.
+type TakenError struct{ Err error }
+
+func (e *TakenError) Error() string { return e.Err.Error() }
+
+// Unwrap gives Err.
+func (e *TakenError) Unwrap() error { return e.Err }
 
 // Equipped is a Backend that needs something of the machine, and may have flags of its own.
 type Equipped interface {
@@ -37,8 +51,6 @@ type Equipped interface {
 
 // Request for a landscape.
 type Request struct {
-	// Name of the landscape.
-	Name string
 	// Landscape is what the stories need: seeds and settings. It holds no shoots, they are the engine's.
 	Landscape landscape.Landscape
 	// RandomSeed of the run, for whatever the backend rolls.

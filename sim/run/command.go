@@ -56,6 +56,10 @@ Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest
 					return untold{err}
 				}
 			}
+			if err := r.claim(accepted); err != nil {
+				return untold{err}
+			}
+			defer func() { _ = accepted.release() }() // the kernel does it, too: the program ends
 			if err := logInto(cmp.Or(r.folder, "out")); err != nil {
 				return untold{err}
 			}
@@ -74,7 +78,7 @@ Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest
 	flags.StringVar(&r.backend, "backend", "embedded", "where the story is told: "+strings.Join(slices.Sorted(maps.Keys(backends)), ", "))
 	flags.Uint64Var(&r.randomSeed, "seed", 0, "random seed of the story (default: one is rolled and printed)")
 	flags.Float64Var(&r.stretch, "timeout-multiplier", 1, "multiplies the deadlines of steps, settleWithin and the goals for RTO and API downtime, for slow machines")
-	flags.StringVar(&r.landscape, "landscape", "run", "name of the landscape; with several at once NAME-2 and so on are the others")
+	flags.StringVar(&r.landscape, "landscape", "", "name of the landscape; with several at once NAME-2 and so on are the others (default \""+defaultLandscape+"\", or the first of "+numbered(defaultLandscape, 1)+" and so on that is free)")
 	flags.IntVar(&r.jobs, "jobs", 1, "tell stories on up to so many landscapes at once; each wants about two cores")
 	flags.DurationVar(&r.beginWithin, "begin-within", 0, "begin no story later than this after the start; those that are left are named, and count for nothing (default: any time)")
 	flags.IntVar(&r.sample, "sample", 0, "tell so many points of each sweep, chosen by the random seed (default: all)")

@@ -22,11 +22,10 @@ import (
 // lane tells one story after the other, beside other lanes, each on landscapes of its own.
 type lane struct {
 	*runner
-	maker     Backend
-	landscape string // name of its landscapes
-	stories   *queue
-	results   *results
-	of        int // stories in all
+	place   place // of its landscapes
+	stories *queue
+	results *results
+	of      int // stories in all
 }
 
 // results of all lanes.
@@ -53,7 +52,7 @@ func (l *lane) tellGroup(ctx context.Context, g *group) {
 		}
 	}
 	if l.keep && l.stories.told() && shared.world != nil {
-		l.printf("\nThe landscape is kept; interrupt to end it.\n")
+		l.printf("\nThe landscape %q is kept; interrupt to end it.\n", l.place.name)
 		<-ctx.Done()
 	}
 	if err := shared.stop(ctx); err != nil {
@@ -120,9 +119,6 @@ func (r *results) worsen(v verdict.Verdict) {
 
 // tell one story, judge it, and keep the evidence.
 func (l *lane) tell(ctx context.Context, s *scenario.Scenario, shared *stage, folder string, out io.Writer) (*verdict.Report, error) {
-	if err := shared.free(); err != nil {
-		return nil, err
-	}
 	release, err := hold(folder)
 	if err != nil {
 		return nil, err
@@ -138,7 +134,7 @@ func (l *lane) tell(ctx context.Context, s *scenario.Scenario, shared *stage, fo
 	s.Stretch(l.stretch) // for this run only: what is kept can be told again with the same multiplier, or another
 	journal := timeline.NewJournal(l.clock, file)
 	view := showing(ctx, out, journal, s)
-	following := l.metrics.Follow(ctx, l.landscape, journal)
+	following := l.metrics.Follow(ctx, l.place.name, journal)
 	told := l.play(ctx, s, shared, journal)
 	err = errors.Join(journal.Close(), file.Close())
 	view.wait()

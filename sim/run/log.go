@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
@@ -18,9 +19,15 @@ func logInto(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("make the folder for the evidence: %w", err)
 	}
-	file, err := os.Create(filepath.Join(folder, logName))
+	file, err := os.OpenFile(filepath.Join(folder, logName), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return fmt.Errorf("keep the log of the harness: %w", err)
+	}
+	// The log of an earlier run makes way. A run that goes on beside this one, with the same folder, keeps what it has said.
+	if syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+		if err := file.Truncate(0); err != nil {
+			return fmt.Errorf("empty the log of the harness: %w", err)
+		}
 	}
 	klog.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(file))))
 	return nil

@@ -16,6 +16,7 @@ type plan struct {
 	backend Backend
 	stories []*scenario.Scenario
 	sweeps  []sweep
+	places  []place // one for each lane, once they are claimed
 }
 
 // accept files, or refuse them before anything is started or written.
@@ -32,12 +33,7 @@ func (r *runner) accept(files []string) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range min(r.jobs, len(stories)) {
-		if err := backend.Free(r.landscapeOf(i)); err != nil {
-			return nil, fmt.Errorf("--landscape %s: %w", r.landscape, err)
-		}
-	}
-	return &plan{backend, stories, sweeps}, errors.Join(appendable("--summary", r.summary), appendable("--history", r.history))
+	return &plan{backend: backend, stories: stories, sweeps: sweeps}, errors.Join(appendable("--summary", r.summary), appendable("--history", r.history))
 }
 
 // appendable makes a file, if there is none, and says why nothing can be appended to it; before an hour was spent on what

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/sim/metrics"
@@ -32,7 +34,6 @@ type small struct {
 	outage time.Duration // of the API at a migration; 0 for the world's own
 	refuse map[world.Ability]error
 	fail   error
-	taken  error
 
 	// meet, where there is one, keeps the first worlds waiting for each other.
 	meet *sync.WaitGroup
@@ -40,13 +41,35 @@ type small struct {
 	mu      sync.Mutex
 	started []*worldtest.World
 	names   []string
+	taken   []string
 }
 
 func (s *small) Can(ability world.Ability) error { return s.refuse[ability] }
 
-func (s *small) Free(string) error { return s.taken }
+func (s *small) Claim(name string) (Claim, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slices.Contains(s.taken, name) {
+		return nil, &TakenError{errors.New(name + " is up already")}
+	}
+	s.taken = append(s.taken, name)
+	return &smallClaim{s, name}, nil
+}
 
-func (s *small) Start(_ context.Context, request Request) (world.World, error) {
+// smallClaim of a small backend.
+type smallClaim struct {
+	*small
+	name string
+}
+
+func (s *smallClaim) Release() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taken = slices.DeleteFunc(s.taken, func(name string) bool { return name == s.name })
+	return nil
+}
+
+func (s *smallClaim) Start(_ context.Context, request Request) (world.World, error) {
 	if s.fail != nil {
 		return nil, s.fail
 	}
@@ -57,7 +80,7 @@ func (s *small) Start(_ context.Context, request Request) (world.World, error) {
 		w.Outage = s.outage
 	}
 	s.mu.Lock()
-	s.started, s.names = append(s.started, w), append(s.names, request.Name)
+	s.started, s.names = append(s.started, w), append(s.names, s.name)
 	first := len(s.started) <= 2
 	s.mu.Unlock()
 	if s.meet != nil && first {
@@ -115,7 +138,7 @@ func tellAtOnce(ctx context.Context, s *small, jobs int, folder string, files ..
 func tellAs(ctx context.Context, s *small, set func(*runner), folder string, files ...string) (string, verdict.Verdict, error) {
 	var out bytes.Buffer
 	r := &runner{
-		clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", landscape: "run", jobs: 1, out: &out, metrics: metrics.NewExporter(), folder: folder, randomSeed: 7, stretch: 1,
+		clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", jobs: 1, out: &out, metrics: metrics.NewExporter(), folder: folder, randomSeed: 7, stretch: 1,
 		patience: story.Patience{Raise: time.Minute, Still: 10 * time.Second, Round: 150 * time.Millisecond},
 	}
 	set(r)
@@ -123,8 +146,11 @@ func tellAs(ctx context.Context, s *small, set func(*runner), folder string, fil
 	if err != nil {
 		return "", "", err
 	}
+	if err := r.claim(accepted); err != nil {
+		return "", "", err
+	}
 	worst := r.run(ctx, accepted)
-	return out.String(), worst, nil
+	return out.String(), worst, accepted.release()
 }
 
 func readReport(t *testing.T, folder string) verdict.Report {
@@ -148,7 +174,7 @@ func TestSummaryAndHistory(t *testing.T) {
 		scene(t, scenes, "ill", empty, "  steps: [{expect: {that: \"seed('a').shoots == 7\", within: 1ms}}]"),
 	}
 	r := &runner{
-		clock: clock.RealClock{}, backends: map[string]Backend{"small": &small{t: t}}, backend: "small", landscape: "run", jobs: 1, out: io.Discard,
+		clock: clock.RealClock{}, backends: map[string]Backend{"small": &small{t: t}}, backend: "small", jobs: 1, out: io.Discard,
 		metrics: metrics.NewExporter(), folder: folder, stretch: 1, summary: filepath.Join(folder, "summary.md"), history: filepath.Join(folder, "history.jsonl"),
 	}
 	if err := os.WriteFile(r.summary, []byte("# What was here before\n"), 0o600); err != nil {
@@ -156,6 +182,9 @@ func TestSummaryAndHistory(t *testing.T) {
 	}
 	accepted, err := r.accept(files)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.claim(accepted); err != nil {
 		t.Fatal(err)
 	}
 	if worst := r.run(t.Context(), accepted); worst != verdict.Violated {
@@ -410,9 +439,12 @@ func TestAKeptStoryIsNotStretchedTwice(t *testing.T) {
 	s := &small{t: t}
 	stretched := func(folder, file string) (string, verdict.Report, string) {
 		var out bytes.Buffer
-		r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", landscape: "run", jobs: 1, out: &out, metrics: metrics.NewExporter(), folder: folder, stretch: 2.5}
+		r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", jobs: 1, out: &out, metrics: metrics.NewExporter(), folder: folder, stretch: 2.5}
 		accepted, err := r.accept([]string{file})
 		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.claim(accepted); err != nil {
 			t.Fatal(err)
 		}
 		if worst := r.run(t.Context(), accepted); worst != verdict.Held {
@@ -480,7 +512,7 @@ func TestNothingIsStartedForWhatCannotBe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &small{t: t, refuse: map[world.Ability]error{world.BreakLinks: c.refuse}}
-			r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", landscape: "run", jobs: 1, out: io.Discard, metrics: metrics.NewExporter(), folder: t.TempDir(), stretch: 1, sample: c.sample}
+			r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", jobs: 1, out: io.Discard, metrics: metrics.NewExporter(), folder: t.TempDir(), stretch: 1, sample: c.sample}
 			if c.stretch != 0 {
 				r.stretch = c.stretch
 			}
@@ -508,7 +540,7 @@ func TestARefusedRunWritesNothing(t *testing.T) {
 		"one of two":         {fine, wrong},
 		"an unknown backend": {fine, "--backend", "kind"},
 		"a negative sample":  {fine, "--sample", "-1"},
-		"a taken landscape":  {fine, "--backend", "full"},
+		"a taken landscape":  {fine, "--landscape", "mine"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -519,7 +551,7 @@ func TestARefusedRunWritesNothing(t *testing.T) {
 			}
 			fresh := filepath.Join(t.TempDir(), "fresh")
 			for _, folder := range []string{used, fresh} {
-				command := NewRunCommand(map[string]Backend{"small": &small{t: t}, "full": &small{t: t, taken: errors.New("it is up already")}})
+				command := NewRunCommand(map[string]Backend{"small": &small{t: t, taken: []string{"mine"}}})
 				command.SetArgs(append([]string{"--backend", "small", "--out", folder}, arguments...))
 				command.SetOut(io.Discard)
 				command.SilenceErrors, command.SilenceUsage = true, true
@@ -538,37 +570,76 @@ func TestARefusedRunWritesNothing(t *testing.T) {
 	}
 }
 
-// Somebody may take the landscape between two stories: then the next story's folder keeps what an earlier run has left.
-func TestATakenLandscapeCostsNoEvidence(t *testing.T) {
+// Runs side by side each have landscapes of their own, whatever was asked for; names that were asked for are no others'.
+func TestRunsSideBySide(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	s := &small{t: t}
-	r := &runner{
-		clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", landscape: "run", jobs: 1, out: io.Discard,
-		metrics: metrics.NewExporter(), folder: folder, stretch: 1,
+	fine := func() string {
+		return scene(t, t.TempDir(), "fine", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]")
 	}
-	accepted, err := r.accept([]string{scene(t, t.TempDir(), "fine", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]")})
-	if err != nil {
+	s := &small{t: t, taken: []string{"run", "run-3"}}
+	out, _, err := tell(t, s, t.TempDir(), fine())
+	if err != nil || !strings.HasPrefix(out, "Other landscapes are there; this run's is run-2.\n") {
+		t.Errorf("beside others: %v, %q", err, out)
+	}
+	if diff := cmp.Diff([]string{"run", "run-3"}, s.taken); diff != "" {
+		t.Errorf("names in use afterwards (-want +got):\n%s", diff)
+	}
+	two := scene(t, t.TempDir(), "two", "{seeds: [{name: z}]}", "  steps: [{wait: {for: 1ms, because: of nothing}}]")
+	if out, _, err := tellAtOnce(t.Context(), s, 2, t.TempDir(), fine(), two); err != nil || !strings.Contains(out, "this run's is run-2, run-4.") {
+		t.Errorf("two beside others: %v, %q", err, out)
+	}
+	for name, c := range map[string]struct {
+		landscape string
+		taken     []string
+		jobs      int
+		want      string
+	}{
+		"asked for":       {"mine", []string{"mine"}, 1, "--landscape mine: mine is up already"},
+		"asked for, two":  {"mine", []string{"mine-2"}, 2, "--landscape mine: mine-2 is up already"},
+		"the default one": {"run", []string{"run"}, 1, "--landscape run: run is up already"},
+		"by nobody":       {"mine", []string{"run"}, 2, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &small{t: t, taken: c.taken}
+			out, _, err := tellAs(t.Context(), s, func(r *runner) { r.landscape, r.jobs = c.landscape, c.jobs }, t.TempDir(), fine(), two)
+			if c.want == "" && (err != nil || strings.Contains(out, "Other landscapes")) || c.want != "" && (err == nil || err.Error() != c.want) {
+				t.Errorf("got %v, want %q\n%s", err, c.want, out)
+			}
+			if len(s.taken) != len(c.taken) {
+				t.Errorf("%v are taken afterwards", s.taken)
+			}
+		})
+	}
+}
+
+// The log of an earlier run makes way for the next one's, but not while that run goes on.
+func TestTheLogOfARunThatGoesOnStays(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, logName)
+	if err := os.WriteFile(path, []byte("of before\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	earlier := map[string]string{timeline.FileName: "what happened", verdict.FileName: "what was judged"}
-	for name, content := range earlier {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+	read := func() string {
+		t.Helper()
+		content, err := os.ReadFile(path)
+		if err != nil {
 			t.Fatal(err)
 		}
+		return string(content)
 	}
-	var out bytes.Buffer
-	s.taken, r.out = errors.New("it is up already"), &out
-	if worst := r.run(t.Context(), accepted); worst != verdict.Broken {
-		t.Errorf("verdict %s", worst)
+	if err := logInto(folder); err != nil {
+		t.Fatal(err)
 	}
-	if !strings.Contains(out.String(), "fine: it is up already") {
-		t.Errorf("it says %q", out.String())
+	klog.Background().Info("one says this")
+	if text := read(); strings.Contains(text, "of before") || !strings.Contains(text, "one says this") {
+		t.Errorf("the first has %q", text)
 	}
-	for name, content := range earlier {
-		if left, err := os.ReadFile(filepath.Join(folder, name)); err != nil || string(left) != content {
-			t.Errorf("%s holds %q, %v", name, left, err)
-		}
+	if err := logInto(folder); err != nil {
+		t.Fatal(err)
+	}
+	klog.Background().Info("the other says that")
+	if text := read(); !strings.Contains(text, "one says this") || !strings.Contains(text, "the other says that") {
+		t.Errorf("both have %q", text)
 	}
 }
 

@@ -34,7 +34,7 @@ type runner struct {
 
 	folder     string
 	backend    string
-	landscape  string
+	landscape  string // the name that was asked for; empty for what is free
 	randomSeed uint64
 	stretch    float64 // what deadlines and goals are multiplied by
 	keep       bool
@@ -56,8 +56,8 @@ func (r *runner) run(ctx context.Context, p *plan) verdict.Verdict {
 	began := r.clock.Now()
 	stories := newQueue(grouped(p.stories), func() bool { return r.beginWithin > 0 && r.clock.Since(began) >= r.beginWithin })
 	var lanes sync.WaitGroup
-	for i := range min(r.jobs, len(p.stories)) {
-		l := &lane{runner: r, maker: p.backend, landscape: r.landscapeOf(i), stories: stories, results: all, of: len(p.stories)}
+	for _, at := range p.places {
+		l := &lane{runner: r, place: at, stories: stories, results: all, of: len(p.stories)}
 		lanes.Go(func() { l.tellAll(ctx) })
 	}
 	lanes.Wait()
@@ -80,14 +80,6 @@ func (r *runner) run(ctx context.Context, p *plan) verdict.Verdict {
 		all.worsen(verdict.Broken)
 	}
 	return all.worst
-}
-
-// landscapeOf the lane with this number, from 0.
-func (r *runner) landscapeOf(lane int) string {
-	if lane == 0 {
-		return r.landscape
-	}
-	return fmt.Sprintf("%s-%d", r.landscape, lane+1)
 }
 
 // summarize the stories, in the order of the files, where a summary is asked for.

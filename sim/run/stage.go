@@ -18,20 +18,12 @@ type stage struct {
 	world world.World
 }
 
-// free says why the landscape cannot be made, before the evidence of an earlier run makes way; one that was made is ours.
-func (s *stage) free() error {
-	if s.world != nil {
-		return nil
-	}
-	return s.lane.maker.Free(s.lane.landscape)
-}
-
 func (s *stage) start(ctx context.Context, journal *timeline.Journal) error {
 	if s.world != nil {
 		return nil
 	}
-	w, err := s.lane.maker.Start(ctx, Request{
-		Name: s.lane.landscape, Landscape: s.needs, RandomSeed: s.lane.randomSeed,
+	w, err := s.lane.place.Start(ctx, Request{
+		Landscape: s.needs, RandomSeed: s.lane.randomSeed,
 		Progress: func(text string) { journal.Record(timeline.Event{Payload: timeline.Note{Text: text}}) },
 	})
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -60,13 +62,22 @@ func readState(dir rundir.Dir) (rundir.State, error) {
 		return rundir.State{}, err
 	}
 	if !owned {
-		return rundir.State{}, fmt.Errorf("look at the landscape %q: %w: start it with \"%s up%s\"", dir.Name, rundir.ErrNotUp, program(), suffix(dir.Name))
+		return rundir.State{}, fmt.Errorf("look at the landscape %q: %w: start it with \"%s up%s\"%s", dir.Name, rundir.ErrNotUp, program(), suffix(dir.Name), others(dir))
 	}
 	state, err := dir.ReadState()
 	if errors.Is(err, rundir.ErrNotUp) {
 		err = fmt.Errorf("look at the landscape %q: %w", dir.Name, errStarting)
 	}
 	return state, err
+}
+
+// others says which landscapes there are instead of one that is not up.
+func others(dir rundir.Dir) string {
+	living, err := rundir.Living(filepath.Dir(dir.Path))
+	if err != nil || len(living) == 0 {
+		return "" // it is a hint only
+	}
+	return fmt.Sprintf(", or name one that is there with --landscape: %s", strings.Join(living, ", "))
 }
 
 // errStarting is returned for a landscape that somebody holds but that is not ready.

@@ -85,7 +85,7 @@ func (f *planFlags) startKind(
 	}
 	if configure != nil && f.nodes {
 		if err := configure(ctx, &options); err != nil {
-			return nil, errors.Join(err, given.Lock.Unlock())
+			return nil, err
 		}
 	}
 	l, err := kind.Start(ctx, options)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -77,8 +78,10 @@ func (d Dir) Socket() string { return d.Join("supervisor.sock") }
 // Log is the supervisor's log.
 func (d Dir) Log() string { return d.Join("supervisor.log") }
 
+const lockSuffix = ".lock"
+
 // lockPath lies beside the folder, so that the lock outlives the folder's removal.
-func (d Dir) lockPath() string { return d.Path + ".lock" }
+func (d Dir) lockPath() string { return d.Path + lockSuffix }
 
 // Lock is the ownership of a run directory, kept until the process ends or calls Unlock.
 type Lock struct{ file *os.File }
@@ -113,13 +116,24 @@ func (d Dir) inUse() error {
 	return fmt.Errorf("lock the landscape %q: %w: end it with \"transplant down --landscape %s\", or choose another name", d.Name, ErrInUse, d.Name)
 }
 
-// Free is nil if nobody owns the folder now, and ErrInUse if somebody does. It takes nothing.
-func (d Dir) Free() error {
-	owned, err := d.Owned()
-	if err == nil && owned {
-		err = d.inUse()
+// Living are the names of the landscapes below a home folder that somebody owns, sorted.
+func Living(home string) ([]string, error) {
+	locks, err := filepath.Glob(filepath.Join(home, "*"+lockSuffix))
+	if err != nil {
+		return nil, fmt.Errorf("look for landscapes in %q: %w", home, err)
 	}
-	return err
+	var names []string
+	for _, lock := range locks {
+		name := strings.TrimSuffix(filepath.Base(lock), lockSuffix)
+		owned, err := At(name, filepath.Join(home, name)).Owned()
+		if err != nil {
+			return nil, err
+		}
+		if owned {
+			names = append(names, name)
+		}
+	}
+	return names, nil
 }
 
 // writeOwner signs the lock, for those who want the landscape to end.
@@ -210,13 +224,19 @@ func (d Dir) Acquire() (lock *Lock, cleared bool, err error) {
 	if lock, err = d.TakeLock(); err != nil {
 		return nil, false, err
 	}
-	if cleared, err = d.Clear(); err == nil {
-		err = d.make()
-	}
-	if err != nil {
+	if cleared, err = d.Renew(); err != nil {
 		return nil, cleared, errors.Join(err, lock.Unlock())
 	}
 	return lock, cleared, nil
+}
+
+// Renew makes the folder a fresh one, for the owner of the lock. What a dead or ended landscape left there is ended and
+// removed first, which is told.
+func (d Dir) Renew() (cleared bool, err error) {
+	if cleared, err = d.Clear(); err != nil {
+		return cleared, err
+	}
+	return cleared, d.make()
 }
 
 func (d Dir) make() error {

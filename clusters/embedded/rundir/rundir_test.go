@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,9 +68,6 @@ func TestOneOwnerAtATime(t *testing.T) {
 	if owned, err := d.Owned(); err != nil || owned {
 		t.Errorf("a folder that never was is owned: %v, %v", owned, err)
 	}
-	if err := d.Free(); err != nil {
-		t.Errorf("a folder that never was is not free: %v", err)
-	}
 	lock, cleared := acquire(t, d)
 	if cleared {
 		t.Error("a folder that never was has been cleared")
@@ -80,8 +78,8 @@ func TestOneOwnerAtATime(t *testing.T) {
 	if owner, err := d.Owner(); err != nil || owner != process.Self() {
 		t.Errorf("the owner is %v, %v; want this process", owner, err)
 	}
-	if err := d.Free(); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "transplant down") {
-		t.Errorf("while it is owned: %v", err)
+	if living, err := Living(filepath.Dir(d.Path)); err != nil || !slices.Equal(living, []string{"test"}) {
+		t.Errorf("living are %v, %v", living, err)
 	}
 	if _, _, err := d.Acquire(); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "transplant down") {
 		t.Errorf("a second owner: got %v, want ErrInUse and what to do", err)
@@ -89,6 +87,9 @@ func TestOneOwnerAtATime(t *testing.T) {
 	unlock(t, lock)
 	if owned, err := d.Owned(); err != nil || owned {
 		t.Errorf("the folder is owned after Unlock: %v, %v", owned, err)
+	}
+	if living, err := Living(filepath.Dir(d.Path)); err != nil || len(living) > 0 {
+		t.Errorf("after Unlock, living are %v, %v", living, err)
 	}
 	lock, cleared = acquire(t, d)
 	if !cleared {

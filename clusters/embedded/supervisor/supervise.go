@@ -91,7 +91,7 @@ func Supervise(ctx context.Context, dir rundir.Dir, start Start) error {
 	return err
 }
 
-func supervise(ctx context.Context, dir rundir.Dir, start Start, news *json.Encoder) error {
+func supervise(ctx context.Context, dir rundir.Dir, start Start, news *json.Encoder) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer stop()
 	ctx, end := context.WithCancelCause(ctx)
@@ -101,9 +101,10 @@ func supervise(ctx context.Context, dir rundir.Dir, start Start, news *json.Enco
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	log, err := openLog(dir)
 	if err != nil {
-		return errors.Join(err, lock.Unlock())
+		return err
 	}
 	go watchLeash(end)
 

@@ -29,30 +29,62 @@ func (Backend) Can(ability world.Ability) error {
 	return fmt.Errorf("the embedded backend cannot %s", ability)
 }
 
-// Free implements run.Backend.
-func (Backend) Free(name string) error { return free(name) }
+// Claim implements run.Backend.
+func (Backend) Claim(name string) (run.Claim, error) { return claimDir(name, startEmbedded) }
 
-// free says who has a landscape's run directory, of whatever backend; nil if nobody has.
-func free(name string) error {
+// claim is a run directory, and how landscapes are made in it.
+type claim struct {
+	dir   rundir.Dir
+	lock  *rundir.Lock
+	start startIn
+}
+
+// startIn starts a landscape in a fresh run directory that is the caller's.
+type startIn func(ctx context.Context, c *claim, request run.Request) (world.World, error)
+
+var _ run.Claim = &claim{}
+
+func claimDir(name string, start startIn) (run.Claim, error) {
 	home, err := rundir.Home()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	dir, err := rundir.Of(home, name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return dir.Free()
+	lock, err := dir.TakeLock()
+	if errors.Is(err, rundir.ErrInUse) {
+		return nil, &run.TakenError{Err: err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &claim{dir, lock, start}, nil
 }
+
+// Start implements run.Claim.
+func (c *claim) Start(ctx context.Context, request run.Request) (world.World, error) {
+	cleared, err := c.dir.Renew()
+	if err != nil {
+		return nil, err
+	}
+	if cleared {
+		progress(request.Progress)(embedded.Cleared(c.dir))
+	}
+	return c.start(ctx, c, request)
+}
+
+// Release implements run.Claim.
+func (c *claim) Release() error { return c.lock.Unlock() }
 
 // stopTimeout bounds the end of a landscape that did not become a world.
 const stopTimeout = time.Minute
 
-// Start implements run.Backend.
-func (Backend) Start(ctx context.Context, request run.Request) (world.World, error) {
+func startEmbedded(ctx context.Context, c *claim, request run.Request) (world.World, error) {
 	s := staged(request)
 	options := embedded.Options{
-		Name:     request.Name,
+		Name: c.dir.Name, Dir: c.dir.Path, Lock: c.lock,
 		Seeds:    request.Landscape.SeedNames(),
 		Progress: progress(request.Progress),
 	}

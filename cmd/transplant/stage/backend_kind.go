@@ -54,14 +54,13 @@ func (b *KindBackend) Can(ability world.Ability) error {
 	return fmt.Errorf("the kind backend cannot %s", ability)
 }
 
-// Free implements run.Backend.
-func (b *KindBackend) Free(name string) error { return free(name) }
+// Claim implements run.Backend.
+func (b *KindBackend) Claim(name string) (run.Claim, error) { return claimDir(name, b.start) }
 
-// Start implements run.Backend.
-func (b *KindBackend) Start(ctx context.Context, request run.Request) (world.World, error) {
+func (b *KindBackend) start(ctx context.Context, c *claim, request run.Request) (world.World, error) {
 	s := staged(request)
 	options := kind.Options{
-		Name: request.Name, Seeds: request.Landscape.SeedNames(), NodeImage: b.NodeImage,
+		Name: c.dir.Name, Dir: c.dir.Path, Lock: c.lock, Seeds: request.Landscape.SeedNames(), NodeImage: b.NodeImage,
 		Progress: func(subject, what string) { request.Progress(subject + ": " + what) },
 	}
 	if err := s.ConfigureKind(ctx, &options); err != nil {

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/sim/run"
 	"github.com/transplant-sim/transplant/sim/scenario"
 )
 
@@ -35,37 +37,49 @@ spec:
 	}
 }
 
-// A landscape is free until somebody has it, and again afterwards; a name that no landscape can have is refused.
-func TestFree(t *testing.T) {
-	home := t.TempDir()
-	t.Setenv(rundir.HomeVariable, home)
-	if err := (Backend{}).Free("run"); err != nil {
-		t.Errorf("nobody has it: %v", err)
+// A name is somebody's until it is released, whatever the backend; one that no landscape can have is refused.
+func TestClaims(t *testing.T) {
+	t.Setenv(rundir.HomeVariable, t.TempDir())
+	claim := func(b run.Backend, name string) run.Claim {
+		t.Helper()
+		claimed, err := b.Claim(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return claimed
 	}
-	dir, err := rundir.Of(home, "run")
-	if err != nil {
-		t.Fatal(err)
+	release := func(c run.Claim) {
+		t.Helper()
+		if err := c.Release(); err != nil {
+			t.Error(err)
+		}
 	}
-	lock, _, err := dir.Acquire()
-	if err != nil {
-		t.Fatal(err)
+	first := claim(Backend{}, "run")
+	for _, b := range []run.Backend{Backend{}, &KindBackend{}} {
+		taken := (*run.TakenError)(nil)
+		if _, err := b.Claim("run"); !errors.As(err, &taken) || !strings.Contains(err.Error(), "transplant down --landscape run") {
+			t.Errorf("of %T somebody has it: %v", b, err)
+		}
 	}
-	if err := (Backend{}).Free("run"); !errors.Is(err, rundir.ErrInUse) {
-		t.Errorf("somebody has it: %v", err)
+	release(claim(Backend{}, "run-2"))
+	release(first)
+	release(claim(&KindBackend{}, "run"))
+	const many = 8
+	var at sync.WaitGroup
+	got := make(chan run.Claim, many)
+	for range many {
+		at.Go(func() {
+			if claimed, err := (Backend{}).Claim("run"); err == nil {
+				got <- claimed
+			}
+		})
 	}
-	if err := (&KindBackend{}).Free("run"); !errors.Is(err, rundir.ErrInUse) {
-		t.Errorf("somebody has it, whatever on: %v", err)
+	at.Wait()
+	if len(got) != 1 {
+		t.Errorf("%d of %d at the same time have the name", len(got), many)
 	}
-	if err := (Backend{}).Free("run-2"); err != nil {
-		t.Errorf("nobody has the other: %v", err)
-	}
-	if err := lock.Unlock(); err != nil {
-		t.Fatal(err)
-	}
-	if err := (Backend{}).Free("run"); err != nil {
-		t.Errorf("nobody has it any more: %v", err)
-	}
-	if err := (Backend{}).Free("a/b"); err == nil {
+	release(<-got)
+	if _, err := (Backend{}).Claim("a/b"); err == nil {
 		t.Error("a landscape may be called a/b")
 	}
 }

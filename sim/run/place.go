@@ -1,0 +1,72 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// defaultLandscape is the name of a run's landscape when none is asked for, and mostPlaces how many names are tried where
+// other runs have some.
+const (
+	defaultLandscape = "run"
+	mostPlaces       = 100
+)
+
+// place is where a lane makes its landscapes: their name, which is the run's own from before its first story until its end.
+type place struct {
+	name string
+	Claim
+}
+
+// claim a place for each lane. Names that were asked for must be free; of the others those that are taken are passed over,
+// which is said.
+func (r *runner) claim(p *plan) error {
+	lanes, wanted := min(r.jobs, len(p.stories)), r.landscape
+	if wanted == "" {
+		wanted = defaultLandscape
+	}
+	var taken error
+	for i := 0; len(p.places) < lanes; i++ {
+		name := numbered(wanted, i)
+		claimed, err := p.backend.Claim(name)
+		if refused := (*TakenError)(nil); r.landscape == "" && i < mostPlaces && errors.As(err, &refused) {
+			taken = err
+			continue
+		}
+		if err != nil {
+			return errors.Join(fmt.Errorf("--landscape %s: %w", wanted, err), p.release())
+		}
+		p.places = append(p.places, place{name, claimed})
+	}
+	if taken != nil {
+		fmt.Fprintf(r.out, "Other landscapes are there; this run's is %s.\n", p.names())
+	}
+	return nil
+}
+
+// numbered is the n-th of the names that begin with this one, from 0.
+func numbered(name string, n int) string {
+	if n == 0 {
+		return name
+	}
+	return fmt.Sprintf("%s-%d", name, n+1)
+}
+
+func (p *plan) names() string {
+	var names []string
+	for _, at := range p.places {
+		names = append(names, at.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// release gives all places back.
+func (p *plan) release() error {
+	var errs []error
+	for _, at := range p.places {
+		errs = append(errs, at.Release())
+	}
+	p.places = nil
+	return errors.Join(errs...)
+}
