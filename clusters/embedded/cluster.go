@@ -89,7 +89,8 @@ func (c *Cluster) Connect(actor string) (*rest.Config, error) {
 	return config, nil
 }
 
-func (c *Cluster) endpoints() []address.Endpoint {
+// endpointsOf a cluster are what its own programs listen on.
+func endpointsOf(name string, plan address.Cluster) []address.Endpoint {
 	var all []address.Endpoint
 	for _, e := range []struct {
 		port    uint16
@@ -99,8 +100,8 @@ func (c *Cluster) endpoints() []address.Endpoint {
 		{program.APIServerPort, apiServerProgram}, {program.NodePort, nodeProgram},
 	} {
 		all = append(all, address.Endpoint{
-			Network: "tcp", AddrPort: netip.AddrPortFrom(c.plan.Node, e.port),
-			Purpose: fmt.Sprintf("%s of cluster %q", e.program, c.name),
+			Network: "tcp", AddrPort: netip.AddrPortFrom(plan.Node, e.port),
+			Purpose: fmt.Sprintf("%s of cluster %q", e.program, name),
 		})
 	}
 	return all

@@ -82,7 +82,7 @@ func Start(ctx context.Context, options Options) (*Landscape, error) {
 // prepare does everything that can fail before the first process is started.
 func (l *Landscape) prepare(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		l.acquire, l.checkSpace, l.takeSlot, l.planClusters, l.checkPorts, l.ensureBinary, l.writeFiles,
+		l.acquire, l.checkSpace, l.takeSlot, l.planClusters, l.ensureBinary, l.writeFiles,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -109,17 +109,46 @@ func Cleared(dir rundir.Dir) Progress {
 
 func (l *Landscape) checkSpace(context.Context) error { return l.dir.CheckSpace() }
 
-func (l *Landscape) takeSlot(context.Context) (err error) {
-	if l.options.Slot != nil {
-		l.claim, err = address.TakeSlot(*l.options.Slot)
+// takeSlot takes the slot that was asked for, or the first one in which every address is free.
+func (l *Landscape) takeSlot(ctx context.Context) (err error) {
+	if l.options.Slot == nil {
+		l.claim, err = address.Take(ctx, l.endpoints)
 		return err
 	}
-	l.claim, err = address.Take()
-	return err
+	if l.claim, err = address.TakeSlot(*l.options.Slot); err != nil {
+		return err
+	}
+	endpoints, err := l.endpoints(l.claim.Slot)
+	if err != nil {
+		return err
+	}
+	if err := address.CheckFree(ctx, endpoints); err != nil {
+		return fmt.Errorf("use the addresses of slot %d: %w: end it, choose another one with --slot, or leave that out and the first that fits is taken", l.claim.Slot, err)
+	}
+	return nil
+}
+
+func (l *Landscape) names() []string { return append([]string{GardenName}, l.options.Seeds...) }
+
+// endpoints are what the landscape is going to listen on in a slot.
+func (l *Landscape) endpoints(slot address.Slot) ([]address.Endpoint, error) {
+	all := []address.Endpoint{
+		{Network: "tcp", AddrPort: slot.Cloud(), Purpose: "the cloud's API"},
+		{Network: "tcp", AddrPort: slot.DNS(), Purpose: "the cloud's DNS"},
+		{Network: "udp", AddrPort: slot.DNS(), Purpose: "the cloud's DNS"},
+	}
+	for n, name := range l.names() {
+		plan, err := slot.Cluster(n)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, endpointsOf(name, plan)...)
+	}
+	return all, nil
 }
 
 func (l *Landscape) planClusters(context.Context) error {
-	for n, name := range append([]string{GardenName}, l.options.Seeds...) {
+	for n, name := range l.names() {
 		plan, err := l.claim.Slot.Cluster(n)
 		if err != nil {
 			return err
@@ -131,19 +160,6 @@ func (l *Landscape) planClusters(context.Context) error {
 		l.clusters = append(l.clusters, newCluster(l, name, role, plan))
 	}
 	return nil
-}
-
-func (l *Landscape) checkPorts(ctx context.Context) error {
-	slot := l.claim.Slot
-	endpoints := []address.Endpoint{
-		{Network: "tcp", AddrPort: slot.Cloud(), Purpose: "the cloud's API"},
-		{Network: "tcp", AddrPort: slot.DNS(), Purpose: "the cloud's DNS"},
-		{Network: "udp", AddrPort: slot.DNS(), Purpose: "the cloud's DNS"},
-	}
-	for _, c := range l.clusters {
-		endpoints = append(endpoints, c.endpoints()...)
-	}
-	return address.CheckFree(ctx, endpoints)
 }
 
 func (l *Landscape) ensureBinary(ctx context.Context) (err error) {

@@ -76,14 +76,14 @@ func TestPlansAreDisjoint(t *testing.T) {
 
 func TestClaim(t *testing.T) {
 	t.Parallel()
-	first, err := Take()
+	first, err := Take(t.Context(), nothing)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := TakeSlot(first.Slot); !errors.Is(err, ErrSlotTaken) {
 		t.Errorf("claim a slot twice: got %v, want ErrSlotTaken", err)
 	}
-	second, err := Take()
+	second, err := Take(t.Context(), nothing)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,6 +97,40 @@ func TestClaim(t *testing.T) {
 	}
 	if _, err := TakeSlot(Slots); err == nil {
 		t.Errorf("slot %d was claimed", Slots)
+	}
+}
+
+func nothing(Slot) ([]Endpoint, error) { return nil, nil }
+
+// A slot in which somebody else holds an address is passed over, and given back; where all are like that, one is told of.
+func TestTakePassesOverWhatOthersHold(t *testing.T) {
+	t.Parallel()
+	held := Endpoint{Network: "tcp", AddrPort: occupy(t, "tcp"), Purpose: "the API server"}
+	var passed []Slot
+	claim, err := Take(t.Context(), func(slot Slot) ([]Endpoint, error) {
+		if len(passed) == 2 {
+			return nil, nil
+		}
+		passed = append(passed, slot)
+		return []Endpoint{held}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(passed) != 2 || claim.Slot <= passed[1] {
+		t.Errorf("slot %d was taken, after %v", claim.Slot, passed)
+	}
+	if err := claim.Release(); err != nil {
+		t.Error(err)
+	}
+	_, err = Take(t.Context(), func(Slot) ([]Endpoint, error) { return []Endpoint{held}, nil })
+	var taken *TakenError
+	if !errors.As(err, &taken) || taken.AddrPort != held.AddrPort || !errors.Is(err, ErrNoSlot) || strings.Contains(err.Error(), "--slot") {
+		t.Errorf("got %v, want ErrNoSlot and a TakenError", err)
+	}
+	broken := errors.New("no plan")
+	if _, err := Take(t.Context(), func(Slot) ([]Endpoint, error) { return nil, broken }); !errors.Is(err, broken) {
+		t.Errorf("got %v, want the plan's error", err)
 	}
 }
 
@@ -118,7 +152,7 @@ func TestCheckFreeNamesTheHolder(t *testing.T) {
 			if taken.AddrPort != address {
 				t.Errorf("got address %s, want %s", taken.AddrPort, address)
 			}
-			for _, want := range []string{address.String(), "the API server", fmt.Sprintf("process %d (", os.Getpid()), "--slot"} {
+			for _, want := range []string{address.String(), "the API server", fmt.Sprintf("process %d (", os.Getpid())} {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("the error %q does not mention %q", err, want)
 				}

@@ -1,6 +1,7 @@
 package address
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -26,15 +27,51 @@ type Claim struct {
 	listener net.Listener
 }
 
-// Take claims the first slot that is free.
-func Take() (*Claim, error) {
-	for slot := range Slots {
-		claim, err := TakeSlot(Slot(slot))
-		if !errors.Is(err, ErrSlotTaken) {
-			return claim, err
-		}
+// Take claims the first slot that is free, and in which nobody else holds any of the endpoints. When there is none, those
+// that are taken in the first slot of no landscape are named, each a *TakenError.
+func Take(ctx context.Context, endpoints func(Slot) ([]Endpoint, error)) (*Claim, error) {
+	var claim *Claim
+	var held []Endpoint
+	err := settled(ctx, func() (_ bool, err error) {
+		claim, held, err = takeOnce(endpoints)
+		return claim != nil || len(held) == 0, err
+	})
+	switch {
+	case claim != nil || err != nil:
+		return claim, err
+	case len(held) > 0:
+		return nil, fmt.Errorf("find a free slot: %w, and not by landscapes only: end who holds these, or everything like them:\n%w", ErrNoSlot, takenErrors(held))
 	}
 	return nil, fmt.Errorf("find a free slot: %w: end one of the %d landscapes with \"transplant down\"", ErrNoSlot, Slots)
+}
+
+// takeOnce goes through all slots. Without a claim it gives the endpoints of the first one that no landscape has, and somebody else has.
+func takeOnce(endpoints func(Slot) ([]Endpoint, error)) (*Claim, []Endpoint, error) {
+	var held []Endpoint
+	for slot := range Slots {
+		claim, err := TakeSlot(Slot(slot))
+		if errors.Is(err, ErrSlotTaken) {
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		wanted, err := endpoints(claim.Slot)
+		var taken []Endpoint
+		if err == nil {
+			taken, err = takenOf(wanted)
+		}
+		if err == nil && len(taken) == 0 {
+			return claim, nil, nil
+		}
+		if err := errors.Join(err, claim.Release()); err != nil {
+			return nil, nil, err
+		}
+		if held == nil {
+			held = taken
+		}
+	}
+	return nil, held, nil
 }
 
 // Check says whether there is such a slot.

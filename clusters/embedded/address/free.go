@@ -29,7 +29,7 @@ func (e *TakenError) Error() string {
 	if holder == "" {
 		holder = "another process"
 	}
-	return fmt.Sprintf("%s %s, wanted for %s, is taken by %s: end it, or choose another slot with --slot", e.Network, e.AddrPort, e.Purpose, holder)
+	return fmt.Sprintf("%s %s, wanted for %s, is taken by %s", e.Network, e.AddrPort, e.Purpose, holder)
 }
 
 // settle is how long an address may still be held by a process that is being killed, settlePoll how often to look.
@@ -41,37 +41,55 @@ const (
 // CheckFree makes sure that every endpoint can be listened on, before anything is started. All that are taken are
 // named, each a *TakenError.
 func CheckFree(ctx context.Context, endpoints []Endpoint) error {
+	var taken []Endpoint
+	err := settled(ctx, func() (bool, error) {
+		var err error
+		taken, err = takenOf(endpoints)
+		return len(taken) == 0, err
+	})
+	if err != nil {
+		return err
+	}
+	return takenErrors(taken)
+}
+
+// settled tries until it has worked, for as long as an address may still be held by who is being killed.
+func settled(ctx context.Context, try func() (bool, error)) error {
 	deadline := time.Now().Add(settle)
 	for {
-		err := checkOnce(endpoints)
-		if err == nil || time.Now().After(deadline) {
+		if done, err := try(); done || err != nil || time.Now().After(deadline) {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(err, ctx.Err())
+			return ctx.Err()
 		case <-time.After(settlePoll):
 		}
 	}
 }
 
-func checkOnce(endpoints []Endpoint) error {
-	var errs []error
+// takenOf are those of the endpoints that cannot be listened on now.
+func takenOf(endpoints []Endpoint) ([]Endpoint, error) {
+	var taken []Endpoint
 	for _, endpoint := range endpoints {
-		errs = append(errs, tryListen(endpoint))
+		err := listenOnce(endpoint)
+		switch {
+		case errors.Is(err, syscall.EADDRINUSE):
+			taken = append(taken, endpoint)
+		case err != nil:
+			return nil, fmt.Errorf("try the address of %s: %w", endpoint.Purpose, err)
+		}
 	}
-	return errors.Join(errs...)
+	return taken, nil
 }
 
-func tryListen(endpoint Endpoint) error {
-	err := listenOnce(endpoint)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return &TakenError{Endpoint: endpoint, Holder: strings.Join(holders(endpoint), ", ")}
+// takenErrors names who holds the endpoints; nil if there are none.
+func takenErrors(taken []Endpoint) error {
+	var errs []error
+	for _, endpoint := range taken {
+		errs = append(errs, &TakenError{Endpoint: endpoint, Holder: strings.Join(holders(endpoint), ", ")})
 	}
-	if err != nil {
-		return fmt.Errorf("try the address of %s: %w", endpoint.Purpose, err)
-	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func listenOnce(endpoint Endpoint) error {

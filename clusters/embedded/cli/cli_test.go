@@ -394,10 +394,14 @@ func testStatus(t *testing.T, h home, state rundir.State) {
 func TestSideBySide(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
+	held := holdFirstFreeSlot(t)
 	var states []rundir.State
 	for _, name := range []string{"one", "two"} {
 		h.run(t, "up", "--nodes=false", "--seeds=", "--landscape="+name)
 		states = append(states, h.state(t, name))
+		if states[len(states)-1].Slot == int(held) {
+			t.Errorf("the landscape %q is in slot %d, where somebody else has a port", name, held)
+		}
 	}
 	if states[0].Slot == states[1].Slot || states[0].Clusters[0].URL == states[1].Clusters[0].URL {
 		t.Errorf("two landscapes share slot or address: %+v", states)
@@ -410,6 +414,27 @@ func TestSideBySide(t *testing.T) {
 	if _, err := net.DialTimeout("tcp", strings.TrimPrefix(states[1].Clusters[0].URL, "https://"), bound); err != nil {
 		t.Errorf("the other landscape is gone: %v", err)
 	}
+}
+
+// holdFirstFreeSlot takes a port that a garden would need in the slot that would be its own.
+func holdFirstFreeSlot(t *testing.T) address.Slot {
+	t.Helper()
+	var listener net.Listener
+	claim, err := address.Take(t.Context(), func(slot address.Slot) ([]address.Endpoint, error) {
+		garden, err := slot.Cluster(0)
+		if err == nil {
+			listener, err = net.Listen("tcp", netip.AddrPortFrom(garden.Node, 6443).String())
+		}
+		return nil, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() }) // nobody connects
+	if err := claim.Release(); err != nil {
+		t.Fatal(err)
+	}
+	return claim.Slot
 }
 
 // Whatever ends "up" before the landscape is ready, nothing stays.

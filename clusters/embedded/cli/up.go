@@ -35,7 +35,7 @@ type planFlags struct {
 func (f *planFlags) register(command *cobra.Command) {
 	f.landscapeFlag.register(command)
 	command.Flags().StringSliceVar(&f.seeds, "seeds", []string{"a", "b"}, "names of the seeds")
-	command.Flags().IntVar(&f.slot, "slot", -1, fmt.Sprintf("address slot, 0 to %d; -1 takes the first free one", address.Slots-1))
+	command.Flags().IntVar(&f.slot, "slot", -1, fmt.Sprintf("address slot, 0 to %d; -1 takes the first in which nobody holds an address", address.Slots-1))
 	command.Flags().BoolVar(&f.nodes, "nodes", true, "give each cluster a node that runs pods; without, backend kind makes clusters with nothing on them")
 	command.Flags().StringVar(&f.backend, "backend", embeddedBackend, "what clusters are: "+embeddedBackend+" (processes) or "+kindBackend+" (containers; needs Docker)")
 	command.Flags().StringVar(&f.nodeImage, "node-image", os.Getenv(kind.NodeImageVariable),
