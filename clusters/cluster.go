@@ -69,6 +69,16 @@ type Companion struct {
 	// ReadyURL answers 200 when it is ready; its certificate is of the landscape's authority. Empty for one that counts
 	// as ready when it has started.
 	ReadyURL string
+	// Metrics is where this machine finds its /metrics, as host:port; empty where it cannot.
+	Metrics string
+}
+
+// MetricsAddress is that of a companion's /metrics.
+type MetricsAddress struct {
+	// Listen is what the companion listens on.
+	Listen string
+	// Reach is where this machine finds it; empty where it cannot.
+	Reach string
 }
 
 // CloudAddresses are those of the simulated cloud's API and of its DNS server, as host:port.

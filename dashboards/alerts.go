@@ -1,7 +1,7 @@
 package dashboards
 
 // Alert is a rule: it fires for every series of Value that is above the series of Above with the same run and scenario, or above 0
-// where there is none.
+// where there is none, for as long as remembered after the last sample: an engine ends soon after its verdict.
 type Alert struct {
 	Name, Summary, Description string
 	Value, Above               string
@@ -9,10 +9,19 @@ type Alert struct {
 
 // Expr of the rule.
 func (a Alert) Expr() string {
+	return a.Over(remembered)
+}
+
+// remembered is for how long a run's samples are looked back at.
+const remembered = "1h"
+
+// Over is the rule over another time.
+func (a Alert) Over(span string) string {
+	last := func(selector string) string { return "last_over_time(" + selector + "[" + span + "])" }
 	if a.Above == "" {
-		return a.Value + " > 0"
+		return last(a.Value) + " > 0"
 	}
-	return a.Value + " > on (run, scenario) " + a.Above
+	return last(a.Value) + " > on (run, scenario) " + last(a.Above)
 }
 
 // Alerts are all rules, for those who run scenarios in CI.

@@ -1,6 +1,7 @@
 package dashboards_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -51,18 +52,83 @@ func TestPanelsSayWhatTheyShow(t *testing.T) {
 			t.Errorf("the dashboard %q has no words of its own", b.UID)
 		}
 		uids[b.UID] = true
-		titles := map[string]bool{}
+		titles, judged := map[string]bool{}, 0
 		for _, p := range b.Panels {
 			if titles[p.Title] || p.About == "" || p.Unit == "" || len(p.Queries) == 0 {
 				t.Errorf("%s: the panel %q lacks a title of its own, a description, a unit or a query", b.Title, p.Title)
 			}
 			titles[p.Title] = true
+			if p.Red != nil && p.Green != nil {
+				t.Errorf("%s: the panel %q is bad above and below", b.Title, p.Title)
+			}
+			if p.Red != nil || p.Green != nil {
+				judged++
+			}
 			for _, q := range p.Queries {
 				if !strings.Contains(q.Expr, "FILTER") {
 					t.Errorf("%s: the panel %q does not heed what is chosen above: %s", b.Title, p.Title, q.Expr)
 				}
 			}
 		}
+		if judged < 2 {
+			t.Errorf("%s: %d panels say what is good or bad", b.Title, judged)
+		}
+	}
+}
+
+// What is good or bad, and what a goal is, can be seen in Grafana.
+func TestThresholdsAndGoalsAreDrawn(t *testing.T) {
+	t.Parallel()
+	files, err := dashboards.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type panel struct {
+		Title, Type string
+		Targets     []struct{ RefID, LegendFormat string }
+		FieldConfig struct {
+			Defaults struct {
+				Thresholds struct {
+					Steps []struct {
+						Color string
+						Value *float64
+					}
+				}
+				Custom struct{ ThresholdsStyle struct{ Mode string } }
+			}
+			Overrides []struct {
+				Matcher struct{ ID, Options string }
+			}
+		}
+	}
+	lines, goals := 0, 0
+	for name, content := range files {
+		if !strings.HasSuffix(name, ".json") {
+			continue
+		}
+		var board struct{ Panels []panel }
+		if err := json.Unmarshal(content, &board); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range board.Panels {
+			if steps := p.FieldConfig.Defaults.Thresholds.Steps; p.Type == "timeseries" && len(steps) == 2 {
+				lines++
+				if steps[0].Color == steps[1].Color || steps[1].Value == nil || p.FieldConfig.Defaults.Custom.ThresholdsStyle.Mode == "" {
+					t.Errorf("%s: the threshold of %q is not seen: %+v", name, p.Title, p.FieldConfig.Defaults)
+				}
+			}
+			for _, o := range p.FieldConfig.Overrides {
+				goals++
+				for _, q := range p.Targets {
+					if (q.RefID == o.Matcher.Options) != strings.HasSuffix(q.LegendFormat, " goal") {
+						t.Errorf("%s: %q draws %q as a goal, or does not: %+v", name, p.Title, q.LegendFormat, o)
+					}
+				}
+			}
+		}
+	}
+	if lines < 8 || goals != 2 {
+		t.Errorf("%d thresholds and %d goals are drawn", lines, goals)
 	}
 }
 
@@ -119,14 +185,12 @@ var inSummary = regexp.MustCompile(`\$labels\.(\w+)`)
 func TestRulesAnswer(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	span := fmt.Sprintf("[%ds]", int(p.to.Sub(p.from).Seconds())+2)
-	whole := func(selector string) string { return "last_over_time(" + selector + span + ")" }
+	span := fmt.Sprintf("%ds", int(p.to.Sub(p.from).Seconds())+2)
+	whole := func(selector string) string { return "last_over_time(" + selector + "[" + span + "])" }
 	fires := map[string]bool{}
 	for _, a := range dashboards.Alerts() {
-		compared := whole(a.Value)
-		expr := compared + " > 0"
+		compared, expr := whole(a.Value), a.Over(span)
 		if a.Above != "" {
-			expr = compared + " > on (run, scenario) " + whole(a.Above)
 			compared += " + on (run, scenario) " + whole(a.Above)
 		}
 		found, err := p.query(compared, true)

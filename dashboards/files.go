@@ -75,8 +75,11 @@ const panelHeight = 8
 
 var fromPrometheus = object{"type": "prometheus", "uid": "${datasource}"}
 
+// provisioned is the name and UID of the data source in provisioning/, which is chosen at first.
+const provisioned = "transplant"
+
 func datasource() object {
-	return object{"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus", "current": object{}, "hide": 0}
+	return object{"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus", "current": object{"text": provisioned, "value": provisioned}, "hide": 0}
 }
 
 // grafana's form of the variable; all values are chosen at first.
@@ -88,20 +91,37 @@ func (v Variable) grafana() object {
 	}
 }
 
+// refID of a panel's query.
+func refID(i int) string { return string(rune('A' + i)) }
+
 func (p Panel) grafana(id int, filter string, place object) object {
 	var targets []object
 	for i, q := range p.Queries {
 		targets = append(targets, object{
-			"refId": string(rune('A' + i)), "datasource": fromPrometheus, "expr": strings.ReplaceAll(q.Expr, "FILTER", filter), "legendFormat": q.Legend, "instant": q.Instant, "range": !q.Instant,
+			"refId": refID(i), "datasource": fromPrometheus, "expr": strings.ReplaceAll(q.Expr, "FILTER", filter), "legendFormat": q.Legend, "instant": q.Instant, "range": !q.Instant,
 		})
 	}
 	steps := []object{{"color": "green", "value": nil}}
-	if p.Red != nil {
+	switch {
+	case p.Red != nil:
 		steps = append(steps, object{"color": "red", "value": *p.Red})
+	case p.Green != nil:
+		steps = []object{{"color": "red", "value": nil}, {"color": "green", "value": *p.Green}}
+	}
+	overrides := []object{}
+	for i, q := range p.Queries {
+		if q.Goal {
+			overrides = append(overrides, object{"matcher": object{"id": "byFrameRefID", "options": refID(i)}, "properties": []object{
+				{"id": "custom.lineStyle", "value": object{"fill": "dash", "dash": []int{10, 10}}}, {"id": "color", "value": object{"mode": "fixed", "fixedColor": "red"}},
+			}})
+		}
 	}
 	panel := object{
 		"id": id, "title": p.Title, "description": p.About, "type": p.Kind, "datasource": fromPrometheus, "gridPos": place, "targets": targets,
-		"fieldConfig": object{"defaults": object{"unit": p.Unit, "min": 0, "thresholds": object{"mode": "absolute", "steps": steps}}, "overrides": []object{}},
+		"fieldConfig": object{"defaults": object{"unit": p.Unit, "min": 0, "thresholds": object{"mode": "absolute", "steps": steps}}, "overrides": overrides},
+	}
+	if p.Kind == "timeseries" && len(steps) > 1 {
+		panel["fieldConfig"].(object)["defaults"].(object)["custom"] = object{"thresholdsStyle": object{"mode": "dashed"}} // else they are not seen
 	}
 	switch p.Kind {
 	case "bargauge":

@@ -92,26 +92,13 @@ type run struct {
 // timelines), and those that the environment names.
 func runs(t *testing.T) []run {
 	t.Helper()
-	kept, err := filepath.Glob("testdata/*.jsonl.gz")
-	if err != nil || len(kept) == 0 {
+	found, err := filepath.Glob("testdata/*.jsonl.gz")
+	if err != nil || len(found) == 0 {
 		t.Fatalf("find the runs: %v", err)
 	}
 	var all []run
-	for _, path := range kept {
-		file, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer file.Close()
-		unpacked, err := gzip.NewReader(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		record, err := timeline.Decode(unpacked)
-		if err != nil {
-			t.Fatalf("%s: %v", path, err)
-		}
-		all = append(all, run{record, judgement(t, strings.TrimSuffix(path, ".jsonl.gz")+".verdict.json")})
+	for _, path := range found {
+		all = append(all, kept(t, path))
 	}
 	for _, pattern := range filepath.SplitList(os.Getenv(metricRuns)) {
 		folders, err := filepath.Glob(pattern)
@@ -127,6 +114,25 @@ func runs(t *testing.T) []run {
 		}
 	}
 	return all
+}
+
+// kept is a run that was kept with the test.
+func kept(t *testing.T, path string) run {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	unpacked, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, err := timeline.Decode(unpacked)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return run{record, judgement(t, strings.TrimSuffix(path, ".jsonl.gz")+".verdict.json")}
 }
 
 func judgement(t *testing.T, path string) *verdict.Report {

@@ -50,7 +50,7 @@ func (l *landscape) watch(t *testing.T) func(t *testing.T) {
 			t.Error("there is no board about programs that run")
 		}
 		scraped(t, server, "garden-controller-manager on garden", "gardenlet on a", "gardenlet on b", "provider-transplant on a", "provider-transplant on b",
-			"gateway on a", "gateway on b", "guard on b", "backup on b", "machine-controller on b", "gardener-resource-manager on b")
+			"gateway on a", "gateway on b", "cloud on landscape", "nodes on landscape", "guard on b", "backup on b", "machine-controller on b", "gardener-resource-manager on b")
 	}
 }
 

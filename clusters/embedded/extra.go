@@ -25,6 +25,8 @@ type Extra struct {
 	// ReadyURL answers 200 when the process is ready; its certificate, if any, is of the landscape's authority. Empty
 	// for a process that counts as ready when it has started.
 	ReadyURL string
+	// Metrics is where it serves /metrics, as host:port; empty when it does not.
+	Metrics string
 }
 
 const (
@@ -59,6 +61,7 @@ func (l *Landscape) StartExtra(ctx context.Context, e Extra) error {
 		return err
 	}
 	l.mutex.Lock()
+	l.metrics[e.Name] = e.Metrics
 	l.extras = append(slices.DeleteFunc(l.extras, func(other *process.Process) bool { return other.Name() == e.Name }), p)
 	l.mutex.Unlock()
 	began := time.Now()

@@ -40,6 +40,7 @@ type Landscape struct {
 
 	mutex    sync.Mutex
 	extras   []*process.Process
+	metrics  map[string]string // where extras serve theirs, by name
 	ready    time.Time
 	news     sync.Mutex // held while Progress is called
 	stopOnce sync.Once
@@ -64,7 +65,7 @@ func Start(ctx context.Context, options Options) (*Landscape, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Landscape{options: options, dir: dir, began: time.Now()}
+	l := &Landscape{options: options, dir: dir, metrics: map[string]string{}, began: time.Now()}
 	if err := l.prepare(ctx); err != nil {
 		return nil, errors.Join(err, l.release())
 	}
@@ -136,6 +137,8 @@ func (l *Landscape) endpoints(slot address.Slot) ([]address.Endpoint, error) {
 		{Network: "tcp", AddrPort: slot.Cloud(), Purpose: "the cloud's API"},
 		{Network: "tcp", AddrPort: slot.DNS(), Purpose: "the cloud's DNS"},
 		{Network: "udp", AddrPort: slot.DNS(), Purpose: "the cloud's DNS"},
+		{Network: "tcp", AddrPort: slot.CloudMetrics(), Purpose: "the cloud's metrics"},
+		{Network: "tcp", AddrPort: slot.NodesMetrics(), Purpose: "the nodes' metrics"},
 	}
 	for n, name := range l.names() {
 		plan, err := slot.Cluster(n)
@@ -282,6 +285,15 @@ func (l *Landscape) DNS() netip.AddrPort { return l.claim.Slot.DNS() }
 func (l *Landscape) CloudAddresses() clusters.CloudAddresses {
 	api, dns := l.Cloud().String(), l.DNS().String()
 	return clusters.CloudAddresses{ListenAPI: api, ListenDNS: dns, API: api, DNS: dns}
+}
+
+// MetricsAddress says where a companion is expected to serve /metrics.
+func (l *Landscape) MetricsAddress(companion string) clusters.MetricsAddress {
+	at := l.claim.Slot.CloudMetrics().String()
+	if companion != CloudTarget {
+		at = l.claim.Slot.NodesMetrics().String()
+	}
+	return clusters.MetricsAddress{Listen: at, Reach: at}
 }
 
 // Clusters lists the garden first, then the seeds in order.

@@ -67,8 +67,8 @@ func (l *Landscape) upstream(target string) (*url.URL, *x509.CertPool, error) {
 	return where, roots, err
 }
 
-// Requests counts what every actor has sent over all of its links, those to shoots included.
-func (l *Landscape) Requests() map[string]int64 { return l.links.Requests() }
+// Traffic is what has crossed the links, by actor and target.
+func (l *Landscape) Traffic() []switchboard.Traffic { return l.links.Traffic() }
 
 // CPU is the processor time of everything that the landscape runs, this process left out (see process.CPUBelow).
 func (l *Landscape) CPU() (time.Duration, error) { return process.CPUBelow(os.Getpid()) }

@@ -84,7 +84,7 @@ func (l *Landscape) state() rundir.State {
 		state.Clusters = append(state.Clusters, c.state())
 	}
 	for _, p := range l.extras {
-		state.Processes = append(state.Processes, rundir.ProcessState{Name: p.Name(), ID: p.ID(), Log: p.Spec().Log})
+		state.Processes = append(state.Processes, rundir.ProcessState{Name: p.Name(), ID: p.ID(), Log: p.Spec().Log, Metrics: l.metrics[p.Name()]})
 	}
 	return state
 }

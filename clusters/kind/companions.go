@@ -17,10 +17,11 @@ import (
 	"github.com/transplant-sim/transplant/clusters/ready"
 )
 
-// Ports of the simulated cloud in its container.
+// Ports of companions in their containers.
 const (
-	cloudPort = 8443
-	dnsPort   = 5353
+	cloudPort   = 8443
+	dnsPort     = 5353
+	metricsPort = 9100
 )
 
 // ControlPlaneFile is where the image of companions has the multi-call binary.
@@ -63,6 +64,11 @@ func (l *Landscape) planCloud() error {
 
 // CloudAddresses says where the cloud listens in its container, and where the links find it.
 func (l *Landscape) CloudAddresses() clusters.CloudAddresses { return l.cloud }
+
+// MetricsAddress says where a companion serves /metrics: in its container, where this machine does not look.
+func (l *Landscape) MetricsAddress(string) clusters.MetricsAddress {
+	return clusters.MetricsAddress{Listen: fmt.Sprintf("0.0.0.0:%d", metricsPort)}
+}
 
 // ControlPlane is where a companion finds the multi-call binary with etcd and the Kubernetes programs.
 func (l *Landscape) ControlPlane() string { return ControlPlaneFile }

@@ -76,8 +76,8 @@ func (l *Landscape) Link(actor, target string) (*link.Link, error) {
 // Proxy is the forward proxy through which an actor reaches shoots by name. Each host is a link of its own.
 func (l *Landscape) Proxy(actor string) (*link.Proxy, error) { return l.links.Proxy(actor) }
 
-// Requests counts what every actor has sent over all of its links, those to shoots included.
-func (l *Landscape) Requests() map[string]int64 { return l.links.Requests() }
+// Traffic is what has crossed the links, by actor and target.
+func (l *Landscape) Traffic() []switchboard.Traffic { return l.links.Traffic() }
 
 // LinkKubeconfig is ActorKubeconfig over link(actor, cluster), which it opens.
 func (l *Landscape) LinkKubeconfig(ctx context.Context, actor, cluster, serviceAccount string) ([]byte, error) {

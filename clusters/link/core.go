@@ -44,7 +44,7 @@ func newLink(c core) *Link {
 		stop:     stop,
 		served:   make(chan struct{}),
 	}
-	l.server = newServer(ctx, c, l.counted(l.interposed(newForwarder(c.name, c.upstream, c.log))))
+	l.server = newServer(ctx, c, l.counted(l.interposed(newForwarder(c.name, c.upstream, &l.traffic.errors, c.log))))
 	go func() {
 		defer close(l.served)
 		_ = l.server.ServeTLS(l.inlet, "", "") // ends when the link is closed

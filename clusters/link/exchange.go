@@ -3,6 +3,8 @@ package link
 import (
 	"fmt"
 	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // exchange is one request under the faults of a link, on its way to the server and back.
@@ -71,6 +73,13 @@ func (a *active) strike(x *exchange) {
 	a.touch()
 }
 
+// deny answers a request in place of the server.
+func (a *active) deny(x *exchange, status *metav1.Status) {
+	a.strike(x)
+	a.traffic.errors.Add(1)
+	x.refuse(status)
+}
+
 func (a *active) isOver() bool {
 	select {
 	case <-a.over:
@@ -106,6 +115,7 @@ func (a *active) at(m Moment, x *exchange, next func(*exchange), do func() bool)
 	if !a.isOver() {
 		a.strike(x)
 		if !do() {
+			a.traffic.errors.Add(1)
 			x.hangUp()
 		}
 	}

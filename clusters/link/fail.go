@@ -47,12 +47,11 @@ func (f Fail) start(dice) *effect {
 			next(x)
 			return
 		}
-		a.strike(x)
 		retryAfter := f.RetryAfter.Duration
 		if retryAfter == 0 && f.Status == http.StatusTooManyRequests {
 			retryAfter = time.Second // as API servers do
 		}
-		x.refuse(refusal(x, f.Status, f.Reason, f.Message, retryAfter))
+		a.deny(x, refusal(x, f.Status, f.Reason, f.Message, retryAfter))
 	}}
 }
 

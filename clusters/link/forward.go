@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	"golang.org/x/net/http/httpguts"
@@ -20,11 +21,12 @@ type forwarder struct {
 	name     string
 	upstream *upstream
 	upgrades http.Handler
+	errors   *atomic.Int64
 	log      logr.Logger
 }
 
-func newForwarder(name string, u *upstream, log logr.Logger) *forwarder {
-	f := &forwarder{name: name, upstream: u, log: log}
+func newForwarder(name string, u *upstream, errors *atomic.Int64, log logr.Logger) *forwarder {
+	f := &forwarder{name: name, upstream: u, errors: errors, log: log}
 	f.upgrades = &httputil.ReverseProxy{
 		Rewrite:      rewriteUpgrade,
 		Transport:    roundTripper(f.roundTripUpgrade),
@@ -55,19 +57,31 @@ func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer done()
 	defer response.Body.Close()
+	f.count(response)
 	copyResponseHeader(w.Header(), response, r.ProtoMajor)
 	w.WriteHeader(response.StatusCode)
 	if err := copyBody(w, response); err != nil {
+		if r.Context().Err() == nil {
+			f.errors.Add(1)
+		}
 		f.log.V(1).Info("Answer broken off", "method", r.Method, "path", r.URL.Path, "error", err.Error())
 		panic(http.ErrAbortHandler) // breaks the client's response too
 	}
 	copyTrailer(w.Header(), response)
 }
 
+// count an answer that says that the server could not.
+func (f *forwarder) count(response *http.Response) {
+	if response.StatusCode >= http.StatusInternalServerError {
+		f.errors.Add(1)
+	}
+}
+
 func (f *forwarder) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 		panic(http.ErrAbortHandler) // the client has gone, or the link has been closed
 	}
+	f.errors.Add(1)
 	f.log.V(1).Info("Upstream does not answer", "method", r.Method, "path", r.URL.Path, "error", err.Error())
 	http.Error(w, fmt.Sprintf("%s: %v", f.name, err), http.StatusBadGateway)
 }
@@ -109,6 +123,7 @@ func (f *forwarder) roundTripUpgrade(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	done() // an upgraded connection has left its transport
+	f.count(response)
 	return response, nil
 }
 

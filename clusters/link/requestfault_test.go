@@ -254,3 +254,51 @@ func TestFrozenWatchOutlivesItsServer(t *testing.T) {
 	i.Heal()
 	expectChunk(t, stays, "{}\n")
 }
+
+// TestErrorsAreCounted: what the server could not answer, what it left unfinished, and what a fault did in its place; not what went well,
+// what the client got wrong, or what it gave up.
+func TestErrorsAreCounted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/ok":
+		case "/conflict":
+			w.WriteHeader(http.StatusConflict)
+		case "/unavailable":
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case "/half":
+			w.Header().Set("Content-Length", "1000")
+			_, _ = io.WriteString(w, "half")
+			panic(http.ErrAbortHandler)
+		case "/slow":
+			<-r.Context().Done()
+		}
+	}))
+	l := w.link(t, link.Options{})
+	broken := link.Match{Path: "/broken"}
+	refused := link.Match{Path: "/refused"}
+	t.Cleanup(l.Inject(link.Fail{Match: refused, Status: http.StatusTooManyRequests}))
+	t.Cleanup(l.Inject(link.Abort{Match: broken}))
+	s := &apiScene{world: w, link: l}
+	for _, c := range []struct {
+		path   string
+		errors int64
+	}{{"/ok", 0}, {"/conflict", 0}, {"/unavailable", 1}, {"/half", 1}, {"/refused", 1}, {"/broken", 1}, {"/slow", 0}} {
+		before := l.Stats().Errors
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		if c.path == "/slow" {
+			ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
+		}
+		_ = s.send(ctx, "h2", http.MethodGet, c.path, "") // some go wrong, as they should
+		cancel()
+		if got := l.Stats().Errors - before; got != c.errors {
+			t.Errorf("%s counts %d errors, want %d", c.path, got, c.errors)
+		}
+	}
+	before := l.Stats()
+	heal := l.Inject(link.Reset{})
+	defer heal()
+	if got := l.Stats().Errors - before.Errors; before.OpenConnections == 0 || got != before.OpenConnections {
+		t.Errorf("of %d connections that were reset %d count", before.OpenConnections, got)
+	}
+}

@@ -39,10 +39,9 @@ func (s SizeLimit) start(dice) *effect {
 			next(x)
 			return
 		}
-		a.strike(x)
 		status := apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", s.Bytes)).ErrStatus
 		status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
-		x.refuse(&status)
+		a.deny(x, &status)
 	}}
 }
 

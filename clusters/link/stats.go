@@ -8,6 +8,9 @@ type Stats struct {
 	Connections     int64 `json:"connections"`     // accepted so far
 	OpenConnections int64 `json:"openConnections"` // now
 	Touched         int64 `json:"touched"`         // how often faults were felt, all of them together
+	// Errors are answers of 500 and above, requests that got no whole answer for another reason than that their client
+	// went, those that a fault answered in place of the server, and connections that a fault broke.
+	Errors int64 `json:"errors"`
 }
 
 // Stats counts what has passed the link.
@@ -23,6 +26,7 @@ func (l *Link) Stats() Stats {
 		Connections:     t.connections.Load(),
 		OpenConnections: int64(open),
 		Touched:         t.touched.Load(),
+		Errors:          t.errors.Load(),
 	}
 }
 
@@ -35,6 +39,7 @@ func (s Stats) plus(o Stats) Stats {
 		Connections:     s.Connections + o.Connections,
 		OpenConnections: s.OpenConnections + o.OpenConnections,
 		Touched:         s.Touched + o.Touched,
+		Errors:          s.Errors + o.Errors,
 	}
 }
 

@@ -25,7 +25,7 @@ type traffic struct {
 
 	plan atomic.Pointer[plan]
 
-	requests, toServer, toClient, connections, touched atomic.Int64
+	requests, toServer, toClient, connections, touched, errors atomic.Int64
 
 	mu       sync.Mutex
 	conns    map[*conn]struct{}
@@ -67,6 +67,7 @@ func (t *traffic) admit(socket net.Conn) *conn {
 		return nil
 	case reset != nil:
 		reset.touch()
+		t.errors.Add(1)
 		c.reset()
 		return nil
 	}
@@ -89,6 +90,7 @@ func (t *traffic) begin(i *Injection) (end func()) {
 	if a.resets {
 		for _, c := range open {
 			a.touch()
+			t.errors.Add(1)
 			c.reset()
 		}
 	}
@@ -108,6 +110,7 @@ func (t *traffic) end(a *active) {
 		return slices.DeleteFunc(slices.Clone(all), func(other *active) bool { return other == a })
 	}, a.cuts)
 	if a.cuts {
+		t.errors.Add(int64(len(open)))
 		for _, c := range open {
 			c.kill()
 		}

@@ -6,6 +6,7 @@
 package switchboard
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -181,18 +182,27 @@ func (b *Board) Close() error {
 	return errors.Join(errs...)
 }
 
-// Requests counts what every actor has sent over all of its links, those to shoots included.
-func (b *Board) Requests() map[string]int64 {
+// Traffic is what has crossed the links of an actor to a target since they were opened.
+type Traffic struct {
+	Actor, Target string
+	link.Stats
+}
+
+// Traffic counts what has crossed the links, sorted by actor and target; those of an actor to shoots are added up.
+func (b *Board) Traffic() []Traffic {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	sent := map[string]int64{}
+	var all []Traffic
 	for arrow, opened := range b.direct {
-		sent[arrow.actor] += opened.Stats().Requests
+		all = append(all, Traffic{arrow.actor, arrow.target, opened.Stats()})
 	}
 	for actor, opened := range b.proxies {
-		sent[actor] += opened.Stats().Requests
+		all = append(all, Traffic{actor, Shoots, opened.Stats()})
 	}
-	return sent
+	slices.SortFunc(all, func(a, b Traffic) int {
+		return cmp.Or(strings.Compare(a.Actor, b.Actor), strings.Compare(a.Target, b.Target))
+	})
+	return all
 }
 
 // Arrows lists the links, sorted by actor and target; of those to shoots the proxy stands for all.

@@ -78,8 +78,12 @@ func TestBoard(t *testing.T) {
 		t.Fatal(err)
 	}
 	response.Body.Close()
-	if diff := cmp.Diff(map[string]int64{"gardenlet-a": 1, "user": 0}, b.Requests()); diff != "" {
-		t.Errorf("requests (-want +got):\n%s", diff)
+	traffic := b.Traffic()
+	if len(traffic) != 2 || traffic[0].Actor != "gardenlet-a" || traffic[0].Target != "garden" || traffic[1].Actor != "user" || traffic[1].Target != Shoots {
+		t.Fatalf("there is traffic of %+v", traffic)
+	}
+	if sent, none := traffic[0].Stats, traffic[1].Stats; sent.Requests != 1 || sent.BytesToServer == 0 || sent.BytesToClient == 0 || sent.Errors != 0 || none.Requests != 0 {
+		t.Errorf("after one request there were %+v, and %+v to shoots", sent, none)
 	}
 }
 

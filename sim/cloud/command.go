@@ -24,6 +24,7 @@ const stopGrace = 3 * time.Second
 type flags struct {
 	Options
 	listen, dnsListen       string
+	metricsAddress          string
 	servingCert, servingKey string
 }
 
@@ -47,6 +48,7 @@ func NewCommand() *cobra.Command {
 	set.StringVar(&f.Dir, "dir", "", "folder of the ledger and of the buckets' contents; of this process alone")
 	set.StringVar(&f.listen, "listen", "", "address of the HTTPS API, e.g. 127.16.0.2:8443")
 	set.StringVar(&f.dnsListen, "dns-listen", "", "address of the DNS server, UDP and TCP, e.g. 127.16.0.3:5353")
+	set.StringVar(&f.metricsAddress, "metrics-bind-address", "", "address of GET /metrics, plain HTTP, e.g. 127.16.0.2:9100; empty means none")
 	set.StringVar(&f.servingCert, "serving-cert", "", "file with the API's certificate, PEM")
 	set.StringVar(&f.servingKey, "serving-key", "", "file with the certificate's key, PEM")
 	set.StringVar(&f.Tokens, "tokens", "", `file that says whose a token is, YAML or JSON: {"tokens": [{"token", "identity", "roles": ["admin"|"observer"|"nodes"]}]}; read again when it changes`)
@@ -84,6 +86,7 @@ func (f *flags) run(ctx context.Context) error {
 type listeners struct {
 	api, tcp net.Listener
 	udp      net.PacketConn
+	metrics  net.Listener // nil when nobody wants them
 }
 
 func (f *flags) open(ctx context.Context) (l *listeners, err error) {
@@ -94,6 +97,9 @@ func (f *flags) open(ctx context.Context) (l *listeners, err error) {
 			// The TCP listener's own address, so that port 0 gives one port for both.
 			l.udp, err = config.ListenPacket(ctx, "udp", l.tcp.Addr().String())
 		}
+	}
+	if err == nil && f.metricsAddress != "" {
+		l.metrics, err = config.Listen(ctx, "tcp", f.metricsAddress)
 	}
 	if err != nil {
 		l.close()
@@ -112,16 +118,24 @@ func (l *listeners) close() {
 	if l.udp != nil {
 		l.udp.Close()
 	}
+	if l.metrics != nil {
+		l.metrics.Close()
+	}
 }
 
-// serve runs the three servers until ctx is done or one of them fails.
+// serve runs the servers until ctx is done or one of them fails.
 func serve(ctx context.Context, s *Server, l *listeners, certificate tls.Certificate, log logr.Logger) error {
 	web := &http.Server{
 		Handler:           s.Handler(),
 		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
 		ReadHeaderTimeout: 30 * time.Second,
 	}
-	failed := make(chan error, 3)
+	metrics := &http.Server{Handler: s.Metrics(), ReadHeaderTimeout: 30 * time.Second}
+	defer metrics.Close()
+	failed := make(chan error, 4)
+	if l.metrics != nil {
+		go func() { failed <- metrics.Serve(l.metrics) }()
+	}
 	go func() { failed <- web.ServeTLS(l.api, "", "") }()
 	names := []*dns.Server{{Listener: l.tcp, Handler: s.DNS()}, {PacketConn: l.udp, Handler: s.DNS()}}
 	for _, server := range names {

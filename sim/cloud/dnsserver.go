@@ -43,6 +43,7 @@ func (s *Server) serveDNS(w dns.ResponseWriter, question *dns.Msg) {
 		reply.SetEdns0(options.UDPSize(), false)
 	}
 	reply.Truncate(size)
+	s.metrics.asked(reply)
 	if err := w.WriteMsg(reply); err != nil {
 		s.log.V(1).Info("DNS answer could not be sent", "to", w.RemoteAddr().String(), "error", err.Error())
 	}

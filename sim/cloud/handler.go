@@ -64,6 +64,7 @@ func (s *Server) serve(verb, kind string, h handler) http.HandlerFunc {
 		w.Header().Set("Transplant-Request", c.requestID)
 		err := s.begin(c, r)
 		if errors.Is(err, errDropped) {
+			s.metrics.called(c, err)
 			panic(http.ErrAbortHandler) // the server's way to break the connection off
 		}
 		if err != nil && !slices.Contains(readVerbs, verb) {
@@ -73,6 +74,7 @@ func (s *Server) serve(verb, kind string, h handler) http.HandlerFunc {
 			w = s.faults.slow(c, w, r, s.clock)
 			err = h(c, w, r)
 		}
+		s.metrics.called(c, err)
 		if c.dropped {
 			panic(http.ErrAbortHandler)
 		}

@@ -40,6 +40,7 @@ type Server struct {
 	ledger     *ledger
 	blobs      *blobs
 	faults     *faultBook
+	metrics    *metrics
 
 	write sync.Mutex   // held by the one call that decides, records and applies
 	read  sync.RWMutex // guards state; held for writing only while an entry on disk is applied
@@ -48,7 +49,7 @@ type Server struct {
 
 // Open folds the ledger of the folder, which no other process may have open, and removes contents that no object has.
 func Open(ctx context.Context, options Options) (*Server, error) {
-	s := &Server{options: options, clock: options.Clock, log: options.Log, state: newState(), faults: newFaultBook()}
+	s := &Server{options: options, clock: options.Clock, log: options.Log, state: newState(), faults: newFaultBook(), metrics: newMetrics()}
 	if s.clock == nil {
 		s.clock = clock.RealClock{}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	dto "github.com/prometheus/client_model/go"
+	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
@@ -22,6 +23,8 @@ import (
 // runs it shows the last one of a landscape, with its verdict.
 type Exporter struct {
 	process *prometheus.Registry
+	clock   clock.Clock
+	fetches fetches
 
 	mu   sync.Mutex
 	runs map[string]*Following // by landscape
@@ -37,8 +40,8 @@ type Following struct {
 var _ prometheus.Gatherer = &Exporter{}
 
 // NewExporter shows the process, until there is a run.
-func NewExporter() *Exporter {
-	e := &Exporter{process: prometheus.NewRegistry(), runs: map[string]*Following{}}
+func NewExporter(c clock.Clock) *Exporter {
+	e := &Exporter{process: prometheus.NewRegistry(), clock: c, fetches: fetches{changed: make(chan struct{})}, runs: map[string]*Following{}}
 	e.process.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return e
 }
@@ -117,7 +120,7 @@ func (e *Exporter) Serve(ctx context.Context, address string) (string, error) {
 		return "", fmt.Errorf("listen for metrics on %q: %w", address, err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(e, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+	mux.Handle("GET /metrics", e.counted(promhttp.HandlerFor(e, promhttp.HandlerOpts{EnableOpenMetrics: true})))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	context.AfterFunc(ctx, func() { server.Close() })
 	go func() {

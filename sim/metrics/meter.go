@@ -39,7 +39,7 @@ func NewMeter(run string, start timeline.RunStarted) (*Meter, error) {
 	m.traffic, m.world, m.story, m.result = newTraffic(), newShootMetrics(), newStoryMetrics(), newResultMetrics()
 	m.phases = newPhaseMeter()
 	all := append(m.traffic.all(), m.world.all()...)
-	all = append(append(append(all, m.story.all()...), m.result.all()...), m.phases.duration)
+	all = append(append(append(all, m.story.all()...), m.result.all()...), m.phases.duration, m.phases.recovery)
 	for _, c := range all {
 		if err := to.Register(c); err != nil {
 			return nil, fmt.Errorf("register the metrics of the run %q: %w", run, err)
@@ -60,7 +60,10 @@ func (m *Meter) Take(e timeline.Event) {
 }
 
 // Judged adds the verdict.
-func (m *Meter) Judged(r *verdict.Report) { m.result.take(r) }
+func (m *Meter) Judged(r *verdict.Report) {
+	m.result.take(r)
+	m.phases.judged(r.Measures.Phases)
+}
 
 func counter(name, help string, labels ...string) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)

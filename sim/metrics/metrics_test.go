@@ -13,9 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
 
+	"github.com/transplant-sim/transplant/sim/measure"
 	"github.com/transplant-sim/transplant/sim/metrics"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
@@ -51,6 +55,7 @@ func told() []moment {
 		{2, "observer", "alpha", timeline.NodeSeen{Name: "n1", Ready: "True"}},
 		{2, "observer", "alpha", timeline.NodeSeen{Name: "n2", Ready: "False"}},
 		{3, "operator", "alpha", timeline.ShootSteady{TechnicalID: "t", Nodes: 2}},
+		{3, "operator", "beta", timeline.ShootSteady{TechnicalID: "u"}},
 		{4, "user", "alpha", write(1, timeline.Acknowledged)},
 		{4, "user", "alpha", timeline.Reached{Outcome: timeline.Acknowledged}},
 		{5, "operator", "dark", timeline.FaultInjected{Fault: "cut(user,shoots)"}},
@@ -63,7 +68,11 @@ func told() []moment {
 		{14.2, "observer", "alpha", seen("b", "b", "Restore", "Processing", 20)},
 		{15, "operator", "dark", timeline.FaultHealed{Fault: "cut(user,shoots)", Touched: 3}},
 		{16, "gardenlet-a", "t", timeline.CloudCalled{Number: 1, Verb: "put", What: "records", Outcome: "StaleEpoch"}},
-		{17, "", "", timeline.CostSeen{Requests: map[string]int64{"gardenlet-a": 70}, CPU: timeline.Length(90 * time.Second)}},
+		{7, "", "", timeline.CostSeen{Links: []timeline.LinkSeen{{From: "gardenlet-a", To: "garden", Requests: 50, BytesToServer: 500, BytesToClient: 5000, Errors: 1}}}},
+		{17, "", "", timeline.CostSeen{
+			Requests: map[string]int64{"gardenlet-a": 70}, CPU: timeline.Length(90 * time.Second),
+			Links: []timeline.LinkSeen{{From: "gardenlet-a", To: "garden", Requests: 70, BytesToServer: 700, BytesToClient: 7000, Errors: 3}, {From: "user", To: "shoots", Requests: 2}},
+		}},
 		{24, "observer", "alpha", seen("b", "b", "Restore", "Succeeded", 100)},
 		{25, "operator", "", timeline.StepEnded{Verb: "expect", Outcome: timeline.StepDone}},
 		{26, "", "", timeline.RunEnded{}},
@@ -108,11 +117,16 @@ func TestWhatIsCounted(t *testing.T) {
 	meter.Judged(judged())
 	const who = `backend="small",run="run-1",scenario="tale"`
 	for name, lines := range map[string][]string{
-		"transplant_writes_total":                   {`{actor="user",WHO,outcome="acknowledged",shoot="alpha"} 1`, `{actor="user",WHO,outcome="unknown",shoot="alpha"} 1`},
-		"transplant_api_up":                         {`{WHO,shoot="alpha"} 0`},
-		"transplant_api_probes_total":               {`{WHO,outcome="acknowledged",shoot="alpha"} 1`, `{WHO,outcome="failed",shoot="alpha"} 1`},
-		"transplant_cloud_calls_total":              {`{actor="gardenlet-a",WHO,outcome="Refused",resource="records",verb="put"} 1`},
-		"transplant_link_requests":                  {`{actor="gardenlet-a",WHO} 70`},
+		"transplant_writes_total":        {`{actor="user",WHO,outcome="acknowledged",shoot="alpha"} 1`, `{actor="user",WHO,outcome="unknown",shoot="alpha"} 1`},
+		"transplant_api_up":              {`{WHO,shoot="alpha"} 0`},
+		"transplant_api_probes_total":    {`{WHO,outcome="acknowledged",shoot="alpha"} 1`, `{WHO,outcome="failed",shoot="alpha"} 1`},
+		"transplant_cloud_calls_total":   {`{actor="gardenlet-a",WHO,outcome="Refused",resource="records",verb="put"} 1`},
+		"transplant_link_requests_total": {`{WHO,from="gardenlet-a",to="garden"} 70`, `{WHO,from="user",to="shoots"} 2`},
+		"transplant_link_bytes_total": {
+			`{WHO,from="gardenlet-a",to="garden",toward="client"} 7000`, `{WHO,from="gardenlet-a",to="garden",toward="server"} 700`,
+			`{WHO,from="user",to="shoots",toward="client"} 0`, `{WHO,from="user",to="shoots",toward="server"} 0`,
+		},
+		"transplant_link_errors_total":              {`{WHO,from="gardenlet-a",to="garden"} 3`, `{WHO,from="user",to="shoots"} 0`},
 		"transplant_landscape_cpu_seconds":          {`{WHO} 90`},
 		"transplant_fault_active":                   {`{WHO,fault="dark",kind="cut"} 0`},
 		"transplant_fault_felt":                     {`{WHO,fault="dark",kind="cut"} 3`},
@@ -153,8 +167,8 @@ func TestWhatIsCounted(t *testing.T) {
 	}
 }
 
-// phases are the sums of the histogram, by phase.
-func phases(t *testing.T, meter *metrics.Meter) map[string]float64 {
+// phases are the sums of a histogram, by phase.
+func phases(t *testing.T, meter *metrics.Meter, histogram string) map[string]float64 {
 	t.Helper()
 	gathered, err := meter.Gatherer().Gather()
 	if err != nil {
@@ -162,7 +176,7 @@ func phases(t *testing.T, meter *metrics.Meter) map[string]float64 {
 	}
 	sums := map[string]float64{}
 	for _, family := range gathered {
-		if family.GetName() != "transplant_migration_phase_duration_seconds" {
+		if family.GetName() != histogram {
 			continue
 		}
 		for _, m := range family.GetMetric() {
@@ -191,7 +205,7 @@ func TestPhasesOfMigrations(t *testing.T) {
 		meter.Take(timeline.Event{Seq: e.Seq, At: e.At, Subject: "other", Payload: timeline.Note{}}) // what is not about the shoot changes nothing
 	}
 	want := map[string]float64{"asked": 0.5, "migrate": 3.5, "handOver": 0.2, "restore": 9.8, "total": 14}
-	got := phases(t, meter)
+	got := phases(t, meter, "transplant_migration_phase_duration_seconds")
 	for phase, seconds := range want {
 		key := phase + " planned a b false false"
 		if diff := got[key] - seconds; diff < -1e-6 || diff > 1e-6 {
@@ -200,6 +214,66 @@ func TestPhasesOfMigrations(t *testing.T) {
 	}
 	if len(got) != len(want) {
 		t.Errorf("phases %v", got)
+	}
+}
+
+// Each part of a recovery is counted from the moment before it, whatever the order is in which they came, with the labels of the migration
+// that went on when the fault had come, not of a later one.
+func TestPhasesOfRecoveries(t *testing.T) {
+	t.Parallel()
+	steady := func(shoot string, nodes int) moment {
+		return moment{1, "operator", shoot, timeline.ShootSteady{Nodes: nodes}}
+	}
+	fault := moment{5, "operator", "fire", timeline.FaultInjected{Fault: "loseCluster(a)"}}
+	lost := []moment{
+		{2, "observer", "alpha", seen("a", "a", "Create", "Succeeded", 100)}, fault, {10, "observer", "alpha", seen("b", "a", "Create", "Succeeded", 100)},
+		{11, "observer", "alpha", seen("b", "b", "Migrate", "Aborted", 0)}, {12, "observer", "alpha", seen("b", "b", "Restore", "Processing", 0)},
+		{20, "observer", "alpha", seen("b", "b", "Restore", "Succeeded", 100)},
+	}
+	back := []moment{
+		{30, "observer", "alpha", seen("a", "b", "Restore", "Succeeded", 100)}, {31, "observer", "alpha", seen("a", "b", "Migrate", "Succeeded", 100)},
+		{32, "observer", "alpha", seen("a", "a", "Restore", "Processing", 0)}, {33, "observer", "alpha", seen("a", "a", "Restore", "Succeeded", 100)},
+	}
+	for name, c := range map[string]struct {
+		story  []moment
+		judged map[string]float64
+		want   map[string]float64
+	}{
+		"lost, and moved back": {
+			append(append([]moment{steady("alpha", 2)}, lost...), back...),
+			map[string]float64{"total": 9, "recovery.detected": 5, "recovery.ownerMoved": 6, "recovery.firstWrite": 11, "recovery.etcdRestored": 9.5, "recovery.steady": 20},
+			map[string]float64{
+				"detected forced a b false false": 5, "ownerMoved forced a b false false": 1, "etcdRestored forced a b false false": 3.5,
+				"firstWrite forced a b false false": 1.5, "steady forced a b false false": 9, "total forced a b false false": 20,
+			},
+		},
+		"one of two": {
+			append([]moment{steady("alpha", 0), steady("beta", 0)}, lost...),
+			map[string]float64{"alpha.recovery.detected": 5, "alpha.total": 9, "beta.total": 3},
+			map[string]float64{"detected forced a b true false": 5, "total forced a b true false": 5},
+		},
+		"moved before": {
+			append(append([]moment{steady("alpha", 1), {2, "observer", "alpha", seen("a", "a", "Create", "Succeeded", 100)}}, back...), moment{40, "operator", "fire", timeline.FaultInjected{}}),
+			map[string]float64{"recovery.firstWrite": 2},
+			map[string]float64{"firstWrite stayed a a false false": 2, "total stayed a a false false": 2},
+		},
+		"no recovery": {append([]moment{steady("alpha", 2)}, lost...), map[string]float64{"total": 9}, map[string]float64{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			meter, err := metrics.NewMeter("run-1", timeline.RunStarted{Scenario: "tale", Story: json.RawMessage(story)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range c.story {
+				meter.Take(timeline.Event{At: time.Duration(m.at * float64(time.Second)), Actor: m.actor, Subject: m.subject, Payload: m.payload})
+			}
+			meter.Judged(&verdict.Report{Measures: measure.Measures{Phases: c.judged}})
+			got := phases(t, meter, "transplant_recovery_phase_duration_seconds")
+			if diff := cmp.Diff(c.want, got, cmpopts.EquateApprox(0, 1e-6)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -291,7 +365,7 @@ func TestPastRunsAreLoaded(t *testing.T) {
 
 func TestTheEngineServesItsMetrics(t *testing.T) {
 	t.Parallel()
-	exporter := metrics.NewExporter()
+	exporter := metrics.NewExporter(clock.RealClock{})
 	at, err := exporter.Serve(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

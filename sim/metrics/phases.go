@@ -1,7 +1,10 @@
 package metrics
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -9,11 +12,12 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// phaseMeter measures the parts of migrations, each when it has ended.
+// phaseMeter measures the parts of migrations, each when it has ended, and those of recoveries when they have been judged.
 type phaseMeter struct {
-	duration *prometheus.HistogramVec
+	duration, recovery *prometheus.HistogramVec
 
-	shoots map[string]*movedShoot
+	shoots  map[string]*movedShoot
+	faulted bool // there was a fault
 }
 
 // movedShoot is what is known of a shoot and its migration.
@@ -25,6 +29,25 @@ type movedShoot struct {
 	forced bool
 	from   string
 	asleep bool
+
+	seed      string    // in the last status
+	recovered *movement // that brought the shoot back: the first that went on after the first fault
+	over      bool      // that one has ended
+}
+
+// movement is the labels of a migration.
+type movement struct{ mode, source, destination, workerless, hibernated string }
+
+func (s *movedShoot) movement(destination string) movement {
+	mode := "planned"
+	if s.forced {
+		mode = "forced"
+	}
+	return movement{mode, s.from, destination, fmt.Sprint(s.steady && s.nodes == 0), fmt.Sprint(s.asleep)}
+}
+
+func observe(h *prometheus.HistogramVec, phase string, m movement, seconds float64) {
+	h.WithLabelValues(phase, m.mode, m.source, m.destination, m.workerless, m.hibernated).Observe(seconds)
 }
 
 func newPhaseMeter() *phaseMeter {
@@ -32,6 +55,9 @@ func newPhaseMeter() *phaseMeter {
 		shoots: map[string]*movedShoot{},
 		duration: histogram("transplant_migration_phase_duration_seconds",
 			"Parts of migrations: asked (until Migrate begins), migrate, handOver, restore, total. Planned, or forced when Migrate was given up.",
+			durations, "phase", "mode", "source", "destination", "workerless", "hibernated"),
+		recovery: histogram("transplant_recovery_phase_duration_seconds",
+			"Parts of recoveries, each from the moment before it, the first from the first fault: detected, ownerMoved, etcdRestored, firstWrite, extensions, steady; and total.",
 			durations, "phase", "mode", "source", "destination", "workerless", "hibernated"),
 	}
 }
@@ -45,6 +71,8 @@ func (m *phaseMeter) of(shoot string) *movedShoot {
 
 func (m *phaseMeter) take(e timeline.Event) {
 	switch p := e.Payload.(type) {
+	case timeline.FaultInjected:
+		m.faulted = true
 	case timeline.ShootSteady:
 		s := m.of(e.Subject)
 		s.nodes, s.steady = p.Nodes, true
@@ -54,6 +82,7 @@ func (m *phaseMeter) take(e timeline.Event) {
 }
 
 func (m *phaseMeter) takeShoot(s *movedShoot, e timeline.Event, p timeline.ShootSeen) {
+	s.seed = p.StatusSeed
 	moving := !p.Absent && p.StatusSeed != "" && p.SpecSeed != p.StatusSeed
 	if len(s.seen) == 0 && !moving {
 		return
@@ -73,13 +102,65 @@ func (m *phaseMeter) takeShoot(s *movedShoot, e timeline.Event, p timeline.Shoot
 			continue
 		}
 		s.told[name] = true
-		mode := "planned"
-		if s.forced {
-			mode = "forced"
-		}
-		m.duration.WithLabelValues(name, mode, s.from, p.SpecSeed, fmt.Sprint(s.steady && s.nodes == 0), fmt.Sprint(s.asleep)).Observe(part.Length().Seconds())
+		observe(m.duration, name, s.movement(p.SpecSeed), part.Length().Seconds())
 	}
-	if all[0].Ended > 0 || p.Absent {
+	ended := all[0].Ended > 0 || p.Absent
+	if m.faulted && !s.over {
+		now := s.movement(p.SpecSeed)
+		s.recovered, s.over = &now, ended
+	}
+	if ended {
 		s.seen = nil
 	}
+}
+
+// judged measures the recoveries, whose moments the verdict tells.
+func (m *phaseMeter) judged(phases map[string]float64) {
+	var steady []string
+	for name, s := range m.shoots {
+		if s.steady {
+			steady = append(steady, name)
+		}
+	}
+	for _, name := range steady {
+		prefix := "recovery."
+		if len(steady) > 1 {
+			prefix = name + ".recovery."
+		}
+		m.recovered(m.shoots[name], momentsOf(phases, prefix))
+	}
+}
+
+func (m *phaseMeter) recovered(s *movedShoot, moments []moment) {
+	if len(moments) == 0 {
+		return
+	}
+	how := s.movement(s.seed)
+	if how.mode, how.source = "stayed", s.seed; s.recovered != nil {
+		how = *s.recovered
+	}
+	before := 0.0
+	for _, moment := range moments {
+		observe(m.recovery, moment.name, how, moment.seconds-before)
+		before = moment.seconds
+	}
+	observe(m.recovery, "total", how, before)
+}
+
+// moment of a recovery, since the first fault.
+type moment struct {
+	name    string
+	seconds float64
+}
+
+// momentsOf a recovery, in the order in which they came.
+func momentsOf(phases map[string]float64, prefix string) []moment {
+	var all []moment
+	for name, seconds := range phases {
+		if name, is := strings.CutPrefix(name, prefix); is {
+			all = append(all, moment{name, seconds})
+		}
+	}
+	slices.SortFunc(all, func(a, b moment) int { return cmp.Or(cmp.Compare(a.seconds, b.seconds), cmp.Compare(a.name, b.name)) })
+	return all
 }

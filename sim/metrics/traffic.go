@@ -15,25 +15,25 @@ type traffic struct {
 	latency                *prometheus.HistogramVec
 	up                     *prometheus.GaugeVec
 	cloud                  *prometheus.CounterVec
-	requests               *prometheus.GaugeVec
+	links                  linkMetrics
 	cpu                    *prometheus.GaugeVec
 }
 
 func newTraffic() traffic {
 	return traffic{
-		writes:   counter("transplant_writes_total", "Writes to a shoot, by what became of them.", "shoot", "actor", "outcome"),
-		reads:    counter("transplant_reads_total", "Reads from a shoot, by what became of them.", "shoot", "outcome"),
-		reached:  counter("transplant_api_probes_total", "Attempts to reach a shoot's API by its name, over new connections.", "shoot", "outcome"),
-		latency:  histogram("transplant_write_duration_seconds", "Time from sending a write to its answer, or to the error.", latencies, "outcome"),
-		up:       gauge("transplant_api_up", "Whether a shoot's API answered the last attempt to reach it by its name.", "shoot"),
-		cloud:    counter("transplant_cloud_calls_total", "Mutating calls in the cloud's ledger, by who made them; outcome is OK, Replayed, or Refused.", "actor", "verb", "resource", "outcome"),
-		requests: gauge("transplant_link_requests", "Requests over all links of an actor, since the landscape was started. What a lost cluster had sent is no longer counted.", "actor"),
-		cpu:      gauge("transplant_landscape_cpu_seconds", "Processor time of all processes of the landscape that run, since they were started."),
+		writes:  counter("transplant_writes_total", "Writes to a shoot, by what became of them.", "shoot", "actor", "outcome"),
+		reads:   counter("transplant_reads_total", "Reads from a shoot, by what became of them.", "shoot", "outcome"),
+		reached: counter("transplant_api_probes_total", "Attempts to reach a shoot's API by its name, over new connections.", "shoot", "outcome"),
+		latency: histogram("transplant_write_duration_seconds", "Time from sending a write to its answer, or to the error.", latencies, "outcome"),
+		up:      gauge("transplant_api_up", "Whether a shoot's API answered the last attempt to reach it by its name.", "shoot"),
+		cloud:   counter("transplant_cloud_calls_total", "Mutating calls in the cloud's ledger, by who made them; outcome is OK, Replayed, or Refused.", "actor", "verb", "resource", "outcome"),
+		links:   newLinkMetrics(),
+		cpu:     gauge("transplant_landscape_cpu_seconds", "Processor time of all processes of the landscape that run, since they were started."),
 	}
 }
 
 func (t traffic) all() []prometheus.Collector {
-	return []prometheus.Collector{t.writes, t.reads, t.reached, t.latency, t.up, t.cloud, t.requests, t.cpu}
+	return append(t.links.all(), t.writes, t.reads, t.reached, t.latency, t.up, t.cloud, t.cpu)
 }
 
 func (t traffic) take(e timeline.Event) {
@@ -54,9 +54,7 @@ func (t traffic) take(e timeline.Event) {
 		}
 		t.cloud.WithLabelValues(e.Actor, p.Verb, p.What, outcome).Inc()
 	case timeline.CostSeen:
-		for actor, n := range p.Requests {
-			t.requests.WithLabelValues(actor).Set(float64(n))
-		}
+		t.links.take(p.Links)
 		t.cpu.WithLabelValues().Set(time.Duration(p.CPU).Seconds())
 	}
 }

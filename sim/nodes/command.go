@@ -48,7 +48,7 @@ func NewCommand() *cobra.Command {
 	set.StringVar(&f.RootDir, "root-dir", "", "folder of the machines' disks and of kwok's files")
 	set.DurationVar(&f.Sync, "sync-period", DefaultSync, "time between two looks at a shoot")
 	set.IntVar(&f.LeaseSeconds, "node-lease-duration-seconds", DefaultLeaseSeconds, "duration of a node's lease; it is renewed four times as often")
-	set.StringVar(&f.statusListen, "status-listen", "", "address of GET /status, plain HTTP; empty means none")
+	set.StringVar(&f.statusListen, "status-listen", "", "address of GET /status and GET /metrics, plain HTTP; empty means none")
 	for _, name := range []string{"cloud-kubeconfig", "kwok", "root-dir"} {
 		if err := command.MarkFlagRequired(name); err != nil {
 			panic(err) // the flag is defined above

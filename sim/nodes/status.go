@@ -100,13 +100,14 @@ func (a *Agent) Status() Status {
 	return status
 }
 
-// Handler answers GET /status and GET /healthz.
+// Handler answers GET /status, GET /metrics and GET /healthz.
 func (a *Agent) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(a.Status()) // the caller has gone, there is nobody to tell
 	})
+	mux.Handle("GET /metrics", a.metrics())
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	return mux
 }

@@ -19,7 +19,7 @@ import (
 
 // NewRunCommand is the command `run FILE…`, with the backends that the program has, by name.
 func NewRunCommand(backends map[string]Backend) *cobra.Command {
-	r := &runner{clock: clock.RealClock{}, backends: backends, metrics: metrics.NewExporter()}
+	r := &runner{clock: clock.RealClock{}, backends: backends, metrics: metrics.NewExporter(clock.RealClock{})}
 	var metricsAddress string
 	command := &cobra.Command{
 		Use:   "run FILE…",

@@ -152,6 +152,7 @@ func (l *lane) tell(ctx context.Context, s *scenario.Scenario, shared *stage, fo
 	if err != nil {
 		return nil, err
 	}
+	l.metrics.Stay(ctx) // the next story takes the place of this one, or the engine ends
 	return judged, nil
 }
 

@@ -138,7 +138,7 @@ func tellAtOnce(ctx context.Context, s *small, jobs int, folder string, files ..
 func tellAs(ctx context.Context, s *small, set func(*runner), folder string, files ...string) (string, verdict.Verdict, error) {
 	var out bytes.Buffer
 	r := &runner{
-		clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", jobs: 1, out: &out, metrics: metrics.NewExporter(), folder: folder, randomSeed: 7, stretch: 1,
+		clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", jobs: 1, out: &out, metrics: metrics.NewExporter(clock.RealClock{}), folder: folder, randomSeed: 7, stretch: 1,
 		patience: story.Patience{Raise: time.Minute, Still: 10 * time.Second, Round: 150 * time.Millisecond},
 	}
 	set(r)
@@ -175,7 +175,7 @@ func TestSummaryAndHistory(t *testing.T) {
 	}
 	r := &runner{
 		clock: clock.RealClock{}, backends: map[string]Backend{"small": &small{t: t}}, backend: "small", jobs: 1, out: io.Discard,
-		metrics: metrics.NewExporter(), folder: folder, stretch: 1, summary: filepath.Join(folder, "summary.md"), history: filepath.Join(folder, "history.jsonl"),
+		metrics: metrics.NewExporter(clock.RealClock{}), folder: folder, stretch: 1, summary: filepath.Join(folder, "summary.md"), history: filepath.Join(folder, "history.jsonl"),
 	}
 	if err := os.WriteFile(r.summary, []byte("# What was here before\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -439,7 +439,7 @@ func TestAKeptStoryIsNotStretchedTwice(t *testing.T) {
 	s := &small{t: t}
 	stretched := func(folder, file string) (string, verdict.Report, string) {
 		var out bytes.Buffer
-		r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", jobs: 1, out: &out, metrics: metrics.NewExporter(), folder: folder, stretch: 2.5}
+		r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", jobs: 1, out: &out, metrics: metrics.NewExporter(clock.RealClock{}), folder: folder, stretch: 2.5}
 		accepted, err := r.accept([]string{file})
 		if err != nil {
 			t.Fatal(err)
@@ -512,7 +512,7 @@ func TestNothingIsStartedForWhatCannotBe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &small{t: t, refuse: map[world.Ability]error{world.BreakLinks: c.refuse}}
-			r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", jobs: 1, out: io.Discard, metrics: metrics.NewExporter(), folder: t.TempDir(), stretch: 1, sample: c.sample}
+			r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", jobs: 1, out: io.Discard, metrics: metrics.NewExporter(clock.RealClock{}), folder: t.TempDir(), stretch: 1, sample: c.sample}
 			if c.stretch != 0 {
 				r.stretch = c.stretch
 			}

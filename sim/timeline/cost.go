@@ -5,9 +5,22 @@ package timeline
 type CostSeen struct {
 	// Requests by the actor that sent them, over all of its links.
 	Requests map[string]int64 `json:"requests,omitempty"`
+	// Links are those over which they were sent, by actor and target.
+	Links []LinkSeen `json:"links,omitempty"`
 	// CPU is the processor time of all processes of the landscape, user and system. The engine and its links are not among
 	// them.
 	CPU Length `json:"cpu"`
+}
+
+// LinkSeen is what has crossed the links of an actor to a target since they were opened. All shoots are one target.
+type LinkSeen struct {
+	From          string `json:"from"`
+	To            string `json:"to"` // a cluster, "cloud" or "shoots"
+	Requests      int64  `json:"requests"`
+	BytesToServer int64  `json:"bytesToServer"` // on the wire, those of TLS included
+	BytesToClient int64  `json:"bytesToClient"`
+	// Errors are answers of 500 and above, requests without a whole answer, and what faults answered or broke.
+	Errors int64 `json:"errors,omitempty"`
 }
 
 // Kind of CostSeen.

@@ -32,8 +32,8 @@ func TestPlan(t *testing.T) {
 	if _, err := Slot(0).Cluster(7); err == nil {
 		t.Error("an eighth cluster got addresses")
 	}
-	got := []string{Slot(1).Cloud().String(), Slot(1).DNS().String(), mustLink(t, 1, 0), mustLink(t, 1, 253), mustLink(t, 1, 254)}
-	wantAll := []string{"127.24.0.2:8443", "127.24.0.3:5353", "127.24.1.1:8443", "127.24.1.254:8443", "127.24.2.1:8443"}
+	got := []string{Slot(1).Cloud().String(), Slot(1).DNS().String(), Slot(1).CloudMetrics().String(), Slot(1).NodesMetrics().String(), mustLink(t, 1, 0), mustLink(t, 1, 253), mustLink(t, 1, 254)}
+	wantAll := []string{"127.24.0.2:8443", "127.24.0.3:5353", "127.24.0.2:9100", "127.24.0.4:9100", "127.24.1.1:8443", "127.24.1.254:8443", "127.24.2.1:8443"}
 	if diff := cmp.Diff(wantAll, got); diff != "" {
 		t.Error(diff)
 	}

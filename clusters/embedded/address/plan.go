@@ -58,6 +58,15 @@ func (s Slot) Cloud() netip.AddrPort { return netip.AddrPortFrom(s.addr(0, 0, 2)
 // DNS is where the simulated cloud answers DNS, over UDP and TCP.
 func (s Slot) DNS() netip.AddrPort { return netip.AddrPortFrom(s.addr(0, 0, 3), 5353) }
 
+// metricsPort is that of the programs beside the clusters, as of those in pods.
+const metricsPort = 9100
+
+// CloudMetrics is where the simulated cloud serves its metrics.
+func (s Slot) CloudMetrics() netip.AddrPort { return netip.AddrPortFrom(s.addr(0, 0, 2), metricsPort) }
+
+// NodesMetrics is where the process of the machines serves its metrics.
+func (s Slot) NodesMetrics() netip.AddrPort { return netip.AddrPortFrom(s.addr(0, 0, 4), metricsPort) }
+
 // LinkPort is the port of every link, on an address of its own.
 const LinkPort = 8443
 

@@ -47,8 +47,9 @@ func newScrapeTargets() *cobra.Command {
 			fmt.Fprintf(command.OutOrStdout(), "What there is to scrape in the landscape %s is told at %s until interrupted.\n", dir.Name, url)
 		})
 	})
-	command.Long = `Tell a Prometheus what there is to scrape in a landscape: every pod with a port named "metrics", on the garden and all seeds, in the form of
-its http_sd_configs, until interrupted. Series get the labels cluster, namespace, pod and actor.`
+	command.Long = `Tell a Prometheus what there is to scrape in a landscape: every pod with a port named "metrics", on the garden and all seeds, and the
+cloud and the nodes, in the form of its http_sd_configs, until interrupted. Series get the labels cluster, namespace, pod and actor; those of cloud
+and nodes, which run beside the clusters, the cluster "landscape", and neither namespace nor pod.`
 	flags.register(command)
 	command.Flags().StringVar(&address, "address", "127.0.0.1:9741", "where to serve; only an address of this machine's loopback")
 	return command
@@ -104,8 +105,22 @@ func (s *scrapeTargets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		groups = append(groups, s.last[c.Name]...)
 	}
+	groups = append(groups, targetsBeside(state.Processes)...)
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(groups) // who does not listen any more need not be told
+}
+
+// besideClusters is the cluster label of programs that run on none.
+const besideClusters = "landscape"
+
+func targetsBeside(processes []rundir.ProcessState) []targetGroup {
+	var groups []targetGroup
+	for _, p := range processes {
+		if p.Metrics != "" {
+			groups = append(groups, targetGroup{Targets: []string{p.Metrics}, Labels: map[string]string{"cluster": besideClusters, "actor": p.Name}})
+		}
+	}
+	return groups
 }
 
 // answerWithin is how long a cluster may take to list its pods.

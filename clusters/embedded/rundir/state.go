@@ -43,6 +43,8 @@ type ProcessState struct {
 	Name string `json:"name"`
 	process.ID
 	Log string `json:"log,omitempty"`
+	// Metrics is where it serves /metrics, as host:port; pods say so by a port of theirs.
+	Metrics string `json:"metrics,omitempty"`
 }
 
 // LinkState is one link in landscape.json.

@@ -12,5 +12,12 @@ var _ world.Meter = &World{}
 // Cost implements world.Meter.
 func (w *World) Cost(context.Context) (timeline.CostSeen, error) {
 	cpu, err := w.landscape.CPU()
-	return timeline.CostSeen{Requests: w.landscape.Requests(), CPU: timeline.Length(cpu)}, err
+	seen := timeline.CostSeen{Requests: map[string]int64{}, CPU: timeline.Length(cpu)}
+	for _, t := range w.landscape.Traffic() {
+		seen.Requests[t.Actor] += t.Requests
+		seen.Links = append(seen.Links, timeline.LinkSeen{
+			From: t.Actor, To: t.Target, Requests: t.Requests, BytesToServer: t.BytesToServer, BytesToClient: t.BytesToClient, Errors: t.Errors,
+		})
+	}
+	return seen, err
 }

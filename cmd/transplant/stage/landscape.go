@@ -11,6 +11,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/switchboard"
 )
 
 // Landscape is what the stage needs of a backend.
@@ -41,14 +42,16 @@ type Links interface {
 	LinkCA() []byte
 	// LinkKubeconfig makes a kubeconfig for a ServiceAccount of a cluster, over link(actor, cluster).
 	LinkKubeconfig(ctx context.Context, actor, cluster, serviceAccount string) ([]byte, error)
-	// Requests counts what every actor has sent over its links.
-	Requests() map[string]int64
+	// Traffic is what has crossed the links, by actor and target.
+	Traffic() []switchboard.Traffic
 }
 
 // Surroundings are where companions live.
 type Surroundings interface {
 	// CloudAddresses tells the simulated cloud where to listen, and others where they find it.
 	CloudAddresses() clusters.CloudAddresses
+	// MetricsAddress tells a companion where to serve its metrics, and others where they find them.
+	MetricsAddress(companion string) clusters.MetricsAddress
 	// IssueServing makes a certificate for a server of the landscape and returns the paths of certificate and key.
 	IssueServing(name string, hosts ...string) (certificate, key string, err error)
 	// ControlPlane is where a companion finds the multi-call binary with etcd and the Kubernetes programs.

@@ -106,7 +106,7 @@ func (s *Stage) Configure(options *embedded.Options) {
 		companions, err := s.companions(l)
 		var extras []embedded.Extra
 		for _, c := range companions {
-			extras = append(extras, embedded.Extra{Name: c.Name, Args: c.Args, ReadyURL: c.ReadyURL})
+			extras = append(extras, embedded.Extra{Name: c.Name, Args: c.Args, ReadyURL: c.ReadyURL, Metrics: c.Metrics})
 		}
 		return extras, err
 	}
@@ -121,12 +121,18 @@ const (
 	cloudNodes    = "nodes"
 )
 
+// Companions, by their subcommands.
+const (
+	cloudProgram = "cloud"
+	nodesProgram = "nodes"
+)
+
 // companions are the cloud and the process that stands for the machines.
 func (s *Stage) companions(l Landscape) ([]clusters.Companion, error) {
 	if err := s.writeTokens(l); err != nil {
 		return nil, err
 	}
-	addresses := l.CloudAddresses()
+	addresses, metrics := l.CloudAddresses(), l.MetricsAddress(cloudProgram)
 	host, _, err := net.SplitHostPort(addresses.API)
 	if err != nil {
 		return nil, fmt.Errorf("read the cloud's address: %w", err)
@@ -142,8 +148,9 @@ func (s *Stage) companions(l Landscape) ([]clusters.Companion, error) {
 	folder, tokens := l.Dir().Join("cloud"), l.Dir().Join("cloud-tokens.yaml")
 	return []clusters.Companion{
 		{
-			Name: "cloud",
-			Args: []string{"cloud",
+			Name: cloudProgram, Metrics: metrics.Reach,
+			Args: []string{cloudProgram,
+				"--metrics-bind-address=" + metrics.Listen,
 				"--dir=" + folder,
 				"--listen=" + addresses.ListenAPI,
 				"--dns-listen=" + addresses.ListenDNS,
@@ -174,8 +181,9 @@ func (s *Stage) nodes(l Landscape) (clusters.Companion, error) {
 	if err := os.WriteFile(ca, l.LinkCA(), 0o600); err != nil {
 		return clusters.Companion{}, fmt.Errorf("write the links' certificate authority: %w", err)
 	}
-	access, folder := l.KubeconfigPath(cloudNodes, switchboard.Cloud), l.Dir().Join("nodes")
-	return clusters.Companion{Name: "nodes", Reads: []string{access, ca}, Writes: []string{folder}, Args: []string{"nodes",
+	access, folder, metrics := l.KubeconfigPath(cloudNodes, switchboard.Cloud), l.Dir().Join("nodes"), l.MetricsAddress(nodesProgram)
+	return clusters.Companion{Name: nodesProgram, Metrics: metrics.Reach, Reads: []string{access, ca}, Writes: []string{folder}, Args: []string{nodesProgram,
+		"--status-listen=" + metrics.Listen,
 		"--cloud-kubeconfig=" + access,
 		"--proxy-url=" + proxy.URL(),
 		"--proxy-ca=" + ca,

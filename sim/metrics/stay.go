@@ -1,0 +1,93 @@
+package metrics
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Bounds of Stay.
+const (
+	firstPatience = 15 * time.Second // with who has come once: nobody knows when it comes again
+	mostPatience  = time.Minute      // and who has not come for so long comes no more
+)
+
+// fetches are the times at which somebody came for the metrics.
+type fetches struct {
+	mu            sync.Mutex
+	begun, served int // numbers of the last one that has begun, and of the last that was served
+	last          time.Time
+	gap           time.Duration // between the last two
+	changed       chan struct{} // closed when another was served
+}
+
+func (f *fetches) begin(now time.Time) (number int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.last.IsZero() {
+		f.gap = now.Sub(f.last)
+	}
+	f.begun, f.last = f.begun+1, now
+	return f.begun
+}
+
+func (f *fetches) end(number int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.served = max(f.served, number)
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// since tells whether one that began after the given number was served, and what to wait for if not.
+func (f *fetches) since(number int) (bool, <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.served > number, f.changed
+}
+
+// patience is how long the next may be waited for; 0 when none is to come.
+func (f *fetches) patience(now time.Time) (last int, patience time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.begun == 0 || now.Sub(f.last) > mostPatience:
+		return f.begun, 0
+	case f.gap == 0:
+		return f.begun, firstPatience
+	}
+	return f.begun, min(2*f.gap, mostPatience)
+}
+
+func (e *Exporter) counted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		number := e.fetches.begin(e.clock.Now())
+		defer e.fetches.end(number)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Stay until whoever comes for the metrics has come once more, so that a Prometheus sees the verdict before the engine ends: at most
+// twice the time between its last two visits. Where nobody comes it returns at once.
+func (e *Exporter) Stay(ctx context.Context) {
+	last, patience := e.fetches.patience(e.clock.Now())
+	if patience == 0 {
+		return
+	}
+	timer := e.clock.NewTimer(patience)
+	defer timer.Stop()
+	for {
+		served, changed := e.fetches.since(last)
+		if served {
+			return
+		}
+		select {
+		case <-changed:
+		case <-timer.C():
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
