@@ -149,9 +149,7 @@ func bandsOf(run *Run) []Band {
 
 // lanesNamed are the lanes of who stands in a fault's brackets: of "cut(gardenlet-a,garden)", gardenlet-a and the garden.
 func lanesNamed(fault string, lanes []Lane) []string {
-	_, inside, _ := strings.Cut(fault, "(")
-	inside, _, _ = strings.Cut(inside, ")")
-	names := strings.FieldsFunc(inside, func(r rune) bool { return strings.ContainsRune(", /", r) })
+	names := namesIn(fault)
 	var ids []string
 	for _, lane := range lanes {
 		if slices.Contains(names, lane.Label) || slices.Contains(names, strings.TrimPrefix(lane.Label, "seed ")) || slices.Contains(names, lane.Of) {
@@ -161,7 +159,14 @@ func lanesNamed(fault string, lanes []Lane) []string {
 	return ids
 }
 
-// actorLanes have a tick for each thing that somebody did or saw.
+// namesIn a fault's brackets: in those of "cut(gardenlet-a,garden)", gardenlet-a and garden.
+func namesIn(fault string) []string {
+	_, inside, _ := strings.Cut(fault, "(")
+	inside, _, _ = strings.Cut(inside, ")")
+	return strings.FieldsFunc(inside, func(r rune) bool { return strings.ContainsRune(", /", r) })
+}
+
+// actorLanes have a tick for each thing that somebody did or saw. Of whom faults name and nobody heard there are the faults.
 func actorLanes(run *Run) []Lane {
 	count := map[string]int{}
 	for _, e := range run.Events {
@@ -169,11 +174,34 @@ func actorLanes(run *Run) []Lane {
 			count[e.Actor]++
 		}
 	}
+	harmed := map[string][]Band{}
+	for _, band := range bandsOf(run) {
+		for _, name := range namesIn(band.What) {
+			if band.Begun && count[name] == 0 && slices.Contains(run.Story.Spec.Landscape.Actors(), name) {
+				harmed[name] = append(harmed[name], band)
+			}
+		}
+	}
 	var lanes []Lane
+	for _, actor := range slices.Sorted(maps.Keys(harmed)) {
+		lanes = append(lanes, harmedLane(actor, harmed[actor]))
+	}
 	for _, actor := range slices.Sorted(maps.Keys(count)) {
 		lanes = append(lanes, Lane{ID: laneID(groupActors, actor), Group: groupActors, Label: actor, About: aboutActor(actor), Form: ticks, Rows: 1, Show: Selector{Actor: actor}})
 	}
+	slices.SortFunc(lanes, func(a, b Lane) int { return strings.Compare(a.Label, b.Label) })
 	return lanes
+}
+
+// harmedLane shows what was done to an actor that did nothing that is recorded.
+func harmedLane(actor string, bands []Band) Lane {
+	var all []Bar
+	show := Selector{Kinds: []string{"FaultAwaited", "FaultInjected", "FaultHealed"}}
+	for _, band := range bands {
+		all = append(all, Bar{From: band.From, To: band.To, Tone: Bad, Label: band.Name, Event: band.Event, About: bandText(band)})
+		show.Subjects = append(show.Subjects, band.Name)
+	}
+	return barLane(groupActors, actor, "faults of "+actor+", of whom nothing else is recorded", all, show)
 }
 
 // aboutActor says what the ticks of an actor are.

@@ -60,6 +60,8 @@ type Selector struct {
 	Kinds   []string `json:"kinds,omitempty"`
 	Actor   string   `json:"actor,omitempty"`
 	Subject string   `json:"subject,omitempty"`
+	// Subjects are several of which one suffices.
+	Subjects []string `json:"subjects,omitempty"`
 }
 
 // Bar is a stretch of time on a lane.

@@ -50,6 +50,41 @@ func barsOf(l report.Lane) []bar {
 	return all
 }
 
+// Who is only named by faults is seen all the same, with them.
+func TestWhoIsOnlyNamedByFaultsHasALane(t *testing.T) {
+	t.Parallel()
+	one := newTale(t, filepath.Join(t.TempDir(), "harmed"))
+	one.at(1, "operator", "dark", timeline.FaultInjected{Fault: "cut(extensions-a,cloud)"})
+	one.at(2, "operator", "deaf", timeline.FaultInjected{Fault: "latency(extensions-a,a)"})
+	one.at(2, "operator", "late", timeline.FaultAwaited{Fault: "cut(gateway-b,b)"})
+	one.at(3, "operator", "deaf", timeline.FaultHealed{Fault: "latency(extensions-a,a)", Touched: 3})
+	one.at(4, "gardenlet-a", "t", timeline.CloudCalled{Verb: "put", What: "records"})
+	one.at(5, "operator", "heard", timeline.FaultInjected{Fault: "cut(gardenlet-a,nobody)"})
+	one.at(6, "", "", timeline.RunEnded{})
+	one.judge()
+	m := report.ModelOf(load(t, one.folder), 0)
+	harmed := lane(t, m, "actors/extensions-a")
+	if diff := cmp.Diff([]bar{{1000, 6000, "dark", report.Bad}, {2000, 3000, "deaf", report.Bad}}, barsOf(harmed)); diff != "" || harmed.Rows != 2 {
+		t.Errorf("on %d rows (-want +got):\n%s", harmed.Rows, diff)
+	}
+	want := report.Selector{Kinds: []string{"FaultAwaited", "FaultInjected", "FaultHealed"}, Subjects: []string{"dark", "deaf"}}
+	if diff := cmp.Diff(want, harmed.Show); diff != "" {
+		t.Errorf("the lane selects (-want +got):\n%s", diff)
+	}
+	var actors []string
+	for _, l := range m.Lanes {
+		if l.Group == "Actors" {
+			actors = append(actors, l.Label+" "+l.Form)
+		}
+	}
+	if diff := cmp.Diff([]string{"extensions-a bars", "gardenlet-a ticks", "operator ticks"}, actors); diff != "" {
+		t.Errorf("actors (-want +got):\n%s", diff)
+	}
+	if on := m.Faults[0].On; !slices.Contains(on, "actors/extensions-a") {
+		t.Errorf("the fault is shown on %v", on)
+	}
+}
+
 func TestLanesTellTheStory(t *testing.T) {
 	t.Parallel()
 	m := report.ModelOf(load(t, lossy(t, 100, 3)), 0)

@@ -44,11 +44,10 @@ type MoreLine struct {
 
 // MoreOf a run since event number after.
 func MoreOf(run *Run, after int) More {
-	m := More{Judged: run.Verdict != nil, Headline: headlineOf(run, nil), Lines: []MoreLine{}}
-	if m.Judged {
-		return m
+	if run.Verdict != nil {
+		return More{Judged: true, Lines: []MoreLine{}} // the page is read anew, and says it
 	}
-	m.Model = ModelOf(run, after)
+	m := More{Headline: headlineOf(run, nil), Model: ModelOf(run, after), Lines: []MoreLine{}}
 	for _, l := range linesOf(run) {
 		if l.Event > after {
 			m.Lines = append(m.Lines, MoreLine(l))

@@ -25,7 +25,8 @@ const problem = (i) => events.tone[i] === 2 || events.tone[i] === 4;
 function selects(show, i) {
   return (!show.kinds || show.kinds.includes(events.kind[i])) &&
     (!show.actor || show.actor === events.actor[i]) &&
-    (!show.subject || show.subject === events.subject[i]);
+    (!show.subject || show.subject === events.subject[i]) &&
+    (!show.subjects || show.subjects.includes(events.subject[i]));
 }
 
 // members of each lane, as indices of events in order; made when first asked for.
