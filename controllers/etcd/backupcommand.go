@@ -150,7 +150,7 @@ func (f *serveFlags) run(ctx context.Context) error {
 	})
 	mux := http.NewServeMux()
 	mux.Handle("/", sidecar.Handler())
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true}))
 	group, ctx := errgroup.WithContext(ctx)
 	if err := serveHTTP(ctx, group, f.listen, mux); err != nil {
 		return err

@@ -18,13 +18,13 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
+	"github.com/transplant-sim/transplant/controllers/metricsserver"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
@@ -135,7 +135,7 @@ func (f *flags) addRunnables(mgr manager.Manager, provider *Provider) error {
 // NewManager makes a manager whose client reads from the API server, as package contract demands.
 func NewManager(config *rest.Config, metricsAddress string) (manager.Manager, error) {
 	mgr, err := ctrl.NewManager(config, manager.Options{
-		Scheme: Scheme(), HealthProbeBindAddress: "0", Metrics: metricsserver.Options{BindAddress: metricsAddress},
+		Scheme: Scheme(), HealthProbeBindAddress: "0", Metrics: metricsserver.At(metricsAddress),
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
 			options.Cache = nil
 			config = rest.CopyConfig(config) // informers share the other, and watch for longer

@@ -100,7 +100,7 @@ func (o *options) serveMetrics(ctx context.Context, group *errgroup.Group, table
 		return fmt.Errorf("listen for metrics: %w", err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true}))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: helloDeadline}
 	group.Go(func() error {
 		stop := context.AfterFunc(ctx, func() { server.Close() })

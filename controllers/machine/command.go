@@ -18,10 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/metricsserver"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
@@ -143,7 +143,7 @@ func (f *flags) cloud() (*GuardedCloud, error) {
 // NewManager makes a manager for one namespace of the seed, whose client reads from the API server.
 func NewManager(config *rest.Config, namespace, metricsAddress string) (manager.Manager, error) {
 	mgr, err := ctrl.NewManager(config, manager.Options{
-		Scheme: ControlScheme(), HealthProbeBindAddress: "0", Metrics: metricsserver.Options{BindAddress: metricsAddress},
+		Scheme: ControlScheme(), HealthProbeBindAddress: "0", Metrics: metricsserver.At(metricsAddress),
 		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
 			options.Cache = nil

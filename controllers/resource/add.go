@@ -19,11 +19,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/metricsserver"
 )
 
 // SourceScheme has the kinds that are read and written in the seed.
@@ -38,7 +38,7 @@ func SourceScheme() *runtime.Scheme {
 // ManagedResource says about its objects at its deletion must not be an old answer.
 func NewManager(config *rest.Config, namespace, metricsAddress string) (manager.Manager, error) {
 	mgr, err := ctrl.NewManager(config, manager.Options{
-		Scheme: SourceScheme(), HealthProbeBindAddress: "0", Metrics: metricsserver.Options{BindAddress: metricsAddress},
+		Scheme: SourceScheme(), HealthProbeBindAddress: "0", Metrics: metricsserver.At(metricsAddress),
 		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}, DefaultTransform: cache.TransformStripManagedFields()},
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
 			options.Cache = nil

@@ -120,7 +120,7 @@ func (e *Exporter) Serve(ctx context.Context, address string) (string, error) {
 		return "", fmt.Errorf("listen for metrics on %q: %w", address, err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", e.counted(promhttp.HandlerFor(e, promhttp.HandlerOpts{EnableOpenMetrics: true})))
+	mux.Handle("GET /metrics", e.counted(promhttp.HandlerFor(e, promhttp.HandlerOpts{EnableOpenMetrics: true, DisableCompression: true})))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	context.AfterFunc(ctx, func() { server.Close() })
 	go func() {

@@ -48,5 +48,5 @@ func (i inventory) Collect(to chan<- prometheus.Metric) {
 func (a *Agent) metrics() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), inventory{a})
-	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true})
 }

@@ -14,11 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/transplant-sim/transplant/controllers/admission"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/maintenance"
+	"github.com/transplant-sim/transplant/controllers/metricsserver"
 	"github.com/transplant-sim/transplant/controllers/migration"
 	"github.com/transplant-sim/transplant/controllers/scheduler"
 	"github.com/transplant-sim/transplant/controllers/seed"
@@ -99,7 +99,7 @@ func (f *gardenControllerManagerFlags) run(ctx context.Context) error {
 		return err
 	}
 	mgr, err := ctrl.NewManager(config, manager.Options{
-		Scheme: gardenScheme(), Metrics: metricsserver.Options{BindAddress: f.metricsAddress}, HealthProbeBindAddress: "0",
+		Scheme: gardenScheme(), Metrics: metricsserver.At(f.metricsAddress), HealthProbeBindAddress: "0",
 	})
 	if err != nil {
 		return fmt.Errorf("make the manager on the garden: %w", err)

@@ -18,12 +18,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/controllers/cleanup"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
+	"github.com/transplant-sim/transplant/controllers/metricsserver"
 	"github.com/transplant-sim/transplant/controllers/migration"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/controllers/seed"
@@ -99,7 +99,7 @@ func (f *gardenletFlags) run(ctx context.Context) error {
 		return err
 	}
 	mgr, err := ctrl.NewManager(gardenConfig, manager.Options{
-		Scheme: gardenScheme(), Metrics: metricsserver.Options{BindAddress: f.metricsAddress}, HealthProbeBindAddress: "0",
+		Scheme: gardenScheme(), Metrics: metricsserver.At(f.metricsAddress), HealthProbeBindAddress: "0",
 	})
 	if err != nil {
 		return fmt.Errorf("make the manager on the garden: %w", err)
