@@ -75,7 +75,8 @@ func sampleOf(points []*scenario.Scenario, n int, randomSeed uint64, name string
 	return sample
 }
 
-// count says how many of the points have held, and which have not.
+// count says how many of the points have held, which have not, and why: a crash that nobody felt may lie behind the last
+// write that there is, so that the sweep says too many of them.
 func (s sweep) count(told map[string]summary.Story) string {
 	held, others := 0, []string{}
 	for _, point := range s.points {
@@ -83,7 +84,7 @@ func (s sweep) count(told map[string]summary.Story) string {
 		case story.Late:
 			others = append(others, point.Metadata.Name+": not told")
 		case story.Verdict() != verdict.Held:
-			others = append(others, fmt.Sprintf("%s: %s", point.Metadata.Name, story.Verdict()))
+			others = append(others, fmt.Sprintf("%s: %s", point.Metadata.Name, story.Verdict())+reason(story))
 		default:
 			held++
 		}
@@ -93,6 +94,14 @@ func (s sweep) count(told map[string]summary.Story) string {
 		text += fmt.Sprintf(", a sample of %d", s.all)
 	}
 	return strings.Join(append([]string{text}, others...), "\n  ")
+}
+
+// reason why a story is Broken or Inconclusive; the first, where there are several.
+func reason(story summary.Story) string {
+	if story.Report == nil || len(story.Report.Reasons) == 0 {
+		return ""
+	}
+	return ": " + story.Report.Reasons[0]
 }
 
 // keepStory writes the story where its evidence is, closed and with every default, so that it can be told again by itself.

@@ -23,7 +23,7 @@ func TestASweepIsToldPointByPoint(t *testing.T) {
 	if err != nil || worst != verdict.Inconclusive {
 		t.Fatalf("verdict %s, %v\n%s", worst, err, out)
 	}
-	for _, want := range []string{"swept: 0 of 3 points Held", "swept-dies-1: Inconclusive", "swept-dies-3: Inconclusive", "3 scenarios: Inconclusive"} {
+	for _, want := range []string{"swept: 0 of 3 points Held", `swept-dies-1: Inconclusive: nobody felt the fault "dies"`, "swept-dies-3: Inconclusive", "3 scenarios: Inconclusive"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not said:\n%s", want, out)
 		}
