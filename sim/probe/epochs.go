@@ -101,7 +101,7 @@ func (e *Epochs) client(config *rest.Config) (kubernetes.Interface, error) {
 	if client, kept := e.clients[config.Host]; kept {
 		return client, nil
 	}
-	client, err := steadyClient(config)
+	client, err := steadyClient(compact(config))
 	if err != nil {
 		return nil, err
 	}

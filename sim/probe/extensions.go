@@ -48,7 +48,7 @@ func (x *Extensions) Sample(ctx context.Context, to timeline.Recorder) error {
 	if err != nil {
 		return fmt.Errorf("find out how to reach the shoot: %w", err)
 	}
-	client, err := x.kept.get(config)
+	client, err := x.kept.get(compact(config))
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func (n *Nodes) Sample(ctx context.Context, to timeline.Recorder) error {
 	if err != nil {
 		return fmt.Errorf("find out how to reach the shoot: %w", err)
 	}
-	client, err := n.kept.get(config)
+	client, err := n.kept.get(compact(config))
 	if err != nil {
 		return err
 	}

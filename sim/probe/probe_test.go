@@ -3,6 +3,7 @@ package probe_test
 import (
 	"context"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -154,6 +155,48 @@ func TestAnUnseenWayIsNoOutage(t *testing.T) {
 	}
 	if len(j.Events()) > 0 {
 		t.Errorf("recorded %v", j.Events())
+	}
+}
+
+// Every attempt is a connection of its own, of which all but the first resume what was agreed before; with another access it is agreed anew.
+func TestReachabilityOpensConnections(t *testing.T) {
+	t.Parallel()
+	var connections, resumed atomic.Int32
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.TLS.DidResume {
+			resumed.Add(1)
+		}
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	access := &rest.Config{Host: server.URL, BearerToken: "one"}
+	access.CAData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	reach := &probe.Reachability{Shoot: "alpha", Connect: func(context.Context) (*rest.Config, error) { return rest.CopyConfig(access), nil }}
+	j := journal()
+	for i, want := range []int32{0, 1, 2, 2, 3} {
+		if i == 3 {
+			access.BearerToken = "two"
+		}
+		if err := reach.Sample(t.Context(), j); err != nil {
+			t.Fatal(err)
+		}
+		if connections.Load() != int32(i+1) || resumed.Load() != want {
+			t.Errorf("attempt %d: %d connections, of which %d were resumed, want %d", i+1, connections.Load(), resumed.Load(), want)
+		}
+	}
+	access.CAData = []byte("-----BEGIN CERTIFICATE-----\nnobody\n-----END CERTIFICATE-----\n")
+	if err := reach.Sample(t.Context(), j); err == nil {
+		t.Error("who is no longer trusted is reached by what was agreed before")
+	}
+	for e, p := range timeline.Of[timeline.Reached](j.Events()) {
+		if p.Outcome != timeline.Acknowledged {
+			t.Errorf("attempt %d: %s, %s", e.Seq, p.Outcome, p.Error)
+		}
 	}
 }
 

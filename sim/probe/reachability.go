@@ -15,6 +15,8 @@ type Reachability struct {
 	Shoot   string
 	Actor   string
 	Connect Connector
+
+	kept keptTransport
 }
 
 var _ Probe = &Reachability{}
@@ -35,7 +37,7 @@ func (r *Reachability) Sample(ctx context.Context, to timeline.Recorder) error {
 	if err != nil {
 		return fmt.Errorf("find out how to reach the shoot: %w", err)
 	}
-	transport, err := freshTransport(config)
+	transport, err := r.kept.get(config)
 	if err != nil {
 		return err
 	}

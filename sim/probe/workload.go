@@ -35,7 +35,7 @@ func (w *Workload) Sample(ctx context.Context, to timeline.Recorder) error {
 	if err != nil {
 		return fmt.Errorf("find out how to reach the shoot: %w", err)
 	}
-	client, err := w.kept.get(config)
+	client, err := w.kept.get(compact(config))
 	if err != nil {
 		return err
 	}

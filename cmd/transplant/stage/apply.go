@@ -45,7 +45,7 @@ func Scheme() *runtime.Scheme {
 }
 
 // observe gives the observer's client of a cluster.
-func observe(l Landscape, cluster string) (client.Client, error) {
+func observe(l Landscape, cluster string) (client.WithWatch, error) {
 	c, err := l.Cluster(cluster)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func observe(l Landscape, cluster string) (client.Client, error) {
 		return nil, err
 	}
 	config.QPS, config.Burst = 200, 400
-	return client.New(config, client.Options{Scheme: Scheme()})
+	return client.NewWithWatch(config, client.Options{Scheme: Scheme()})
 }
 
 // install creates the definitions and waits until all are served.

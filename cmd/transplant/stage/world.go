@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,6 +47,7 @@ type World struct {
 	seeds     map[string]client.Client
 	cloud     *cloud.Client
 	http      *http.Client
+	where     *whereabouts // nil in tests: everybody is asked then
 }
 
 var _ world.World = &World{}
@@ -52,17 +55,23 @@ var _ world.World = &World{}
 // NewWorld looks at a landscape that is ready.
 func NewWorld(l Landscape, s *Stage) (*World, error) {
 	w := &World{landscape: l, stage: s, seeds: map[string]client.Client{}, http: &http.Client{Timeout: guardTimeout}}
-	var err error
-	if w.garden, err = observe(l, landscape.Garden); err != nil {
+	garden, err := observe(l, landscape.Garden)
+	if err != nil {
 		return nil, err
 	}
+	watched := map[string]client.WithWatch{}
 	for _, seed := range seeds(l) {
-		if w.seeds[seed], err = observe(l, seed); err != nil {
+		if watched[seed], err = observe(l, seed); err != nil {
 			return nil, err
 		}
+		w.seeds[seed] = watched[seed]
 	}
-	w.cloud, err = s.CloudAs(l, cloudObserver)
-	return w, err
+	if w.cloud, err = s.CloudAs(l, cloudObserver); err != nil {
+		return nil, err
+	}
+	w.garden, w.where = garden, newWhereabouts(garden, watched)
+	w.where.follow()
+	return w, nil
 }
 
 // Seeds implements world.World.
@@ -87,7 +96,10 @@ func (w *World) Connect(cluster string) (*rest.Config, error) {
 func (w *World) Cloud() *cloud.Client { return w.cloud }
 
 // Stop implements world.World.
-func (w *World) Stop(ctx context.Context) error { return w.landscape.Stop(ctx) }
+func (w *World) Stop(ctx context.Context) error {
+	w.where.end()
+	return w.landscape.Stop(ctx)
+}
 
 // ShootKey implements world.World.
 func (w *World) ShootKey(shoot string) types.NamespacedName {
@@ -155,11 +167,9 @@ func windowFarFrom(now time.Time) *gardencorev1beta1.MaintenanceTimeWindow {
 
 // ConnectShoot implements world.World.
 func (w *World) ConnectShoot(ctx context.Context, shoot, actor string) (*rest.Config, error) {
-	access := &corev1.Secret{}
-	key := w.ShootKey(shoot)
-	key.Name += ".kubeconfig"
-	if err := w.garden.Get(ctx, key, access, cachedGet); err != nil {
-		return nil, fmt.Errorf("read the access of shoot %q: %w", shoot, err)
+	access, err := w.access(ctx, shoot)
+	if err != nil {
+		return nil, err
 	}
 	if actor == world.Observer {
 		return w.direct(ctx, shoot, access)
@@ -180,6 +190,22 @@ func (w *World) ConnectShoot(ctx context.Context, shoot, actor string) (*rest.Co
 	config.Proxy = http.ProxyURL(through)
 	config.CAData = bytes.Join([][]byte{config.CAData, w.landscape.LinkCA()}, []byte("\n"))
 	return config, nil
+}
+
+// access to a shoot, as its gardenlet has published it in the garden; for reading only.
+func (w *World) access(ctx context.Context, shoot string) (*corev1.Secret, error) {
+	key := w.ShootKey(shoot)
+	key.Name += ".kubeconfig"
+	if w.where != nil {
+		if access, current := w.where.access.get(key); current {
+			return access, nil
+		}
+	}
+	access := &corev1.Secret{}
+	if err := w.garden.Get(ctx, key, access, cachedGet); err != nil {
+		return nil, fmt.Errorf("read the access of shoot %q: %w", shoot, err)
+	}
+	return access, nil
 }
 
 // domainOf a shoot is the one that it has if the story wants it to have one.
@@ -203,15 +229,14 @@ func technicalID(shoot string) string {
 
 // direct is the way of the observer to the control plane that the Shoot's status points to.
 func (w *World) direct(ctx context.Context, shoot string, access *corev1.Secret) (*rest.Config, error) {
-	object := &gardencorev1beta1.Shoot{}
-	if err := w.garden.Get(ctx, w.ShootKey(shoot), object, cachedGet); err != nil {
-		return nil, fmt.Errorf("read shoot %q: %w", shoot, err)
+	seed, err := w.seedOf(ctx, shoot)
+	if err != nil {
+		return nil, err
 	}
-	seed := ptr.Deref(object.Status.SeedName, "")
 	if w.seeds[seed] == nil {
 		return nil, fmt.Errorf("shoot %q is on no seed yet", shoot)
 	}
-	pod, err := w.pod(ctx, seed, shoot, controlplane.DeploymentKubeAPIServer)
+	pod, err := w.knownPod(ctx, seed, shoot, controlplane.DeploymentKubeAPIServer)
 	if err != nil {
 		return nil, err
 	}
@@ -219,6 +244,20 @@ func (w *World) direct(ctx context.Context, shoot string, access *corev1.Secret)
 		return nil, fmt.Errorf("shoot %q has no API server on seed %q", shoot, seed)
 	}
 	return w.apiOf(ctx, seed, pod, access)
+}
+
+// seedOf a shoot by its status; empty while there is none.
+func (w *World) seedOf(ctx context.Context, shoot string) (string, error) {
+	if w.where != nil {
+		if object, current := w.where.shoots.get(w.ShootKey(shoot)); current {
+			return ptr.Deref(object.Status.SeedName, ""), nil
+		}
+	}
+	object := &gardencorev1beta1.Shoot{}
+	if err := w.garden.Get(ctx, w.ShootKey(shoot), object, cachedGet); err != nil {
+		return "", fmt.Errorf("read shoot %q: %w", shoot, err)
+	}
+	return ptr.Deref(object.Status.SeedName, ""), nil
 }
 
 func (w *World) apiOf(ctx context.Context, seed string, pod *corev1.Pod, access *corev1.Secret) (*rest.Config, error) {
@@ -231,6 +270,27 @@ func (w *World) apiOf(ctx context.Context, seed string, pod *corev1.Pod, access 
 	return config, nil
 }
 
+// knownPod is pod for probes: from what is watched, as long as it is.
+func (w *World) knownPod(ctx context.Context, seed, shoot, role string) (*corev1.Pod, error) {
+	if w.where != nil {
+		found, current := w.where.pods[seed].all(func(pod *corev1.Pod) bool {
+			return pod.Namespace == technicalID(shoot) && pod.Labels[constants.LabelRole] == role && answers(pod)
+		})
+		switch {
+		case current && len(found) == 0:
+			return nil, nil
+		case current:
+			return slices.MinFunc(found, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) }), nil
+		}
+	}
+	return w.pod(ctx, seed, shoot, role)
+}
+
+// answers tells whether a pod has an address at which somebody may be.
+func answers(pod *corev1.Pod) bool {
+	return pod.Status.PodIP != "" && pod.Status.Phase == corev1.PodRunning
+}
+
 // pod finds the pod of one role of a control plane that has an address; nil if there is none.
 func (w *World) pod(ctx context.Context, seed, shoot, role string) (*corev1.Pod, error) {
 	pods := &corev1.PodList{}
@@ -239,7 +299,7 @@ func (w *World) pod(ctx context.Context, seed, shoot, role string) (*corev1.Pod,
 		return nil, fmt.Errorf("list the pods of %q of shoot %q on seed %q: %w", role, shoot, seed, err)
 	}
 	for i := range pods.Items {
-		if pods.Items[i].Status.PodIP != "" && pods.Items[i].Status.Phase == corev1.PodRunning {
+		if answers(&pods.Items[i]) {
 			return &pods.Items[i], nil
 		}
 	}
@@ -248,11 +308,9 @@ func (w *World) pod(ctx context.Context, seed, shoot, role string) (*corev1.Pod,
 
 // ControlPlanes implements world.World.
 func (w *World) ControlPlanes(ctx context.Context, shoot string) ([]world.ControlPlane, error) {
-	access := &corev1.Secret{}
-	key := w.ShootKey(shoot)
-	key.Name += ".kubeconfig"
-	if err := w.garden.Get(ctx, key, access, cachedGet); err != nil {
-		return nil, fmt.Errorf("read the access of shoot %q: %w", shoot, err)
+	access, err := w.access(ctx, shoot)
+	if err != nil {
+		return nil, err
 	}
 	// All at once: a seed that does not answer must not keep the others from being looked at.
 	seeds := w.Seeds()
@@ -272,12 +330,12 @@ func (w *World) ControlPlanes(ctx context.Context, shoot string) ([]world.Contro
 }
 
 func (w *World) controlPlane(ctx context.Context, seed, shoot string, access *corev1.Secret) (*world.ControlPlane, error) {
-	etcd, err := w.pod(ctx, seed, shoot, controlplane.EtcdName)
+	etcd, err := w.knownPod(ctx, seed, shoot, controlplane.EtcdName)
 	if err != nil || etcd == nil {
 		return nil, err
 	}
 	plane := &world.ControlPlane{Seed: seed, Validity: w.validityOf(seed, etcd)}
-	api, err := w.pod(ctx, seed, shoot, controlplane.DeploymentKubeAPIServer)
+	api, err := w.knownPod(ctx, seed, shoot, controlplane.DeploymentKubeAPIServer)
 	if err != nil || api == nil {
 		return plane, err
 	}
