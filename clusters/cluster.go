@@ -66,6 +66,8 @@ type Companion struct {
 	// Reads and Writes are the files and folders of this machine that it uses, by the paths that its arguments name.
 	// A folder to write into need not exist.
 	Reads, Writes []string
+	// Env names the variables of this process that it is to have, too, where they are set.
+	Env []string
 	// ReadyURL answers 200 when it is ready; its certificate is of the landscape's authority. Empty for one that counts
 	// as ready when it has started.
 	ReadyURL string

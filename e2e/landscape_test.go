@@ -17,7 +17,8 @@ type landscape struct {
 	home, kubectl string
 }
 
-func up(t *testing.T) *landscape {
+// up brings a landscape up; flags are more of the command's.
+func up(t *testing.T, flags ...string) *landscape {
 	t.Helper()
 	l := &landscape{home: t.TempDir()}
 	t.Setenv("TRANSPLANT_HOME", l.home)
@@ -32,7 +33,7 @@ func up(t *testing.T) *landscape {
 			t.Errorf("down: %v\n%s", err, said)
 		}
 	})
-	l.run(t, program, "up", "--landscape", "e2e")
+	l.run(t, program, append([]string{"up", "--landscape", "e2e"}, flags...)...)
 	return l
 }
 
@@ -89,7 +90,8 @@ func shoot(t *testing.T) []byte {
 
 // What a user does with a landscape, in one sitting: look, create, use, move, delete.
 func TestALandscapeAsItsUsersSeeIt(t *testing.T) {
-	l := up(t)
+	store := serveS3(t)
+	l := up(t, "--bucket-url", store.url)
 	t.Run("kubectl shows garden and seeds", l.shows)
 	t.Run("limits are stock", l.limits)
 	t.Run("project members do not see states", l.hidden)
@@ -97,6 +99,7 @@ func TestALandscapeAsItsUsersSeeIt(t *testing.T) {
 		t.Fatalf("create the shoot: %v\n%s", err, said)
 	}
 	l.await(t, "Create/Succeeded a")
+	t.Run("backups lie where the landscape was told", func(t *testing.T) { store.hasBackups(t, l) })
 	watched := l.watch(t)
 	t.Run("kubectl shows the shoot and its control plane", l.showsShoot)
 	t.Run("the shoot is used through the gateway", l.use)

@@ -119,6 +119,11 @@ func (l *Landscape) runArgs(c clusters.Companion, user string) []string {
 	for _, path := range c.Writes {
 		args = append(args, "--volume", path+":"+path)
 	}
+	for _, name := range c.Env {
+		if _, set := os.LookupEnv(name); set {
+			args = append(args, "--env", name) // docker takes the value from here, and nobody reads it on a command line
+		}
+	}
 	if c.Name == cloudName {
 		args = append(args, "--publish", fmt.Sprintf("%s:%d", l.cloud.API, cloudPort),
 			"--publish", fmt.Sprintf("%s:%d/tcp", l.cloud.DNS, dnsPort), "--publish", fmt.Sprintf("%s:%d/udp", l.cloud.DNS, dnsPort))

@@ -36,6 +36,16 @@ func TestRunArgs(t *testing.T) {
 	}
 }
 
+// Of the environment a companion has what it asks for, and its values are on no command line.
+func TestRunArgsNameVariables(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "secret")
+	l := &Landscape{dir: rundir.At("tale", "/run/tale"), options: Options{CompanionImage: Image{Name: "companions"}}}
+	got := strings.Join(l.runArgs(clusters.Companion{Name: "nodes", Env: []string{"AWS_ACCESS_KEY_ID", "SET_BY_NOBODY"}}, "7:8"), " ")
+	if !strings.Contains(got, " --env AWS_ACCESS_KEY_ID companions ") || strings.Contains(got, "secret") || strings.Contains(got, "SET_BY_NOBODY") {
+		t.Errorf("the arguments are %q", got)
+	}
+}
+
 // Companions are nobody's where the landscape is root's, and otherwise those of its owner; their files are theirs.
 func TestGiveTo(t *testing.T) {
 	t.Parallel()

@@ -68,14 +68,20 @@ The stories are in scenarios/ of the repository; docs/scenarios.md there lists e
 			root.AddCommand(command)
 		}
 	}
+	buckets := &stage.Buckets{}
+	staged := func() *stage.Stage {
+		s := stage.New(stage.ScenarioSettings)
+		s.Buckets = buckets
+		return s
+	}
 	add(people, cli.NewCommands(cli.Configure{
-		Embedded: func(o *embedded.Options) { stage.New(stage.ScenarioSettings).Configure(o) },
-		Kind: func(ctx context.Context, o *kind.Options) error {
-			return stage.New(stage.ScenarioSettings).ConfigureKind(ctx, o)
-		},
+		AddFlags: buckets.AddFlags,
+		Check:    buckets.Check,
+		Embedded: func(o *embedded.Options) { staged().Configure(o) },
+		Kind:     func(ctx context.Context, o *kind.Options) error { return staged().ConfigureKind(ctx, o) },
 	})...)
 	add(people,
-		run.NewRunCommand(map[string]run.Backend{"embedded": stage.Backend{}, "kind": &stage.KindBackend{}}),
+		run.NewRunCommand(map[string]run.Backend{"embedded": &stage.Backend{Buckets: buckets}, "kind": &stage.KindBackend{Buckets: buckets}}),
 		run.NewJudgeCommand(), run.NewReportCommand(), run.NewTrendCommand(), scenario.NewValidateCommand(), scenario.NewPlanCommand(), explain.NewCommand(),
 	)
 	add(programs,

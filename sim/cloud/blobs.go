@@ -26,6 +26,15 @@ type blobs struct {
 	waiting []string // what is to be removed after them
 }
 
+// ParseBucketURL parses the address of a store of objects' contents, of a kind that there is.
+func ParseBucketURL(address string) (*url.URL, error) {
+	parsed, err := url.Parse(address)
+	if err != nil || !blob.DefaultURLMux().ValidBucketScheme(parsed.Scheme) {
+		return nil, fmt.Errorf("%q is no store of objects: name one such as s3://bucket?region=… or file:///path", address)
+	}
+	return parsed, nil
+}
+
 // openBlobs opens the store; without a URL it is the folder "objects" in dir.
 func openBlobs(ctx context.Context, address, dir string, log logr.Logger) (*blobs, error) {
 	if address == "" {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
@@ -21,6 +22,10 @@ import (
 // Configure completes the options of a landscape, in the supervisor: the processes of no cluster, and what is applied
 // once the clusters are ready. Of the backends that are nil the landscapes stay bare.
 type Configure struct {
+	// AddFlags adds flags of the caller's own to up; nil for none. Check says what is wrong with them on a backend.
+	AddFlags func(*pflag.FlagSet)
+	Check    func(backend string) error
+
 	Embedded func(*embedded.Options)
 	Kind     func(context.Context, *kind.Options) error
 }
@@ -28,7 +33,7 @@ type Configure struct {
 // NewCommands lists the commands.
 func NewCommands(configure Configure) []*cobra.Command {
 	return []*cobra.Command{
-		newUp(), newDown(), newStatus(), newLogs(), newKubeconfig(), newScrapeTargets(), newControlPlane(), newSupervise(configure),
+		newUp(configure), newDown(), newStatus(), newLogs(), newKubeconfig(), newScrapeTargets(), newControlPlane(), newSupervise(configure),
 	}
 }
 

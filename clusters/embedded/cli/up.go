@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/address"
@@ -30,9 +31,15 @@ type planFlags struct {
 	nodes     bool
 	backend   string
 	nodeImage string
+	own       *pflag.FlagSet // the caller's
 }
 
-func (f *planFlags) register(command *cobra.Command) {
+func (f *planFlags) register(command *cobra.Command, configure Configure) {
+	f.own = pflag.NewFlagSet("own", pflag.ContinueOnError)
+	if configure.AddFlags != nil {
+		configure.AddFlags(f.own)
+		command.Flags().AddFlagSet(f.own)
+	}
 	f.landscapeFlag.register(command)
 	command.Flags().StringSliceVar(&f.seeds, "seeds", []string{"a", "b"}, "names of the seeds")
 	command.Flags().IntVar(&f.slot, "slot", -1, fmt.Sprintf("address slot, 0 to %d; -1 takes the first in which nobody holds an address", address.Slots-1))
@@ -43,11 +50,13 @@ func (f *planFlags) register(command *cobra.Command) {
 }
 
 func (f *planFlags) arguments() []string {
-	return []string{
+	arguments := []string{
 		superviseCommand, "--landscape=" + f.name, "--seeds=" + strings.Join(f.seeds, ","),
 		fmt.Sprintf("--slot=%d", f.slot), fmt.Sprintf("--nodes=%t", f.nodes),
 		"--backend=" + f.backend, "--node-image=" + f.nodeImage,
 	}
+	f.own.VisitAll(func(flag *pflag.Flag) { arguments = append(arguments, "--"+flag.Name+"="+flag.Value.String()) })
+	return arguments
 }
 
 func (f *planFlags) options() embedded.Options {
@@ -96,9 +105,14 @@ func (f *planFlags) startKind(
 }
 
 // check says what is wrong with the flags, and what the machine lacks, before anything is made.
-func (f *planFlags) check(ctx context.Context) error {
+func (f *planFlags) check(ctx context.Context, configure Configure) error {
 	if _, err := f.start(Configure{}); err != nil {
 		return err
+	}
+	if configure.Check != nil {
+		if err := configure.Check(f.backend); err != nil {
+			return err
+		}
 	}
 	if f.backend == embeddedBackend {
 		options := f.options()
@@ -117,21 +131,21 @@ const (
 	kindBackend     = rundir.Kind
 )
 
-func newUp() *cobra.Command {
+func newUp(configure Configure) *cobra.Command {
 	var flags planFlags
 	command := newCommand("up", "Bring up a landscape: a garden and its seeds", func(ctx context.Context, command *cobra.Command, _ []string) error {
-		return up(ctx, command.OutOrStdout(), flags)
+		return up(ctx, command.OutOrStdout(), flags, configure)
 	})
-	flags.register(command)
+	flags.register(command, configure)
 	return command
 }
 
-func up(ctx context.Context, out io.Writer, flags planFlags) error {
+func up(ctx context.Context, out io.Writer, flags planFlags, configure Configure) error {
 	dir, err := flags.dir()
 	if err != nil {
 		return err
 	}
-	if err := flags.check(ctx); err != nil {
+	if err := flags.check(ctx, configure); err != nil {
 		return err // the supervisor would say the same, but has made a folder by then
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
@@ -165,7 +179,7 @@ func newSupervise(configure Configure) *cobra.Command {
 		return supervisor.Supervise(ctx, dir, start)
 	})
 	command.Hidden = true
-	flags.register(command)
+	flags.register(command, configure)
 	return command
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/sim/landscape"
@@ -14,12 +16,23 @@ import (
 )
 
 // Backend makes embedded landscapes for stories. Each lives in the process that runs the story.
-type Backend struct{}
+type Backend struct {
+	Buckets *Buckets
+}
 
-var _ run.Backend = Backend{}
+var (
+	_ run.Backend  = &Backend{}
+	_ run.Equipped = &Backend{}
+)
+
+// AddFlags implements run.Equipped.
+func (b *Backend) AddFlags(flags *pflag.FlagSet) { b.Buckets.AddFlags(flags) }
+
+// Available implements run.Equipped: whatever else it needs is told where it is missed.
+func (b *Backend) Available(context.Context) error { return b.Buckets.Check("embedded") }
 
 // Can implements run.Backend: this backend can do all that stories know today.
-func (Backend) Can(ability world.Ability) error {
+func (*Backend) Can(ability world.Ability) error {
 	switch ability {
 	case world.BreakLinks, world.BreakProcesses, world.BreakPrograms, world.DelayRestarts, world.CrashActors, world.BreakClusters,
 		world.BreakPods, world.BreakPodLinks,
@@ -30,7 +43,7 @@ func (Backend) Can(ability world.Ability) error {
 }
 
 // Claim implements run.Backend.
-func (Backend) Claim(name string) (run.Claim, error) { return claimDir(name, startEmbedded) }
+func (b *Backend) Claim(name string) (run.Claim, error) { return claimDir(name, b.start) }
 
 // claim is a run directory, and how landscapes are made in it.
 type claim struct {
@@ -81,8 +94,9 @@ func (c *claim) Release() error { return c.lock.Unlock() }
 // stopTimeout bounds the end of a landscape that did not become a world.
 const stopTimeout = time.Minute
 
-func startEmbedded(ctx context.Context, c *claim, request run.Request) (world.World, error) {
+func (b *Backend) start(ctx context.Context, c *claim, request run.Request) (world.World, error) {
 	s := staged(request)
+	s.Buckets = b.Buckets
 	options := embedded.Options{
 		Name: c.dir.Name, Dir: c.dir.Path, Lock: c.lock,
 		Seeds:    request.Landscape.SeedNames(),

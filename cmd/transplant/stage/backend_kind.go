@@ -9,6 +9,7 @@ import (
 
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded/binary"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/clusters/kind"
 	"github.com/transplant-sim/transplant/sim/run"
 	"github.com/transplant-sim/transplant/sim/world"
@@ -23,6 +24,7 @@ var (
 // everything else in containers (docs/adr/0008).
 type KindBackend struct {
 	NodeImage string // empty for the one that kind itself takes
+	Buckets   *Buckets
 }
 
 var (
@@ -32,12 +34,18 @@ var (
 
 // AddFlags implements run.Equipped.
 func (b *KindBackend) AddFlags(flags *pflag.FlagSet) {
+	b.Buckets.AddFlags(flags)
 	flags.StringVar(&b.NodeImage, "node-image", os.Getenv(kind.NodeImageVariable),
 		"backend kind: the node image; empty for the published one that kind takes (default: $"+kind.NodeImageVariable+")")
 }
 
 // Available implements run.Equipped: without Docker there is nothing to run on.
-func (b *KindBackend) Available(ctx context.Context) error { return kind.Available(ctx) }
+func (b *KindBackend) Available(ctx context.Context) error {
+	if err := b.Buckets.Check(rundir.Kind); err != nil {
+		return err
+	}
+	return kind.Available(ctx)
+}
 
 // Can implements run.Backend. A cluster's own programs are the kubelet's, which starts them again at once, and its disks
 // are behind its node. Processes in pods are harmed by signals of this machine, for which one has to be root.
@@ -59,6 +67,7 @@ func (b *KindBackend) Claim(name string) (run.Claim, error) { return claimDir(na
 
 func (b *KindBackend) start(ctx context.Context, c *claim, request run.Request) (world.World, error) {
 	s := staged(request)
+	s.Buckets = b.Buckets
 	options := kind.Options{
 		Name: c.dir.Name, Dir: c.dir.Path, Lock: c.lock, Seeds: request.Landscape.SeedNames(), NodeImage: b.NodeImage,
 		Progress: func(subject, what string) { request.Progress(subject + ": " + what) },

@@ -25,7 +25,7 @@ func TestKindCan(t *testing.T) {
 		if got := text(err); got != want {
 			t.Errorf("to %s: got %q, want %q", ability, got, want)
 		}
-		if err := (Backend{}).Can(ability); err != nil {
+		if err := (&Backend{}).Can(ability); err != nil {
 			t.Errorf("to %s on embedded: %v", ability, err)
 		}
 	}

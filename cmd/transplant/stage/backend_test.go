@@ -54,14 +54,14 @@ func TestClaims(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	first := claim(Backend{}, "run")
-	for _, b := range []run.Backend{Backend{}, &KindBackend{}} {
+	first := claim(&Backend{}, "run")
+	for _, b := range []run.Backend{&Backend{}, &KindBackend{}} {
 		taken := (*run.TakenError)(nil)
 		if _, err := b.Claim("run"); !errors.As(err, &taken) || !strings.Contains(err.Error(), "transplant down --landscape run") {
 			t.Errorf("of %T somebody has it: %v", b, err)
 		}
 	}
-	release(claim(Backend{}, "run-2"))
+	release(claim(&Backend{}, "run-2"))
 	release(first)
 	release(claim(&KindBackend{}, "run"))
 	const many = 8
@@ -69,7 +69,7 @@ func TestClaims(t *testing.T) {
 	got := make(chan run.Claim, many)
 	for range many {
 		at.Go(func() {
-			if claimed, err := (Backend{}).Claim("run"); err == nil {
+			if claimed, err := (&Backend{}).Claim("run"); err == nil {
 				got <- claimed
 			}
 		})
@@ -79,7 +79,7 @@ func TestClaims(t *testing.T) {
 		t.Errorf("%d of %d at the same time have the name", len(got), many)
 	}
 	release(<-got)
-	if _, err := (Backend{}).Claim("a/b"); err == nil {
+	if _, err := (&Backend{}).Claim("a/b"); err == nil {
 		t.Error("a landscape may be called a/b")
 	}
 }

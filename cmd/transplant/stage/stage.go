@@ -90,6 +90,8 @@ type Stage struct {
 	Tolerable []string
 	// User that actors run as; 0 leaves it to their image.
 	User int64
+	// Buckets says where the contents of the cloud's buckets lie; nil for the run directory.
+	Buckets *Buckets
 
 	tokens    map[string]string // of the cloud, by identity
 	published *published
@@ -146,22 +148,27 @@ func (s *Stage) companions(l Landscape) ([]clusters.Companion, error) {
 		return nil, err
 	}
 	folder, tokens := l.Dir().Join("cloud"), l.Dir().Join("cloud-tokens.yaml")
-	return []clusters.Companion{
-		{
-			Name: cloudProgram, Metrics: metrics.Reach,
-			Args: []string{cloudProgram,
-				"--metrics-bind-address=" + metrics.Listen,
-				"--dir=" + folder,
-				"--listen=" + addresses.ListenAPI,
-				"--dns-listen=" + addresses.ListenDNS,
-				"--serving-cert=" + certificate, "--serving-key=" + key,
-				"--tokens=" + tokens,
-			},
-			Reads: []string{certificate, key, tokens}, Writes: []string{folder},
-			ReadyURL: "https://" + addresses.API + "/healthz",
+	cloud := clusters.Companion{
+		Name: cloudProgram, Metrics: metrics.Reach,
+		Args: []string{cloudProgram,
+			"--metrics-bind-address=" + metrics.Listen,
+			"--dir=" + folder,
+			"--listen=" + addresses.ListenAPI,
+			"--dns-listen=" + addresses.ListenDNS,
+			"--serving-cert=" + certificate, "--serving-key=" + key,
+			"--tokens=" + tokens,
 		},
-		nodes,
-	}, nil
+		Reads: []string{certificate, key, tokens}, Writes: []string{folder},
+		ReadyURL: "https://" + addresses.API + "/healthz",
+	}
+	if s.Buckets != nil && s.Buckets.URL != "" {
+		store, err := s.Buckets.of(l.Dir().Name)
+		if err != nil {
+			return nil, err
+		}
+		cloud.Args, cloud.Env = append(cloud.Args, "--"+bucketFlag+"="+store), credentials
+	}
+	return []clusters.Companion{cloud, nodes}, nil
 }
 
 // nodes is the process of the machines. It reaches the cloud and the shoots by links of its own.

@@ -1,0 +1,50 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+)
+
+// s3 is an object store of this test.
+type s3 struct {
+	contents gofakes3.Backend
+	url      string // for --bucket-url
+}
+
+func serveS3(t *testing.T) *s3 {
+	t.Helper()
+	t.Setenv("AWS_ACCESS_KEY_ID", "test")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
+	contents := s3mem.New()
+	if err := contents.CreateBucket("contents"); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(gofakes3.New(contents).Server())
+	t.Cleanup(server.Close)
+	return &s3{contents, fmt.Sprintf("s3://contents?region=eu-west-1&use_path_style=true&disable_https=true&prefix=ours/&endpoint=%s", server.URL)}
+}
+
+// hasBackups of the landscape's shoot, all of them: its run directory has none.
+func (s *s3) hasBackups(t *testing.T, l *landscape) {
+	list := func(prefix string) int {
+		t.Helper()
+		found, err := s.contents.ListBucket("contents", &gofakes3.Prefix{HasPrefix: true, Prefix: prefix}, gofakes3.ListBucketPage{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(found.Contents)
+	}
+	if ours, all := list("ours/e2e/"), list(""); ours == 0 || ours != all {
+		t.Errorf("%d contents are in the landscape's folder, of %d", ours, all)
+	}
+	if _, err := os.Stat(filepath.Join(l.home, "e2e", "cloud", "objects")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the run directory has contents, too: %v", err)
+	}
+}
