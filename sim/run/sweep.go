@@ -3,11 +3,8 @@ package run
 import (
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/transplant-sim/transplant/sim/scenario"
@@ -37,7 +34,7 @@ func (r *runner) expand(files []*scenario.Scenario, from map[string]string) (sto
 		errs = append(errs, claim(told, points, from[file.Metadata.Name]))
 		if len(file.Spec.Sweep) > 0 {
 			s := sweep{name: file.Metadata.Name, all: len(points)}
-			points = sampleOf(points, r.sample, r.randomSeed, s.name)
+			points = scenario.Sample(points, r.sample, r.randomSeed, s.name)
 			s.points = points
 			sweeps = append(sweeps, s)
 		}
@@ -57,22 +54,6 @@ func claim(told map[string]string, points []*scenario.Scenario, file string) err
 		told[name] = file
 	}
 	return nil
-}
-
-// sampleOf chooses n of the points, the same for the same random seed and name, and keeps their order.
-func sampleOf(points []*scenario.Scenario, n int, randomSeed uint64, name string) []*scenario.Scenario {
-	if n == 0 || n >= len(points) {
-		return points
-	}
-	stream := fnv.New64a()
-	_, _ = stream.Write([]byte("sample of " + name)) // never fails
-	chosen := rand.New(rand.NewPCG(randomSeed, stream.Sum64())).Perm(len(points))[:n]
-	slices.Sort(chosen)
-	sample := make([]*scenario.Scenario, 0, n)
-	for _, i := range chosen {
-		sample = append(sample, points[i])
-	}
-	return sample
 }
 
 // count says how many of the points have held, which have not, and why: a crash that nobody felt may lie behind the last

@@ -62,8 +62,8 @@ func TestASampleIsSeededAndInOrder(t *testing.T) {
 	all := points("a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l")
 	chosen := map[string]bool{}
 	for seed := range uint64(20) {
-		sample := names(sampleOf(all, 3, seed, "swept"))
-		if again := names(sampleOf(all, 3, seed, "swept")); again != sample {
+		sample := names(scenario.Sample(all, 3, seed, "swept"))
+		if again := names(scenario.Sample(all, 3, seed, "swept")); again != sample {
 			t.Errorf("seed %d gives %s, then %s", seed, sample, again)
 		}
 		if len(sample) != 3 || sample[0] >= sample[1] || sample[1] >= sample[2] {
@@ -75,7 +75,7 @@ func TestASampleIsSeededAndInOrder(t *testing.T) {
 		t.Error("every seed gives the same sample")
 	}
 	for _, n := range []int{0, 12, 13} {
-		if got := names(sampleOf(all, n, 1, "swept")); got != "abcdefghijkl" {
+		if got := names(scenario.Sample(all, n, 1, "swept")); got != "abcdefghijkl" {
 			t.Errorf("a sample of %d is %s", n, got)
 		}
 	}

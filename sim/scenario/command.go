@@ -45,33 +45,67 @@ The exit code is 2 if there is a mistake.`,
 	}
 }
 
-// NewPlanCommand is the command `plan FILE…`: it prints scenarios with every default filled in. What it prints can be
-// run by itself.
+// NewPlanCommand is the command `plan FILE…`: it prints the stories that a run would tell. Each can be run by itself.
 func NewPlanCommand() *cobra.Command {
-	return &cobra.Command{
+	var sample int
+	var randomSeed uint64
+	command := &cobra.Command{
 		Use:   "plan FILE…",
-		Short: "Print scenarios with every default filled in",
-		Args:  cobra.MinimumNArgs(1),
+		Short: "Print scenarios with every default filled in, and what a sweep expands to",
+		Long: `Print scenarios with every default filled in.
+
+Of a scenario with a sweep it is every point, a story of its own, as run tells them; with --sample N and --seed S the
+N points of each sweep that run tells with the same flags.`,
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(command *cobra.Command, files []string) error {
-			for i, file := range files {
-				s, err := ParseFile(file)
-				if err != nil {
+			if sample < 0 {
+				return refused{fmt.Errorf("--sample %d: must be the number of points of each sweep, or 0 for all", sample)}
+			}
+			if sample > 0 && !command.Flags().Changed("seed") {
+				return refused{fmt.Errorf("--sample %d: the points are chosen by the random seed: give the --seed of the run", sample)}
+			}
+			var plan bytes.Buffer
+			for _, file := range files {
+				if err := planFile(&plan, file, sample, randomSeed); err != nil {
 					return refused{err}
 				}
-				text, err := Print(s)
-				if err != nil {
-					return refused{err}
-				}
-				if i > 0 {
-					text = append([]byte("---\n"), text...)
-				}
-				if _, err := command.OutOrStdout().Write(text); err != nil {
-					return fmt.Errorf("print the plan: %w", err)
-				}
+			}
+			if _, err := plan.WriteTo(command.OutOrStdout()); err != nil {
+				return fmt.Errorf("print the plan: %w", err)
 			}
 			return nil
 		},
 	}
+	command.Flags().IntVar(&sample, "sample", 0, "print so many points of each sweep, chosen by the random seed (default: all)")
+	command.Flags().Uint64Var(&randomSeed, "seed", 0, "random seed of the run")
+	return command
+}
+
+// planFile adds the stories of a file to a plan, a document each.
+func planFile(plan *bytes.Buffer, file string, sample int, randomSeed uint64) error {
+	s, err := ParseFile(file)
+	if err != nil {
+		return err
+	}
+	points, err := s.Expand()
+	if err != nil {
+		return err
+	}
+	told := Sample(points, sample, randomSeed, s.Metadata.Name)
+	for i, story := range told {
+		if plan.Len() > 0 {
+			plan.WriteString("---\n")
+		}
+		if len(s.Spec.Sweep) > 0 {
+			fmt.Fprintf(plan, "# %s, %d of %d points of %s\n", story.Metadata.Name, i+1, len(told), s.Metadata.Name)
+		}
+		text, err := Print(story)
+		if err != nil {
+			return err
+		}
+		plan.Write(text)
+	}
+	return nil
 }
 
 // Print writes a scenario as a file, its fields in the order of the types.

@@ -3,6 +3,8 @@ package scenario
 import (
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -42,6 +44,23 @@ func (s *Scenario) Expand() ([]*Scenario, error) {
 		}
 	}
 	return points, nil
+}
+
+// Sample chooses n of the points of a scenario, the same for the same random seed and name, and keeps their order; 0
+// means all.
+func Sample(points []*Scenario, n int, randomSeed uint64, name string) []*Scenario {
+	if n == 0 || n >= len(points) {
+		return points
+	}
+	stream := fnv.New64a()
+	_, _ = stream.Write([]byte("sample of " + name)) // never fails
+	chosen := rand.New(rand.NewPCG(randomSeed, stream.Sum64())).Perm(len(points))[:n]
+	slices.Sort(chosen)
+	sample := make([]*Scenario, 0, n)
+	for _, i := range chosen {
+		sample = append(sample, points[i])
+	}
+	return sample
 }
 
 func (s *Scenario) point(sweep Sweep, n int) (*Scenario, error) {
