@@ -67,11 +67,7 @@ func (l *landscape) on(t *testing.T, cluster string, args ...string) string {
 
 func (l *landscape) kubeconfig(t *testing.T, cluster string) string {
 	t.Helper()
-	args := []string{"kubeconfig", cluster, "--path", "--landscape", "e2e"}
-	if cluster == "alpha" {
-		args = append(args, "--actor", "user")
-	}
-	return strings.TrimSpace(l.run(t, program, args...))
+	return strings.TrimSpace(l.run(t, program, "kubeconfig", cluster, "--path", "--landscape", "e2e"))
 }
 
 // shoot is the one that the README has its readers create, with fields that ours know nothing of.

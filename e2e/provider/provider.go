@@ -135,7 +135,7 @@ func (p *Provider) Kubeconfig(cluster string) (string, error) { return p.Generat
 // GetKubeconfig is the garden's.
 func (p *Provider) GetKubeconfig() string { return p.kubeconfig }
 
-// GenerateKubeconfig takes the arguments of `transplant kubeconfig`, such as a shoot and --actor=user, and returns the
+// GenerateKubeconfig takes the arguments of `transplant kubeconfig`, such as a shoot's name, and returns the
 // path of the file.
 func (p *Provider) GenerateKubeconfig(args ...string) (string, error) {
 	said, err := p.run(context.Background(), append([]string{"kubeconfig", "--path"}, args...)...)

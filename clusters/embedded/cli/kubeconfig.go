@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,7 +19,7 @@ func newKubeconfig() *cobra.Command {
 	var flags landscapeFlag
 	var actor string
 	var pathOnly bool
-	command := newCommand("kubeconfig CLUSTER", "Print a kubeconfig", func(_ context.Context, command *cobra.Command, args []string) error {
+	command := newCommand("kubeconfig CLUSTER|SHOOT", "Print a kubeconfig of a cluster or a shoot", func(_ context.Context, command *cobra.Command, args []string) error {
 		dir, err := flags.dir()
 		if err != nil {
 			return err
@@ -41,32 +41,56 @@ func newKubeconfig() *cobra.Command {
 	})
 	command.Args = cobra.ExactArgs(1)
 	flags.register(command)
-	command.Flags().StringVar(&actor, "actor", clusters.Observer, "whose kubeconfig; the observer's goes straight to the API server and may do everything")
+	command.Flags().StringVar(&actor, "actor", "", "whose kubeconfig (default "+clusters.Observer+", which goes straight to the API server and may do everything; of a shoot "+user+", which goes by its name)")
 	command.Flags().BoolVar(&pathOnly, "path", false, "print the path of the file instead")
 	return command
 }
 
+// user is the actor whose kubeconfigs of shoots go by the shoots' names (see ARCHITECTURE.md).
+const user = "user"
+
+// kubeconfigPath finds the kubeconfig of an actor. Where none is named it is the observer's of a cluster, or else the
+// user's of a shoot, which has no other.
 func kubeconfigPath(dir rundir.Dir, target, actor string) (string, error) {
 	state, err := readState(dir)
 	if err != nil {
 		return "", err
 	}
-	if actor != clusters.Observer {
-		path := dir.Kubeconfig(actor, target)
-		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-			return "", fmt.Errorf("find the kubeconfig of actor %q for %q: there are %s", actor, target, actorKubeconfigs(dir))
-		}
-		return path, nil
-	}
 	var names []string
 	for _, c := range state.Clusters {
-		if c.Name == target {
+		if c.Name == target && (actor == "" || actor == clusters.Observer) {
 			return c.Kubeconfig, nil
 		}
 		names = append(names, c.Name)
 	}
-	return "", fmt.Errorf("find the cluster %q: there are %s; the kubeconfig of a shoot is its user's: %s kubeconfig %s --actor user%s",
-		target, strings.Join(names, ", "), program(), target, suffix(dir.Name))
+	if path := dir.Kubeconfig(cmp.Or(actor, user), target); actor != clusters.Observer && exists(path) {
+		return path, nil
+	}
+	shoots := "no shoot has a kubeconfig yet"
+	if all := kubeconfigsOf(dir, user); len(all) > 0 {
+		shoots = "shoots with a kubeconfig are " + strings.Join(all, ", ")
+	}
+	switch actor {
+	case "":
+		return "", fmt.Errorf("find a cluster or shoot %q: the clusters are %s; %s", target, strings.Join(names, ", "), shoots)
+	case clusters.Observer:
+		return "", fmt.Errorf("find the cluster %q: there are %s; the kubeconfig of a shoot is its user's: leave --actor out; %s", target, strings.Join(names, ", "), shoots)
+	}
+	return "", fmt.Errorf("find the kubeconfig of actor %q for %q: there are %s", actor, target, actorKubeconfigs(dir))
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// kubeconfigsOf an actor, by what they are for.
+func kubeconfigsOf(dir rundir.Dir, actor string) []string {
+	files, _ := filepath.Glob(dir.Kubeconfig(actor, "*")) // the pattern is right
+	for i, file := range files {
+		files[i] = strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), actor+"."), ".kubeconfig")
+	}
+	return files
 }
 
 // actorKubeconfigs lists what can be asked for, as <actor>.<target>.

@@ -153,11 +153,49 @@ func TestHints(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"kubeconfig", "demo"}, `error: find the cluster "demo": there are garden, a; the kubeconfig of a shoot is its user's: PROGRAM kubeconfig demo --actor user --landscape mine`},
 		{[]string{"logs", "a/gardenlet"}, `error: find the log of "a/gardenlet": there are a/etcd, garden/etcd`},
 		{[]string{"logs", "a/etcd"}, "lines\n"},
 	} {
 		if got := say(t, append(c.args, "--landscape=mine")...); got != c.want {
+			t.Errorf("%v:\n%s, want\n%s", c.args, got, c.want)
+		}
+	}
+}
+
+// TestKubeconfigsOfShoots: a shoot is reached by its name alone, as it has no kubeconfig but its user's.
+func TestKubeconfigsOfShoots(t *testing.T) {
+	dir, _ := written(t, "default")
+	state := writeState(t, dir)
+	for i, c := range state.Clusters {
+		state.Clusters[i].Kubeconfig = dir.Join(c.Name)
+	}
+	if err := dir.WriteState(state); err != nil {
+		t.Fatal(err)
+	}
+	const none = `error: find a cluster or shoot "alpha": the clusters are garden, a; no shoot has a kubeconfig yet`
+	if got := say(t, "kubeconfig", "alpha"); got != none {
+		t.Errorf("before there is a shoot: %s, want\n%s", got, none)
+	}
+	for _, target := range []string{"alpha", "a"} { // a shoot, too
+		if err := dir.WriteKubeconfig("user", target, []byte("of the user")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"alpha"}, "of the user"},
+		{[]string{"alpha", "--actor=user"}, "of the user"},
+		{[]string{"alpha", "--path"}, dir.Kubeconfig("user", "alpha") + "\n"},
+		{[]string{"a", "--path"}, dir.Join("a") + "\n"},
+		{[]string{"a", "--path", "--actor=observer"}, dir.Join("a") + "\n"},
+		{[]string{"a", "--path", "--actor=user"}, dir.Kubeconfig("user", "a") + "\n"},
+		{[]string{"beta"}, `error: find a cluster or shoot "beta": the clusters are garden, a; shoots with a kubeconfig are a, alpha`},
+		{[]string{"alpha", "--actor=observer"}, `error: find the cluster "alpha": there are garden, a; the kubeconfig of a shoot is its user's: leave --actor out; shoots with a kubeconfig are a, alpha`},
+		{[]string{"alpha", "--actor=ghost"}, `error: find the kubeconfig of actor "ghost" for "alpha": there are user.a, user.alpha`},
+	} {
+		if got := say(t, append([]string{"kubeconfig"}, c.args...)...); got != c.want {
 			t.Errorf("%v:\n%s, want\n%s", c.args, got, c.want)
 		}
 	}

@@ -113,7 +113,7 @@ func onChange[T any](informer cache.SharedIndexInformer, do func(T)) error {
 }
 
 // writeUserKubeconfig makes the kubeconfig of a shoot fit for this machine: the shoot's name is known to no resolver
-// here, so it goes by link(user, shoots). `transplant kubeconfig SHOOT --actor user` prints it.
+// here, so it goes by link(user, shoots). `transplant kubeconfig SHOOT` prints it.
 func writeUserKubeconfig(l Landscape, access *corev1.Secret) error {
 	kubeconfig, err := clientcmd.Load(access.Data[keyKubeconfig])
 	if err != nil {
