@@ -13,15 +13,26 @@ import (
 // screen shows progress: one line of news each, and long work as one line that changes, where the output is a terminal.
 // Elsewhere long work tells every tenth of its way.
 type screen struct {
-	out      io.Writer
-	terminal bool
-	open     bool // a line that changes is being shown
-	tenth    map[string]int
+	out   io.Writer
+	width func() int // of the terminal now; nil where there is none
+	open  bool       // a line that changes is being shown
+	tenth map[string]int
 }
 
+// usualWidth is that of a terminal that does not tell its own.
+const usualWidth = 80
+
 func newScreen(out io.Writer) *screen {
-	file, isFile := out.(*os.File)
-	return &screen{out: out, terminal: isFile && term.IsTerminal(int(file.Fd())), tenth: map[string]int{}}
+	s := &screen{out: out, tenth: map[string]int{}}
+	if file, isFile := out.(*os.File); isFile && term.IsTerminal(int(file.Fd())) {
+		s.width = func() int {
+			if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
+				return width
+			}
+			return usualWidth
+		}
+	}
+	return s
 }
 
 // clearLine returns to the beginning of the line and empties it.
@@ -32,9 +43,11 @@ func (s *screen) show(p embedded.Progress) {
 	case p.Total == 0:
 		s.done()
 		fmt.Fprintf(s.out, "%-22s %s\n", p.Subject, p.What)
-	case s.terminal:
+	case s.width != nil:
 		s.open = true
-		fmt.Fprintf(s.out, "%s%-22s %3d %%  %d of %d  %.60s", clearLine, p.Subject, 100*p.Done/p.Total, p.Done, p.Total, p.What)
+		line := fmt.Sprintf("%-22s %3d %%  %d of %d  %.60s", p.Subject, 100*p.Done/p.Total, p.Done, p.Total, p.What)
+		// One that wraps cannot be taken back. A terminal may wrap already when the last column is written.
+		fmt.Fprintf(s.out, "%s%.*s", clearLine, s.width()-1, line)
 	default:
 		if tenth := 10 * p.Done / p.Total; tenth > s.tenth[p.Subject] {
 			s.tenth[p.Subject] = tenth
