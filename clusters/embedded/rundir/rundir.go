@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -133,6 +134,7 @@ func Living(home string) ([]string, error) {
 			names = append(names, name)
 		}
 	}
+	slices.Sort(names) // the locks sort otherwise: run-2.lock comes before run.lock
 	return names, nil
 }
 

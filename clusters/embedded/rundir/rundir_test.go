@@ -98,6 +98,19 @@ func TestOneOwnerAtATime(t *testing.T) {
 	unlock(t, lock)
 }
 
+func TestLivingAreSorted(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	for _, name := range []string{"run-2", "run", "default"} {
+		lock, _ := acquire(t, At(name, filepath.Join(home, name)))
+		defer unlock(t, lock)
+	}
+	living, err := Living(home)
+	if diff := cmp.Diff([]string{"default", "run", "run-2"}, living); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
 func TestClearEndsLeftoversAndOnlyThem(t *testing.T) {
 	t.Parallel()
 	d := newDir(t)
