@@ -77,7 +77,7 @@ dashboards: ## Generate the dashboards and alert rules anew (part of generate)
 lint: ## Formatting and vet
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go vet ./...
-	go vet -tags e2e,docker ./e2e/suites ./clusters/kind
+	go vet -tags e2e,docker ./e2e/... ./clusters/kind
 	@# flags of the real build, so that Kubernetes is compiled once
 	cd clusters/controlplane && CGO_ENABLED=0 go vet -trimpath .
 
@@ -118,6 +118,10 @@ bench: build controlplane ## Print the numbers that steer choices
 .PHONY: bench-watching
 bench-watching: build controlplane ## Compare a story with and without its probes and a Prometheus, eight times (long)
 	go test -run '^$$' -bench Watching -benchtime 8x -timeout 60m ./e2e
+
+.PHONY: bench-kind
+bench-kind: build controlplane ## Compare the backends in one run (needs Docker, as test-kind); NODE_IMAGE=name as there
+	TRANSPLANT_NODE_IMAGE=$(NODE_IMAGE) go test -tags docker -run '^$$' -bench Backends -benchtime 1x -timeout 40m ./e2e
 
 .PHONY: clean
 clean: ## Remove what was built here; the cache stays

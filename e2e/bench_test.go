@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
@@ -40,7 +41,7 @@ func BenchmarkLandscape(b *testing.B) {
 		began := time.Now()
 		transplant(b, "up", "--landscape", "bench")
 		ready := time.Since(began)
-		perCluster := memory(b, filepath.Join(home, "bench", "landscape.json"))
+		perCluster := memory(b, filepath.Join(home, "bench"))
 		transplant(b, "down", "--landscape", "bench")
 		b.ReportMetric(ready.Seconds(), "s/ready")
 		b.ReportMetric(perCluster, "MiB/cluster")
@@ -48,30 +49,30 @@ func BenchmarkLandscape(b *testing.B) {
 }
 
 // memory is the mean over the clusters of what their own programs use, pods left out.
-func memory(b *testing.B, file string) float64 {
+func memory(b *testing.B, dir string) float64 {
 	b.Helper()
-	content, err := os.ReadFile(file)
-	if err != nil {
-		b.Fatal(err)
-	}
-	state := struct {
-		Clusters []struct {
-			Name      string
-			Processes []struct {
-				PID int
-			}
-		}
-	}{}
-	if err := json.Unmarshal(content, &state); err != nil {
-		b.Fatal(err)
-	}
 	kib := 0
+	state := state(b, dir)
 	for _, cluster := range state.Clusters {
 		for _, process := range cluster.Processes {
 			kib += pss(b, process.PID)
 		}
 	}
 	return float64(kib) / 1024 / float64(len(state.Clusters))
+}
+
+// state is what a landscape says of itself.
+func state(b *testing.B, dir string) rundir.State {
+	b.Helper()
+	content, err := os.ReadFile(filepath.Join(dir, "landscape.json"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	state := rundir.State{}
+	if err := json.Unmarshal(content, &state); err != nil {
+		b.Fatal(err)
+	}
+	return state
 }
 
 func pss(b *testing.B, pid int) int {
@@ -113,10 +114,10 @@ func BenchmarkPlannedMigration(b *testing.B) {
 }
 
 // told runs a story, which must be Held, and returns its verdict.
-func told(b *testing.B, story string) *verdict.Report {
+func told(b *testing.B, story string, flags ...string) *verdict.Report {
 	b.Helper()
 	out := b.TempDir()
-	transplant(b, "run", story, "--out", out, "--landscape", "bench")
+	transplant(b, append([]string{"run", story, "--out", out, "--landscape", "bench"}, flags...)...)
 	content, err := os.ReadFile(filepath.Join(out, "verdict.json"))
 	if err != nil {
 		b.Fatal(err)
