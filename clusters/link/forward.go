@@ -21,12 +21,12 @@ type forwarder struct {
 	name     string
 	upstream *upstream
 	upgrades http.Handler
-	errors   *atomic.Int64
+	failed   *atomic.Int64
 	log      logr.Logger
 }
 
-func newForwarder(name string, u *upstream, errors *atomic.Int64, log logr.Logger) *forwarder {
-	f := &forwarder{name: name, upstream: u, errors: errors, log: log}
+func newForwarder(name string, u *upstream, failed *atomic.Int64, log logr.Logger) *forwarder {
+	f := &forwarder{name: name, upstream: u, failed: failed, log: log}
 	f.upgrades = &httputil.ReverseProxy{
 		Rewrite:      rewriteUpgrade,
 		Transport:    roundTripper(f.roundTripUpgrade),
@@ -62,7 +62,7 @@ func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(response.StatusCode)
 	if err := copyBody(w, response); err != nil {
 		if r.Context().Err() == nil {
-			f.errors.Add(1)
+			f.failed.Add(1)
 		}
 		f.log.V(1).Info("Answer broken off", "method", r.Method, "path", r.URL.Path, "error", err.Error())
 		panic(http.ErrAbortHandler) // breaks the client's response too
@@ -73,7 +73,7 @@ func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // count an answer that says that the server could not.
 func (f *forwarder) count(response *http.Response) {
 	if response.StatusCode >= http.StatusInternalServerError {
-		f.errors.Add(1)
+		f.failed.Add(1)
 	}
 }
 
@@ -81,7 +81,7 @@ func (f *forwarder) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 		panic(http.ErrAbortHandler) // the client has gone, or the link has been closed
 	}
-	f.errors.Add(1)
+	f.failed.Add(1)
 	f.log.V(1).Info("Upstream does not answer", "method", r.Method, "path", r.URL.Path, "error", err.Error())
 	http.Error(w, fmt.Sprintf("%s: %v", f.name, err), http.StatusBadGateway)
 }

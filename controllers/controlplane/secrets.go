@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Names of the secrets of a control plane. The persisted ones cover the list of [S0]; HEAD's names are used where it
-// renamed one.
+// Names of the secrets of a control plane. The persisted ones cover the list of [S0], but for a password file that API
+// servers do not know any more (docs/deviations.md); HEAD's names are used where it renamed one.
 const (
 	SecretCA                = "ca"
 	SecretCAClient          = "ca-client"

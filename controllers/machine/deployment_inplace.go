@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
@@ -14,6 +15,9 @@ import (
 
 // annotationMoving is on two sets, with the name of the machine that is going from one to the other.
 const annotationMoving = "transplant.dev/moving-machine"
+
+// annotationCandidateFor is on nodes that are candidates, with the class that they are to be updated to.
+const annotationCandidateFor = "transplant.dev/candidate-for"
 
 func inPlace(d *machinev1alpha1.MachineDeployment) bool {
 	return d.Spec.Strategy.Type == machinev1alpha1.InPlaceUpdateMachineDeploymentStrategyType && d.Spec.Strategy.InPlaceUpdate != nil
@@ -97,19 +101,22 @@ func (r *Deployments) candidates(ctx context.Context, current *machinev1alpha1.M
 	}
 	slices.SortFunc(candidates, func(a, b candidate) int { return cmp.Compare(a.machine.Name, b.machine.Name) })
 	for _, c := range candidates {
-		if err := r.label(ctx, c.node, machinev1alpha1.LabelCandidateForUpdate); err != nil {
+		if err := r.nominate(ctx, c.node, current.Spec.Template.Spec.Class.Name); err != nil {
 			return nil, nil, err
 		}
 	}
 	return candidates, done, nil
 }
 
-func (r *Deployments) label(ctx context.Context, node *corev1.Node, label string) error {
+// nominate a node for its update to a class. That it could not be updated to another one is forgotten: users mend an update
+// that fails by a further one, with force ([S2]).
+func (r *Deployments) nominate(ctx context.Context, node *corev1.Node, class string) error {
 	return client.IgnoreNotFound(patch(ctx, r.Target, node, func() {
-		if node.Labels == nil {
-			node.Labels = map[string]string{}
+		metav1.SetMetaDataLabel(&node.ObjectMeta, machinev1alpha1.LabelCandidateForUpdate, machinev1alpha1.LabelTrue)
+		if before := node.Annotations[annotationCandidateFor]; before != "" && before != class && node.Labels[machinev1alpha1.LabelUpdateResult] == machinev1alpha1.UpdateFailed {
+			delete(node.Labels, machinev1alpha1.LabelUpdateResult)
 		}
-		node.Labels[label] = machinev1alpha1.LabelTrue
+		metav1.SetMetaDataAnnotation(&node.ObjectMeta, annotationCandidateFor, class)
 	}))
 }
 
@@ -143,7 +150,10 @@ func (r *Deployments) choose(ctx context.Context, candidates []candidate, number
 		if chosen(c.node) || !available(c.machine) {
 			continue
 		}
-		if err := r.label(ctx, c.node, machinev1alpha1.LabelSelectedForUpdate); err != nil {
+		err := patch(ctx, r.Target, c.node, func() {
+			metav1.SetMetaDataLabel(&c.node.ObjectMeta, machinev1alpha1.LabelSelectedForUpdate, machinev1alpha1.LabelTrue)
+		})
+		if client.IgnoreNotFound(err) != nil {
 			return err
 		}
 		number--
@@ -193,6 +203,7 @@ func (r *Deployments) release(ctx context.Context, node *corev1.Node) error {
 		for _, label := range []string{machinev1alpha1.LabelCandidateForUpdate, machinev1alpha1.LabelSelectedForUpdate, machinev1alpha1.LabelUpdateResult} {
 			delete(node.Labels, label)
 		}
+		delete(node.Annotations, annotationCandidateFor)
 		node.Spec.Unschedulable = false
 	}))
 }

@@ -38,6 +38,10 @@ func (r *Machines) updateInPlace(ctx context.Context, logger logr.Logger, m *mac
 		return r.makeReady(ctx, logger, m, node)
 	case r.Clock.Since(since) >= r.inPlaceTimeout(m):
 		logger.Info("The node was not updated in time", "node", node.Name)
+		// whoever lets it be tried again gives it all the time anew
+		if err := patchConditions(ctx, r.Target, node, func() { node.Status.Conditions = withoutUpdate(node.Status.Conditions) }); err != nil {
+			return 0, err
+		}
 		return r.Timeouts.Poll, patch(ctx, r.Target, node, func() { node.Labels[machinev1alpha1.LabelUpdateResult] = machinev1alpha1.UpdateFailed })
 	}
 	return r.Timeouts.Poll, nil

@@ -223,14 +223,7 @@ func TestRestoredInPlace(t *testing.T) {
 func TestInPlaceTimeout(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	d := b.deployment(2, inPlaceStrategy("Auto", 0, 1), func(d *machinev1alpha1.MachineDeployment) {
-		d.Spec.Template.Spec.MachineConfiguration = &machinev1alpha1.MachineConfiguration{
-			MachineInPlaceUpdateTimeout: &metav1.Duration{Duration: 10 * time.Second}, DisableHealthTimeout: ptr.To(true),
-		}
-	})
-	b.settle()
-	b.change(d, nextClass(d))
-	b.settle()
+	b.updateInVain(nextClass)
 	phases := map[machinev1alpha1.MachinePhase]int{}
 	for _, m := range b.all() {
 		phases[m.Status.CurrentStatus.Phase]++
@@ -244,8 +237,45 @@ func TestInPlaceTimeout(t *testing.T) {
 			b.labelNode(node.Name, "node.machine.sapcloud.io/update-result", "")
 		}
 	}
+	b.step() // it begins with all the time that there is
+	b.step()
+	for _, node := range b.nodes() {
+		if node.Labels["node.machine.sapcloud.io/update-result"] == "failed" {
+			t.Errorf("node %s is given up again at once", node.Name)
+		}
+	}
 	b.settle(b.agents)
 	b.expect("mended", 2, 2, 2, 0)
+	b.expectUpdated()
+}
+
+// TestAFurtherUpdateMendsAFailedOne: where the class changes once more, with force, nodes that could not be updated to the
+// class before are updated to that one, without anybody's touching them.
+func TestAFurtherUpdateMendsAFailedOne(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	d := b.updateInVain(func(d *machinev1alpha1.MachineDeployment) func() {
+		return func() { d.Spec.Template.Spec.Class.Name = "class-that-fails" }
+	})
+	b.expect("given up", 2, 2, 2, 0)
+	b.change(d, nextClass(d))
+	b.settle(b.agents)
+	b.expect("mended", 2, 2, 2, 0)
+	b.expectUpdated()
+}
+
+// updateInVain changes two machines in a way that no agent carries out, one after the other, until the first is given up.
+func (b *bench) updateInVain(change func(*machinev1alpha1.MachineDeployment) func()) *machinev1alpha1.MachineDeployment {
+	b.t.Helper()
+	d := b.deployment(2, inPlaceStrategy("Auto", 0, 1), func(d *machinev1alpha1.MachineDeployment) {
+		d.Spec.Template.Spec.MachineConfiguration = &machinev1alpha1.MachineConfiguration{
+			MachineInPlaceUpdateTimeout: &metav1.Duration{Duration: 10 * time.Second}, DisableHealthTimeout: ptr.To(true),
+		}
+	})
+	b.settle()
+	b.change(d, change(d))
+	b.settle()
+	return d
 }
 
 // TestInPlaceDrain: pods are evicted before the update; what may not be evicted goes when the time for that is over.

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	"k8s.io/utils/clock"
 
@@ -90,13 +89,17 @@ func (t *teller) lastInventories(ctx context.Context) error {
 }
 
 // changing lists what may still be on its way out: what mentions a shoot, and where, and folders, which go a moment after
-// their pods.
+// their pods; with them whether their pods were there, so that a folder is without its pod in two looks before it counts.
 func changing(events []timeline.Event) []string {
 	found := []string{}
 	for e, p := range timeline.Of[timeline.InventorySeen](events) {
+		there := map[string]bool{}
+		for _, item := range p.Items {
+			there[item.UID] = true
+		}
 		for _, item := range p.Items {
 			if len(item.Mentions) > 0 || item.Class == "folder" {
-				found = append(found, strings.Join([]string{e.Subject, item.Class, item.Namespace, item.Name}, "/"))
+				found = append(found, fmt.Sprintf("%s/%s/%s/%s owned %t", e.Subject, item.Class, item.Namespace, item.Name, there[item.Owner]))
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -87,6 +88,12 @@ func (d Dir) lockPath() string { return d.Path + lockSuffix }
 // Lock is the ownership of a run directory, kept until the process ends or calls Unlock.
 type Lock struct{ file *os.File }
 
+// How often, and with what pause, a lock is tried before it is called another's.
+const (
+	lockTries = 10
+	lockPause = 10 * time.Millisecond
+)
+
 // TakeLock makes the caller the owner of the folder, or returns ErrInUse. The kernel takes the lock back when the owner
 // dies, however it dies; children do not inherit it.
 func (d Dir) TakeLock() (*Lock, error) {
@@ -97,7 +104,13 @@ func (d Dir) TakeLock() (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the lock of landscape %q: %w", d.Name, err)
 	}
-	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	// Who only asks whether the folder is owned holds the lock for a moment.
+	for range lockTries {
+		if err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
+			break
+		}
+		time.Sleep(lockPause)
+	}
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		_ = file.Close()
 		return nil, d.inUse()

@@ -28,7 +28,7 @@ func (b *Buckets) AddFlags(flags *pflag.FlagSet) {
 		return
 	}
 	flags.StringVar(&b.URL, bucketFlag, os.Getenv(BucketURLVariable),
-		"where the contents of the cloud's buckets lie: s3://bucket?region=… (credentials as the AWS CLI takes them) or file:///path; "+
+		"where the contents of the cloud's buckets lie: s3://bucket?region=… (credentials from the environment, named as for the AWS CLI) or file:///path; "+
 			"each landscape has a folder of its own name there, whose contents it replaces (default: $"+BucketURLVariable+", or in the run directory)")
 }
 

@@ -111,9 +111,9 @@ func (c Component) latest() string {
 func (c Component) failure() string {
 	switch c.Strategy {
 	case Kubernetes:
-		return fmt.Sprintf("the CloudProfile has no higher patch of %s and no version of the consecutive minor version that is not a preview: add one, minor versions are never skipped", c.Current)
+		return fmt.Sprintf("the CloudProfile has no higher patch of %s that has not expired, and no version of the consecutive minor version that is not a preview: add one, minor versions are never skipped", c.Current)
 	case Patch:
-		return fmt.Sprintf("the CloudProfile has no higher patch of %s and none of a higher minor version of the same major version that fits and is not a preview", c.Current)
+		return fmt.Sprintf("the CloudProfile has no higher patch of %s that fits and has not expired, and none of a higher minor version of the same major version that fits and is not a preview", c.Current)
 	case Minor:
 		return fmt.Sprintf("the CloudProfile has no higher version of the same major version and none of a higher major version than %s that fits and is not a preview", c.Current)
 	default:
