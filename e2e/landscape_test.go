@@ -15,12 +15,13 @@ import (
 // landscape is one that was brought up with the built program, looked at with kubectl.
 type landscape struct {
 	home, kubectl string
+	marked        map[string]bool // UIDs of objects with a field that our types do not know
 }
 
 // up brings a landscape up; flags are more of the command's.
 func up(t *testing.T, flags ...string) *landscape {
 	t.Helper()
-	l := &landscape{home: t.TempDir()}
+	l := &landscape{home: t.TempDir(), marked: map[string]bool{}}
 	t.Setenv("TRANSPLANT_HOME", l.home)
 	if _, err := os.Stat(program); err != nil {
 		t.Fatalf("the program is not built: run make build (%v)", err)
@@ -104,11 +105,13 @@ func TestALandscapeAsItsUsersSeeIt(t *testing.T) {
 	t.Run("new nodes have the mirrors that their owner asks for", l.mirrors)
 	l.await(t, "Reconcile/Succeeded a")
 	t.Run("a change of seed changes nothing else", l.guarded)
+	l.marks(t, "garden", gardenKinds)
 	l.keepsUnmodelledFields(t, "a")
 	l.on(t, "garden", "patch", "shoot", "-n", "garden-p", "alpha", "--type=merge", "-p", `{"spec":{"seedName":"b"}}`)
 	l.await(t, "Restore/Succeeded b")
 	t.Run("the shoot is used after it has moved", l.use)
 	l.keepsUnmodelledFields(t, "b")
+	l.keep(t, "garden", gardenKinds, "a move")
 	l.sleepsAndWakes(t, "b")
 	t.Run("Prometheus sees what the programs do", watched)
 	l.goes(t)
@@ -185,6 +188,7 @@ func (l *landscape) limits(t *testing.T) {
 		"over 2 MiB":         {"ShootState", "trying to send message larger than max", 2<<20 + 1000},
 		"over 3 MiB":         {"ShootState", "Request entity too large: limit is 3145728", 3<<20 + 1000},
 		"ConfigMap of 1 MiB": {"ConfigMap", "may not be more than 1048576 bytes", 1<<20 + 1000},
+		"Secret of 1 MiB":    {"Secret", "may not be more than 1048576 bytes", 1<<20 + 1000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := map[string]any{
@@ -192,8 +196,8 @@ func (l *landscape) limits(t *testing.T) {
 				"metadata": map[string]any{"name": "large", "namespace": "garden-p"},
 				"spec":     map[string]any{"extensions": []any{map[string]any{"kind": "Large", "name": "large", "state": map[string]any{"a": strings.Repeat("a", c.bytes)}}}},
 			}
-			if c.kind == "ConfigMap" {
-				object["apiVersion"], object["kind"], object["data"] = "v1", "ConfigMap", map[string]any{"a": strings.Repeat("a", c.bytes)}
+			if field := map[string]string{"ConfigMap": "data", "Secret": "stringData"}[c.kind]; field != "" {
+				object["apiVersion"], object["kind"], object[field] = "v1", c.kind, map[string]any{"a": strings.Repeat("a", c.bytes)}
 				delete(object, "spec")
 			}
 			content, err := json.Marshal(object)
@@ -249,51 +253,6 @@ func (l *landscape) guarded(t *testing.T) {
 	}
 }
 
-// extensionKinds are the extension objects that are looked at.
-var extensionKinds = []string{"infrastructure", "worker", "network.extensions.gardener.cloud", "controlplane"}
-
-// keepsUnmodelledFields: what our types do not know survives the flows, in the garden and on the seed.
-func (l *landscape) keepsUnmodelledFields(t *testing.T, seed string) {
-	t.Helper()
-	l.shootKeeps(t, "on seed "+seed)
-	if got := l.on(t, seed, "get", "cluster.extensions.gardener.cloud", "shoot--p--alpha", "-o", "jsonpath={.spec.shoot.spec.futureField.deep[1].er}"); got != "2" {
-		t.Errorf("on seed %s the Cluster's unmodelled field is %q", seed, got)
-	}
-	for _, kind := range extensionKinds {
-		l.on(t, seed, "patch", kind, "-n", "shoot--p--alpha", "alpha", "--type=merge", "-p", `{"spec":{"futureField":"kept"}}`)
-	}
-	before := l.on(t, "garden", "get", "shoot", "-n", "garden-p", "alpha", "-o", "jsonpath={.status.lastOperation.lastUpdateTime}")
-	l.on(t, "garden", "annotate", "shoot", "-n", "garden-p", "alpha", "gardener.cloud/operation=reconcile")
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(500 * time.Millisecond) {
-		state := l.on(t, "garden", "get", "shoot", "-n", "garden-p", "alpha", "-o", "jsonpath={.status.lastOperation.type}/{.status.lastOperation.state}")
-		if state == "Reconcile/Succeeded" && before != l.on(t, "garden", "get", "shoot", "-n", "garden-p", "alpha", "-o", "jsonpath={.status.lastOperation.lastUpdateTime}") {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the reconciliation has not ended: %s", state)
-		}
-	}
-	l.extensionsKeep(t, seed, "a reconciliation")
-}
-
-// shootKeeps what our types do not know of the Shoot.
-func (l *landscape) shootKeeps(t *testing.T, when string) {
-	t.Helper()
-	const path = `jsonpath={.spec.futureField.deep[1].er} {.spec.kubernetes.futureSetting}`
-	if got := l.on(t, "garden", "get", "shoot", "-n", "garden-p", "alpha", "-o", path); got != "2 kept" {
-		t.Errorf("%s the shoot's unmodelled fields are %q", when, got)
-	}
-}
-
-func (l *landscape) extensionsKeep(t *testing.T, seed, after string) {
-	t.Helper()
-	for _, kind := range extensionKinds {
-		if got := l.on(t, seed, "get", kind, "-n", "shoot--p--alpha", "alpha", "-o", "jsonpath={.spec.futureField}"); got != "kept" {
-			t.Errorf("on seed %s the unmodelled field of %s is %q after %s", seed, kind, got, after)
-		}
-	}
-}
-
 // sleepsAndWakes sends the shoot to sleep and wakes it, by which nothing is lost that our types do not know.
 func (l *landscape) sleepsAndWakes(t *testing.T, seed string) {
 	t.Helper()
@@ -301,7 +260,7 @@ func (l *landscape) sleepsAndWakes(t *testing.T, seed string) {
 		l.on(t, "garden", "patch", "shoot", "-n", "garden-p", "alpha", "--type=merge", "-p", `{"spec":{"hibernation":{"enabled":`+asleep+`}}}`)
 		l.awaits(t, `{.status.hibernated} {.status.lastOperation.type}/{.status.lastOperation.state}`, asleep+" Reconcile/Succeeded")
 		l.shootKeeps(t, "hibernated "+asleep)
-		l.extensionsKeep(t, seed, "hibernated "+asleep)
+		l.keep(t, seed, lastingKinds, "hibernated "+asleep)
 	}
 }
 
