@@ -10,10 +10,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/placement"
 )
 
 // AddToManager adds the Reconciler to a manager on the garden. What wakes it beside its own appointments is a new shoot,
-// another time window, and the wish for maintenance.
+// another time window or cloud profile, and the wish for maintenance.
 func (r *Reconciler) AddToManager(mgr manager.Manager) error {
 	err := builder.ControllerManagedBy(mgr).Named("shoot-maintenance").
 		For(&gardencorev1beta1.Shoot{}, builder.WithPredicates(predicate.Funcs{
@@ -32,7 +33,7 @@ func (r *Reconciler) AddToManager(mgr manager.Manager) error {
 }
 
 func wakes(old, shoot *gardencorev1beta1.Shoot) bool {
-	if AskedFor(shoot) && !AskedFor(old) {
+	if AskedFor(shoot) && !AskedFor(old) || profileName(old) != profileName(shoot) {
 		return true
 	}
 	before, now := old.Spec.Maintenance, shoot.Spec.Maintenance
@@ -40,4 +41,11 @@ func wakes(old, shoot *gardencorev1beta1.Shoot) bool {
 		return before != now
 	}
 	return !equality.Semantic.DeepEqual(before.TimeWindow, now.TimeWindow)
+}
+
+// profileName is that of the shoot's CloudProfile, empty where there is none that can be looked up: without one no
+// maintenance has an appointment.
+func profileName(shoot *gardencorev1beta1.Shoot) string {
+	name, _, _ := placement.ProfileOf(shoot)
+	return name
 }
