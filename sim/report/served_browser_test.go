@@ -2,7 +2,6 @@ package report_test
 
 import (
 	"compress/gzip"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -15,34 +14,10 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/transplant-sim/transplant/sim/report"
-	"github.com/transplant-sim/transplant/sim/report/serve"
+	"github.com/transplant-sim/transplant/sim/report/serve/servetest"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
-
-// served is the address of a server for a folder, which ends with the test.
-func served(t *testing.T, folder string) string {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ready, ended := make(chan string, 1), make(chan error, 1)
-	go func() {
-		ended <- serve.Serve(ctx, serve.Options{Folder: folder, Address: "127.0.0.1:0", Ready: func(url string) { ready <- url }})
-	}()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("the server ended: %v", err)
-		}
-	})
-	select {
-	case url := <-ready:
-		return url
-	case err := <-ended:
-		ended <- nil
-		t.Fatal(err)
-		return ""
-	}
-}
 
 // whole tells all of it.
 func (t *tale) whole(writes, lost int) verdict.Verdict {
@@ -59,7 +34,7 @@ func TestTheListAndTheComparisonInABrowser(t *testing.T) {
 	first, second := newTale(t, filepath.Join(root, "first")).whole(40, 3), newTale(t, filepath.Join(root, "second")).whole(10, 0)
 	goesOn := newTale(t, filepath.Join(root, "goes-on"))
 	goesOn.begin(10)
-	at := served(t, root)
+	at := servetest.Start(t, root)
 	w.do("open the list", chromedp.Navigate(at), chromedp.WaitReady("#runs tr", chromedp.ByQuery))
 	const states = `[...document.querySelectorAll("#runs tr")].map(r => r.querySelector("a").textContent + " " + r.querySelector(".state").textContent).sort().join(", ")`
 	if got, want := ask[string](w, states), fmt.Sprintf("first %s, goes-on Running, second %s", first, second); got != want {
@@ -106,7 +81,7 @@ func TestARunThatGoesOnInABrowser(t *testing.T) {
 	root := t.TempDir()
 	one := newTale(t, filepath.Join(root, "tale"))
 	one.begin(10)
-	w.open(served(t, root) + "run/tale")
+	w.open(servetest.Start(t, root) + "run/tale")
 	w.until(`+document.getElementById("count").textContent > 10`)
 	before := ask[int](w, `+document.getElementById("count").textContent`)
 	const labels = `[...document.querySelectorAll("#lanes .label")].map(l => l.lastChild.textContent)`

@@ -18,6 +18,7 @@ import (
 
 	"github.com/transplant-sim/transplant/sim/report"
 	"github.com/transplant-sim/transplant/sim/report/serve"
+	"github.com/transplant-sim/transplant/sim/report/serve/servetest"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
@@ -61,30 +62,6 @@ func (o *tale) end() {
 	}
 }
 
-// served is the address of a server for a folder, which ends with the test.
-func served(t *testing.T, folder string) string {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ready, ended := make(chan string, 1), make(chan error, 1)
-	go func() {
-		ended <- serve.Serve(ctx, serve.Options{Folder: folder, Address: "127.0.0.1:0", Ready: func(url string) { ready <- url }})
-	}()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("the server ended: %v", err)
-		}
-	})
-	select {
-	case url := <-ready:
-		return url
-	case err := <-ended:
-		ended <- nil
-		t.Fatal(err)
-		return ""
-	}
-}
-
 func get(t *testing.T, address string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
@@ -115,7 +92,7 @@ func TestTheListAndTheReports(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "broken", timeline.FileName), []byte("no timeline\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	at := served(t, root)
+	at := servetest.Start(t, root)
 	_, list := get(t, at)
 	for _, want := range []string{`href="/run/one"`, `href="/run/catalogue/two%20%232%3F"`, ">Running<", ">Held<", ">Unreadable<"} {
 		if !strings.Contains(list, want) {
@@ -150,7 +127,7 @@ func TestFollowARun(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	one := begin(t, filepath.Join(root, "goes-on"))
-	at := served(t, root)
+	at := servetest.Start(t, root)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at+"more/goes-on/changes", nil)
@@ -208,7 +185,7 @@ func TestOnlyThisMachineIsAnswered(t *testing.T) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
-	at, err := url.Parse(served(t, root))
+	at, err := url.Parse(servetest.Start(t, root))
 	if err != nil {
 		t.Fatal(err)
 	}
