@@ -17,8 +17,9 @@ import (
 // clearTimeout bounds the deletion of all shoots.
 const clearTimeout = 3 * time.Minute
 
-// Clear deletes all shoots of a landscape, waits until they, and their control planes, are gone, and takes back what
-// stories have changed about the cloud profile, so that the next story finds an empty stage.
+// Clear deletes all shoots of a landscape, waits until they, and their control planes, are gone, takes back what
+// stories have changed about the cloud profile, and makes anew the actors that have died, so that the next story finds an
+// empty stage.
 func Clear(ctx context.Context, w world.World, c clock.Clock) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, clearTimeout, fmt.Errorf("not done within %s", clearTimeout))
 	defer cancel()
@@ -48,7 +49,13 @@ func Clear(ctx context.Context, w world.World, c clock.Clock) error {
 		}
 		planes := controlPlanes(ctx, w, clients)
 		if len(left.Items) == 0 && planes == 0 {
-			return stage.RestoreCloudProfiles(ctx)
+			if err := stage.RestoreCloudProfiles(ctx); err != nil {
+				return err
+			}
+			if refresher, can := w.(world.Refresher); can {
+				return refresher.Refresh(ctx)
+			}
+			return nil
 		}
 		select {
 		case <-ctx.Done():

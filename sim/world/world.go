@@ -151,6 +151,13 @@ type Inventory interface {
 	Belongings(ctx context.Context) (map[string][]timeline.Item, error)
 }
 
+// Refresher is a World whose actors carry traces of the stories they were in.
+type Refresher interface {
+	// Refresh makes actors anew that have died since they were made, so that none is kept waiting longer, the next time it
+	// dies, for what it went through in another story.
+	Refresh(ctx context.Context) error
+}
+
 // Meter is a World that knows what it has cost.
 type Meter interface {
 	Cost(ctx context.Context) (timeline.CostSeen, error)

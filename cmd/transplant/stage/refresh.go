@@ -1,0 +1,83 @@
+package stage
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+var _ world.Refresher = &World{}
+
+// Refresh implements world.Refresher: what has been restarted in a pod waits longer each time before it is started again.
+func (w *World) Refresh(ctx context.Context) error {
+	if err := refresh(ctx, w.garden, landscape.Garden); err != nil {
+		return err
+	}
+	for _, seed := range w.Seeds() {
+		if err := refresh(ctx, w.seeds[seed], seed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refresh puts new pods in the place of those whose containers have been restarted, and waits until they are ready.
+func refresh(ctx context.Context, c client.Client, cluster string) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, actorPoll, actorTimeout, true, func(ctx context.Context) (bool, error) {
+		last = refreshOnce(ctx, c)
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("put new pods in the place of restarted ones in cluster %q: %w; last: %w", cluster, err, last)
+	}
+	return nil
+}
+
+// refreshOnce tells what is still to be done.
+func refreshOnce(ctx context.Context, c client.Client) error {
+	deployments, pods := &appsv1.DeploymentList{}, &corev1.PodList{}
+	for _, list := range []client.ObjectList{deployments, pods} {
+		if err := c.List(ctx, list); err != nil {
+			return err
+		}
+	}
+	wanted := 0
+	for _, d := range deployments.Items {
+		wanted += int(ptr.Deref(d.Spec.Replicas, 1))
+	}
+	old, ready := 0, 0
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		switch owner := metav1.GetControllerOf(pod); {
+		case owner == nil || owner.Kind != "ReplicaSet":
+		case pod.DeletionTimestamp != nil:
+			old++
+		case slices.ContainsFunc(pod.Status.ContainerStatuses, restarted):
+			old++
+			if err := c.Delete(ctx, pod, client.Preconditions{UID: &pod.UID}); client.IgnoreNotFound(err) != nil {
+				return err
+			}
+		case len(pod.Status.ContainerStatuses) > 0 && !slices.ContainsFunc(pod.Status.ContainerStatuses, unready):
+			ready++
+		}
+	}
+	if old > 0 || ready < wanted {
+		return fmt.Errorf("%d pods are to go, %d of %d are ready", old, ready, wanted)
+	}
+	return nil
+}
+
+func restarted(status corev1.ContainerStatus) bool { return status.RestartCount > 0 }
+
+func unready(status corev1.ContainerStatus) bool { return !status.Ready }
