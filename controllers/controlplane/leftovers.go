@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
@@ -103,11 +104,29 @@ func (o *Operation) stopEverything(ctx context.Context) error {
 		if err := o.Seed.List(ctx, pods, client.InNamespace(o.Namespace())); err != nil {
 			return err
 		}
+		for i := range pods.Items {
+			if err := o.hurry(ctx, &pods.Items[i]); err != nil {
+				return err
+			}
+		}
 		if len(pods.Items) > 0 {
 			return fmt.Errorf("%d pods are left, among them %q", len(pods.Items), pods.Items[0].Name)
 		}
 		return nil
 	})
+}
+
+// hurry cuts short the grace of an API server that ends: its etcd is fenced, or has ended before it, and it would wait for
+// that one until it is killed. All others have somebody to take leave of.
+func (o *Operation) hurry(ctx context.Context, pod *corev1.Pod) error {
+	if pod.Labels[constants.LabelRole] != DeploymentKubeAPIServer || pod.DeletionTimestamp == nil || ptr.Deref(pod.DeletionGracePeriodSeconds, 0) <= 1 {
+		return nil
+	}
+	err := o.Seed.Delete(ctx, pod, client.GracePeriodSeconds(1), client.Preconditions{UID: &pod.UID})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("end pod %q sooner: %w", pod.Name, err)
+	}
+	return nil
 }
 
 // shallowDeleteExtensions deletes the extension objects of the shoot without what they stand for.

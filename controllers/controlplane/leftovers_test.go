@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -179,6 +182,43 @@ func TestRemoveLeftovers(t *testing.T) {
 	beta := &corev1.Namespace{}
 	if err := seed.Get(t.Context(), client.ObjectKey{Name: "shoot--p--beta"}, beta); err != nil || beta.Annotations[constants.OwnershipEpoch] != "7" {
 		t.Errorf("the neighbour's epoch is %q, %v", beta.Annotations[constants.OwnershipEpoch], err)
+	}
+}
+
+// An API server without its etcd would use up all of its grace; nobody else is cut short.
+func TestAnAPIServerWhoseTimeIsOverEndsSoon(t *testing.T) {
+	t.Parallel()
+	o, _ := onSeedA(t, "Reconcile", nil, interceptor.Funcs{})
+	ending := func(name string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: "shoot--p--alpha", UID: types.UID(name), Labels: map[string]string{constants.LabelRole: name},
+			DeletionTimestamp: ptr.To(metav1.Now()), DeletionGracePeriodSeconds: ptr.To[int64](5), Finalizers: []string{"a/kubelet"},
+		}}
+	}
+	seed := fake.NewClientBuilder().WithScheme(fullScheme(t)).WithObjects(
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha"}}, ending(DeploymentKubeAPIServer), ending(EtcdName)).Build()
+	ends := func(name string) {
+		pod := ending(name)
+		if err := seed.Patch(t.Context(), pod, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+			t.Error(err)
+		}
+	}
+	var hurried []string
+	o.Seed = interceptor.NewClient(seed, interceptor.Funcs{Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+		if _, pod := object.(*corev1.Pod); !pod {
+			return c.Delete(ctx, object, options...)
+		}
+		asked := (&client.DeleteOptions{}).ApplyOptions(options)
+		hurried = append(hurried, fmt.Sprintf("%s within %d s", object.GetName(), ptr.Deref(asked.GracePeriodSeconds, -1)))
+		ends(object.GetName())
+		ends(EtcdName) // by itself
+		return nil
+	}})
+	if err := o.RemoveLeftovers(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"kube-apiserver within 1 s"}, hurried); diff != "" {
+		t.Errorf("pods that were hurried (-want +got):\n%s", diff)
 	}
 }
 
