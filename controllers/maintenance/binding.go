@@ -22,49 +22,60 @@ import (
 // forceMigrated is the label's value of CredentialsBindings that maintenance made (SPEC 4.5).
 const forceMigrated = "force-migrated"
 
-// bind makes the CredentialsBinding that a plan refers to in place of a SecretBinding. If there is no such SecretBinding
-// the plan goes on without: the reference stays as it was, and the report says why.
-func (r *Reconciler) bind(ctx context.Context, before *gardencorev1beta1.Shoot, plan *Plan) error {
-	name := ptr.Deref(plan.Shoot.Spec.CredentialsBindingName, "")
-	if before.Spec.SecretBindingName == nil || before.Spec.CredentialsBindingName != nil || !strings.HasPrefix(name, sidechange.MigratedBindingPrefix) {
-		return nil
+// source reads the SecretBinding that a plan replaces by a CredentialsBinding; nil if it replaces none. If there is no such
+// SecretBinding the plan goes on without: the reference stays as it was, and the report says why.
+func (m *run) source(ctx context.Context, plan *Plan) (*gardencorev1beta1.SecretBinding, error) {
+	if !m.migratesBinding(plan.Shoot) {
+		return nil, nil
 	}
-	err := r.createBinding(ctx, before, name)
+	source := &gardencorev1beta1.SecretBinding{}
+	err := m.Garden.Get(ctx, client.ObjectKey{Namespace: m.before.Namespace, Name: *m.before.Spec.SecretBindingName}, source)
+	if err == nil {
+		return source, nil
+	}
 	if !apierrors.IsNotFound(err) {
-		return err
+		return nil, fmt.Errorf("read SecretBinding %s/%s: %w", m.before.Namespace, *m.before.Spec.SecretBindingName, err)
 	}
-	plan.Shoot.Spec.SecretBindingName, plan.Shoot.Spec.CredentialsBindingName = before.Spec.SecretBindingName, nil
-	sentence := fmt.Sprintf(".spec.secretBindingName could not be migrated to .spec.credentialsBindingName. Reason: there is no SecretBinding %q", *before.Spec.SecretBindingName)
+	name := *plan.Shoot.Spec.CredentialsBindingName
+	plan.Shoot.Spec.SecretBindingName, plan.Shoot.Spec.CredentialsBindingName = m.before.Spec.SecretBindingName, nil
+	sentence := fmt.Sprintf(".spec.secretBindingName could not be migrated to .spec.credentialsBindingName. Reason: there is no SecretBinding %q", *m.before.Spec.SecretBindingName)
 	if i := slices.IndexFunc(plan.SideChanges, func(s string) bool { return strings.Contains(s, name) }); i >= 0 {
 		plan.SideChanges[i] = sentence
 	}
-	return nil
+	return nil, nil
 }
 
-// createBinding gives back the error of reading the SecretBinding as it is.
-func (r *Reconciler) createBinding(ctx context.Context, shoot *gardencorev1beta1.Shoot, name string) error {
-	old := &gardencorev1beta1.SecretBinding{}
-	if err := r.Garden.Get(ctx, client.ObjectKey{Namespace: shoot.Namespace, Name: *shoot.Spec.SecretBindingName}, old); err != nil {
-		return err
+// migratesBinding is whether a shoot that was planned refers to a CredentialsBinding in place of a SecretBinding.
+func (m *run) migratesBinding(planned *gardencorev1beta1.Shoot) bool {
+	return m.before.Spec.SecretBindingName != nil && m.before.Spec.CredentialsBindingName == nil &&
+		strings.HasPrefix(ptr.Deref(planned.Spec.CredentialsBindingName, ""), sidechange.MigratedBindingPrefix)
+}
+
+// bind makes the CredentialsBinding that a plan refers to, of the SecretBinding that it replaces. It is made once the API
+// server would accept the plan: a refusal leaves nothing behind, and the shoot never refers to what is not there.
+func (m *run) bind(ctx context.Context, plan *Plan, source *gardencorev1beta1.SecretBinding) error {
+	if source == nil || !m.migratesBinding(plan.Shoot) {
+		return nil
 	}
-	provider := shoot.Spec.Provider.Type
-	if old.Provider != nil && !strings.Contains(old.Provider.Type, ",") {
-		provider = old.Provider.Type
+	namespace, name := m.before.Namespace, *plan.Shoot.Spec.CredentialsBindingName
+	provider := m.before.Spec.Provider.Type
+	if source.Provider != nil && !strings.Contains(source.Provider.Type, ",") {
+		provider = source.Provider.Type
 	}
 	binding := &securityv1alpha1.CredentialsBinding{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: shoot.Namespace, Name: name,
+			Namespace: namespace, Name: name,
 			Labels: map[string]string{constants.CredentialsBindingStatus: forceMigrated},
 		},
 		Provider: securityv1alpha1.CredentialsBindingProvider{Type: provider},
 		CredentialsRef: corev1.ObjectReference{
-			APIVersion: "v1", Kind: "Secret", Name: old.SecretRef.Name, Namespace: cmp.Or(old.SecretRef.Namespace, shoot.Namespace),
+			APIVersion: "v1", Kind: "Secret", Name: source.SecretRef.Name, Namespace: cmp.Or(source.SecretRef.Namespace, namespace),
 		},
-		Quotas: old.Quotas,
+		Quotas: source.Quotas,
 	}
 	// One that is there already is used: another shoot with the same SecretBinding has made it.
-	if err := r.Garden.Create(ctx, binding); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create CredentialsBinding %s/%s: %w", shoot.Namespace, name, err)
+	if err := m.Garden.Create(ctx, binding); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create CredentialsBinding %s/%s: %w", namespace, name, err)
 	}
 	return nil
 }

@@ -97,6 +97,7 @@ func kubelet(shoot *gardencorev1beta1.Shoot, worker *gardencorev1beta1.Worker) *
 	return number
 }
 
+// findImage does not look at the case of a name, as in Gardener. Admission does, so that only questions of explain can tell.
 func findImage(profile *gardencorev1beta1.CloudProfile, name string) (*gardencorev1beta1.MachineImage, bool) {
 	images := profile.Spec.MachineImages
 	i := slices.IndexFunc(images, func(offered gardencorev1beta1.MachineImage) bool { return strings.EqualFold(offered.Name, name) })

@@ -94,7 +94,8 @@ type run struct {
 // crash between any two leaves a maintenance that is done again, or is reported as under way until somebody looks.
 func (m *run) maintain(ctx context.Context, profile *gardencorev1beta1.CloudProfile) error {
 	plan := Decide(m.before, profile, m.now, m.Config)
-	if err := m.bind(ctx, m.before, &plan); err != nil {
+	source, err := m.source(ctx, &plan)
+	if err != nil {
 		return err
 	}
 	mark(plan.Shoot, m.now)
@@ -110,6 +111,9 @@ func (m *run) maintain(ctx context.Context, profile *gardencorev1beta1.CloudProf
 		if !some {
 			return m.giveUp(ctx, refusal)
 		}
+	}
+	if err := m.bind(ctx, &plan, source); err != nil {
+		return err
 	}
 	last := outcome(plan, m.before.Status.LastMaintenance, m.now)
 	if err := m.announce(ctx, last); err != nil {

@@ -378,6 +378,21 @@ func TestSecretBindingIsMigrated(t *testing.T) {
 			t.Errorf("the binding is %+v", binding)
 		}
 	})
+	t.Run("the API server refuses what goes with it", func(t *testing.T) {
+		t.Parallel()
+		refuse := refusing(func(v []string) bool { return v[0] == "1.34.2" })
+		k := newKeeper(newGarden(t, refuse, offers(), tended(withSecretBinding), &gardencorev1beta1.SecretBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "mine"}, SecretRef: corev1.SecretReference{Name: "cloud"},
+		}))
+		k.look(t)
+		if got := k.shoot(t).Spec; ptr.Deref(got.SecretBindingName, "") != "mine" || got.CredentialsBindingName != nil {
+			t.Errorf("the shoot refers to %v and %v", got.SecretBindingName, got.CredentialsBindingName)
+		}
+		left := &securityv1alpha1.CredentialsBindingList{}
+		if err := k.Garden.List(t.Context(), left); err != nil || len(left.Items) > 0 {
+			t.Errorf("a binding that nobody refers to: %v, %v", left.Items, err)
+		}
+	})
 	t.Run("there is none", func(t *testing.T) {
 		t.Parallel()
 		k := newKeeper(newGarden(t, interceptor.Funcs{}, offers(), tended(withSecretBinding)))
