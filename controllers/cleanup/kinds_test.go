@@ -88,6 +88,8 @@ func TestTable(t *testing.T) {
 				lower := map[string]string{row.annotation: "100"}
 				row.testTimeline(t, kind, lower, time.Duration(100*row.factor)*time.Second, 100*time.Second)
 				row.testTimeline(t, kind, map[string]string{row.annotation: "3601"}, row.grace, row.finalize)
+				// More nanoseconds than a number of 64 bits holds are not fewer than none.
+				row.testTimeline(t, kind, map[string]string{row.annotation: "10000000000"}, row.grace, row.finalize)
 			})
 		}
 	}

@@ -14,6 +14,10 @@ const (
 
 	fiveMinutes = 5 * time.Minute
 
+	// mostSeconds is more than anybody waits: what is written in an annotation may be longer than a Duration can be, and
+	// would be less than nothing then.
+	mostSeconds = int((100 * 365 * 24 * time.Hour) / time.Second)
+
 	// noteOfStart is the annotation on the shoot's namespace in the seed with when the clean-up began.
 	noteOfStart = constants.ShootCleanupKubernetesResourcesStartTime
 )
@@ -72,7 +76,7 @@ func (r rule) asked(annotations map[string]string) (time.Duration, bool, error) 
 	if err != nil || seconds < 0 {
 		return 0, false, fmt.Errorf("read annotation %s: %q is no number of seconds: write one such as \"300\", or \"0\" for at once", r.annotation, text)
 	}
-	return time.Duration(seconds) * time.Second, true, nil
+	return time.Duration(min(seconds, mostSeconds)) * time.Second, true, nil
 }
 
 // toleratedAfter is how long after the beginning of the clean-up objects are made that nobody waits for any more (SPEC
