@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -113,8 +114,14 @@ func (l *Landscape) checkSpace(context.Context) error { return l.dir.CheckSpace(
 // takeSlot takes the slot that was asked for, or the first one in which every address is free.
 func (l *Landscape) takeSlot(ctx context.Context) (err error) {
 	if l.options.Slot == nil {
-		l.claim, err = address.Take(ctx, l.endpoints)
-		return err
+		if l.claim, err = address.Take(ctx, l.endpoints); err != nil {
+			return err
+		}
+		if passed := l.claim.Passed; passed != nil {
+			reasons := strings.ReplaceAll(passed.Error(), "\n", "; ")
+			l.tell(Progress{Subject: "addresses", What: fmt.Sprintf("slot %d is taken, for in an earlier one %s", l.claim.Slot, reasons)})
+		}
+		return nil
 	}
 	if l.claim, err = address.TakeSlot(*l.options.Slot); err != nil {
 		return err

@@ -23,7 +23,10 @@ var ErrSlotTaken = errors.New("the address slot is taken by another landscape")
 // It is a listening socket rather than a lock file: addresses belong to the machine (or the network namespace), and so
 // does the socket, whatever home folder or user a landscape has; and the kernel takes it back when its owner dies.
 type Claim struct {
-	Slot     Slot
+	Slot Slot
+	// Passed is why the first slot that no landscape has was passed over: a *TakenError for each address that somebody else
+	// holds there. Nil when none was.
+	Passed   error
 	listener net.Listener
 }
 
@@ -37,15 +40,18 @@ func Take(ctx context.Context, endpoints func(Slot) ([]Endpoint, error)) (*Claim
 		return claim != nil || len(held) == 0, err
 	})
 	switch {
-	case claim != nil || err != nil:
-		return claim, err
+	case err != nil:
+		return nil, err
+	case claim != nil:
+		claim.Passed = takenErrors(held)
+		return claim, nil
 	case len(held) > 0:
 		return nil, fmt.Errorf("find a free slot: %w, and not by landscapes only: end who holds these, or everything like them:\n%w", ErrNoSlot, takenErrors(held))
 	}
 	return nil, fmt.Errorf("find a free slot: %w: end one of the %d landscapes with \"transplant down\"", ErrNoSlot, Slots)
 }
 
-// takeOnce goes through all slots. Without a claim it gives the endpoints of the first one that no landscape has, and somebody else has.
+// takeOnce goes through all slots, and gives the endpoints that somebody else holds in the first one that no landscape has.
 func takeOnce(endpoints func(Slot) ([]Endpoint, error)) (*Claim, []Endpoint, error) {
 	var held []Endpoint
 	for slot := range Slots {
@@ -62,7 +68,7 @@ func takeOnce(endpoints func(Slot) ([]Endpoint, error)) (*Claim, []Endpoint, err
 			taken, err = takenOf(wanted)
 		}
 		if err == nil && len(taken) == 0 {
-			return claim, nil, nil
+			return claim, held, nil
 		}
 		if err := errors.Join(err, claim.Release()); err != nil {
 			return nil, nil, err

@@ -397,10 +397,14 @@ func TestSideBySide(t *testing.T) {
 	held := holdFirstFreeSlot(t)
 	var states []rundir.State
 	for _, name := range []string{"one", "two"} {
-		h.run(t, "up", "--nodes=false", "--seeds=", "--landscape="+name)
-		states = append(states, h.state(t, name))
-		if states[len(states)-1].Slot == int(held) {
+		output := h.run(t, "up", "--nodes=false", "--seeds=", "--landscape="+name)
+		state := h.state(t, name)
+		states = append(states, state)
+		if state.Slot == int(held) {
 			t.Errorf("the landscape %q is in slot %d, where somebody else has a port", name, held)
+		}
+		if said := strings.Contains(output, "in an earlier one tcp "); said != (state.Slot > int(held)) {
+			t.Errorf("the landscape %q is in slot %d, somebody else has a port in slot %d, and up says: %s", name, state.Slot, held, output)
 		}
 	}
 	if states[0].Slot == states[1].Slot || states[0].Clusters[0].URL == states[1].Clusters[0].URL {
