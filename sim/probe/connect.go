@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/world"
 )
 
 // Connector gives an actor's access to a shoot.
@@ -46,6 +47,11 @@ func freshTransport(config *rest.Config, sessions tls.ClientSessionCache) (http.
 	})
 }
 
+// resumingTransport opens new connections that resume the session of the one before.
+func resumingTransport(config *rest.Config) (http.RoundTripper, error) {
+	return freshTransport(config, tls.NewLRUClientSessionCache(1))
+}
+
 // freshClient is a clientset of which each request uses a connection of its own.
 func freshClient(config *rest.Config) (kubernetes.Interface, error) {
 	transport, err := freshTransport(config, nil)
@@ -62,6 +68,15 @@ func steadyClient(config *rest.Config) (kubernetes.Interface, error) {
 		return nil, fmt.Errorf("make the HTTP client: %w", err)
 	}
 	return clientFor(config, client)
+}
+
+// watchingClient is a clientset for watches, which end when their server stands still.
+func watchingClient(config *rest.Config) (kubernetes.Interface, error) {
+	client, err := world.Attentive(config)
+	if err != nil {
+		return nil, fmt.Errorf("make the HTTP client: %w", err)
+	}
+	return clientFor(compact(config), client)
 }
 
 // compact asks for answers in the form that costs servers and this process least; they say the same.

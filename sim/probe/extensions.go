@@ -5,12 +5,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"strings"
-	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
@@ -18,67 +20,68 @@ import (
 // extensionPrefix begins the names of ConfigMaps in kube-system that Extensions bring into a shoot.
 const extensionPrefix = "extension-"
 
-// Extensions looks at what Extensions and ContainerRuntimes have brought into a shoot, past every link, and records what has
-// changed: ConfigMaps with the digests of their tokens, and RuntimeClasses.
+// Extensions looks at what Extensions and ContainerRuntimes have brought into a shoot, past every link, and records what
+// changes: ConfigMaps with the digests of their tokens, and RuntimeClasses.
 type Extensions struct {
 	Shoot   string
 	Actor   string
 	Connect Connector
 
-	kept keptClient
-	last map[string]timeline.ExtensionSeen
+	seen gathering[timeline.ExtensionSeen]
 }
 
-var _ Probe = &Extensions{}
+var _ Watched = &Extensions{}
 
 // Name of the probe.
 func (x *Extensions) Name() string { return "extensions of " + x.Shoot }
 
-// Pace is once a second.
-func (x *Extensions) Pace() Pace {
-	return Pace{Every: time.Second, Timeout: 3 * time.Second, Overlap: 1}
-}
+// Pace of samples.
+func (x *Extensions) Pace() Pace { return gatheringPace }
 
 // Known is how many objects there were at the last look.
-func (x *Extensions) Known() int { return len(x.last) }
+func (x *Extensions) Known() int { return x.seen.known() }
 
 // Sample lists the objects.
 func (x *Extensions) Sample(ctx context.Context, to timeline.Recorder) error {
-	config, err := x.Connect(ctx)
-	if err != nil {
-		return fmt.Errorf("find out how to reach the shoot: %w", err)
+	return x.seen.sample(ctx, x.view(to))
+}
+
+// Follow watches the objects.
+func (x *Extensions) Follow(ctx context.Context, to timeline.Recorder) error {
+	return x.seen.follow(ctx, x.view(to))
+}
+
+func (x *Extensions) view(to timeline.Recorder) view[timeline.ExtensionSeen] {
+	return view[timeline.ExtensionSeen]{
+		connect: x.Connect,
+		sources: func(c kubernetes.Interface) []source {
+			return []source{
+				sourceOf("the config maps of extensions", c.CoreV1().ConfigMaps(metav1.NamespaceSystem)),
+				sourceOf("the runtime classes", c.NodeV1().RuntimeClasses()),
+			}
+		},
+		describe: func(there []map[string]runtime.Object) map[string]timeline.ExtensionSeen {
+			return describeExtensions(of[*corev1.ConfigMap](there[0]), of[*nodev1.RuntimeClass](there[1]))
+		},
+		gone: func(name string) timeline.ExtensionSeen { return timeline.ExtensionSeen{Name: name, Gone: true} },
+		note: func(seen timeline.ExtensionSeen) {
+			to.Record(timeline.Event{Actor: x.Actor, Subject: x.Shoot, Payload: seen})
+		},
 	}
-	client, err := x.kept.get(compact(config))
-	if err != nil {
-		return err
-	}
-	configs, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("list the config maps of extensions: %w", err)
-	}
-	classes, err := client.NodeV1().RuntimeClasses().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("list the runtime classes: %w", err)
-	}
+}
+
+func describeExtensions(configs []*corev1.ConfigMap, classes []*nodev1.RuntimeClass) map[string]timeline.ExtensionSeen {
 	seen := map[string]timeline.ExtensionSeen{}
-	for _, m := range configs.Items {
+	for _, m := range configs {
 		// The API server's own, and those of leader elections and the like, are nobody's promise.
 		if strings.HasPrefix(m.Name, extensionPrefix) && !strings.HasPrefix(m.Name, extensionPrefix+"apiserver-") {
 			take(seen, "ConfigMap "+m.Name, m.UID, m.Data)
 		}
 	}
-	for _, c := range classes.Items {
+	for _, c := range classes {
 		take(seen, "RuntimeClass "+c.Name, c.UID, map[string]any{"handler": c.Handler, "scheduling": c.Scheduling})
 	}
-	for _, name := range changed(x.last, seen) {
-		now, there := seen[name]
-		if !there {
-			now = timeline.ExtensionSeen{Name: name, Gone: true}
-		}
-		to.Record(timeline.Event{Actor: x.Actor, Subject: x.Shoot, Payload: now})
-	}
-	x.last = seen
-	return nil
+	return seen
 }
 
 func take(into map[string]timeline.ExtensionSeen, name string, uid types.UID, says any) {

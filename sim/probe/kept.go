@@ -1,54 +1,35 @@
 package probe
 
 import (
-	"bytes"
-	"crypto/tls"
-	"net/http"
 	"sync"
 
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
 
-// keptClient keeps a client for as long as the server stays the same.
-type keptClient struct {
-	mu     sync.Mutex
-	host   string
-	client kubernetes.Interface
+// kept is what was made of an access, for as long as the access stays the same.
+type kept[T any] struct {
+	mu   sync.Mutex
+	of   access
+	made bool
+	it   T
 }
 
-func (k *keptClient) get(config *rest.Config) (kubernetes.Interface, error) {
+// access is what tells one access from another.
+type access struct{ host, token, authority string }
+
+func accessOf(config *rest.Config) access {
+	return access{host: config.Host, token: config.BearerToken, authority: string(config.CAData)}
+}
+
+func (k *kept[T]) get(config *rest.Config, remake func(*rest.Config) (T, error)) (T, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.client != nil && k.host == config.Host {
-		return k.client, nil
+	if k.made && k.of == accessOf(config) {
+		return k.it, nil
 	}
-	client, err := steadyClient(config)
-	if err != nil {
-		return nil, err
+	it, err := remake(config)
+	if err == nil {
+		k.of, k.it, k.made = accessOf(config), it, true
 	}
-	k.host, k.client = config.Host, client
-	return client, nil
-}
-
-// keptTransport keeps what opens a new connection for each request for as long as the access stays the same.
-type keptTransport struct {
-	mu          sync.Mutex
-	host, token string
-	authority   []byte
-	transport   http.RoundTripper
-}
-
-func (k *keptTransport) get(config *rest.Config) (http.RoundTripper, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.transport != nil && k.host == config.Host && k.token == config.BearerToken && bytes.Equal(k.authority, config.CAData) {
-		return k.transport, nil
-	}
-	transport, err := freshTransport(config, tls.NewLRUClientSessionCache(1))
-	if err != nil {
-		return nil, err
-	}
-	k.host, k.token, k.authority, k.transport = config.Host, config.BearerToken, config.CAData, transport
-	return transport, nil
+	return it, err
 }

@@ -2,60 +2,63 @@ package probe
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// Nodes looks at a shoot's nodes and their leases, past every link, and records what has changed.
+// Nodes looks at a shoot's nodes and their leases, past every link, and records what changes.
 type Nodes struct {
 	Shoot   string
 	Actor   string
 	Connect Connector
 
-	kept keptClient
-	last map[string]timeline.NodeSeen
+	seen gathering[timeline.NodeSeen]
 }
 
-var _ Probe = &Nodes{}
+var _ Watched = &Nodes{}
 
 // Name of the probe.
 func (n *Nodes) Name() string { return "nodes of " + n.Shoot }
 
-// Pace is once a second.
-func (n *Nodes) Pace() Pace { return Pace{Every: time.Second, Timeout: 3 * time.Second, Overlap: 1} }
+// Pace of samples.
+func (n *Nodes) Pace() Pace { return gatheringPace }
 
 // Sample lists nodes and leases.
 func (n *Nodes) Sample(ctx context.Context, to timeline.Recorder) error {
-	config, err := n.Connect(ctx)
-	if err != nil {
-		return fmt.Errorf("find out how to reach the shoot: %w", err)
-	}
-	client, err := n.kept.get(compact(config))
-	if err != nil {
-		return err
-	}
-	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("list nodes: %w", err)
-	}
-	leases, err := client.CoordinationV1().Leases(corev1.NamespaceNodeLease).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("list the nodes' leases: %w", err)
-	}
-	n.note(to, describeNodes(nodes.Items, leases.Items))
-	return nil
+	return n.seen.sample(ctx, n.view(to))
 }
 
-// Known is how many nodes there were at the last look.
-func (n *Nodes) Known() int { return len(n.last) }
+// Follow watches nodes and leases.
+func (n *Nodes) Follow(ctx context.Context, to timeline.Recorder) error {
+	return n.seen.follow(ctx, n.view(to))
+}
 
-func describeNodes(nodes []corev1.Node, leases []coordinationv1.Lease) map[string]timeline.NodeSeen {
+func (n *Nodes) view(to timeline.Recorder) view[timeline.NodeSeen] {
+	return view[timeline.NodeSeen]{
+		connect: n.Connect,
+		sources: func(c kubernetes.Interface) []source {
+			return []source{
+				sourceOf("nodes", c.CoreV1().Nodes()),
+				sourceOf("the nodes' leases", c.CoordinationV1().Leases(corev1.NamespaceNodeLease)),
+			}
+		},
+		describe: func(there []map[string]runtime.Object) map[string]timeline.NodeSeen {
+			return describeNodes(of[*corev1.Node](there[0]), of[*coordinationv1.Lease](there[1]))
+		},
+		gone: func(name string) timeline.NodeSeen { return timeline.NodeSeen{Name: name, Gone: true} },
+		note: func(seen timeline.NodeSeen) {
+			to.Record(timeline.Event{Actor: n.Actor, Subject: n.Shoot, Payload: seen})
+		},
+	}
+}
+
+func describeNodes(nodes []*corev1.Node, leases []*coordinationv1.Lease) map[string]timeline.NodeSeen {
 	renewed := map[string]string{}
 	for _, lease := range leases {
 		if lease.Spec.RenewTime != nil {
@@ -76,15 +79,4 @@ func describeNodes(nodes []corev1.Node, leases []coordinationv1.Lease) map[strin
 		seen[node.Name] = s
 	}
 	return seen
-}
-
-func (n *Nodes) note(to timeline.Recorder, seen map[string]timeline.NodeSeen) {
-	for _, name := range changed(n.last, seen) {
-		now, there := seen[name]
-		if !there {
-			now = timeline.NodeSeen{Name: name, Gone: true}
-		}
-		to.Record(timeline.Event{Actor: n.Actor, Subject: n.Shoot, Payload: now})
-	}
-	n.last = seen
 }

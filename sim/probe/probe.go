@@ -37,6 +37,12 @@ type Follower interface {
 	Follow(ctx context.Context, to timeline.Recorder) error
 }
 
+// Watched is what is followed, and can be looked at once more when it is followed no longer.
+type Watched interface {
+	Probe
+	Follower
+}
+
 // Namespace of everything that probes write into a shoot.
 const Namespace = world.WorkloadNamespace
 

@@ -16,7 +16,7 @@ type Reachability struct {
 	Actor   string
 	Connect Connector
 
-	kept keptTransport
+	kept kept[http.RoundTripper]
 }
 
 var _ Probe = &Reachability{}
@@ -37,7 +37,7 @@ func (r *Reachability) Sample(ctx context.Context, to timeline.Recorder) error {
 	if err != nil {
 		return fmt.Errorf("find out how to reach the shoot: %w", err)
 	}
-	transport, err := r.kept.get(config)
+	transport, err := r.kept.get(config, resumingTransport)
 	if err != nil {
 		return err
 	}

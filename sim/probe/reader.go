@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
@@ -18,6 +19,8 @@ type Reader struct {
 	Actor   string
 	Connect Connector
 	Keys    *Keys
+
+	kept kept[kubernetes.Interface]
 }
 
 var _ Probe = &Reader{}
@@ -40,7 +43,7 @@ func (r *Reader) Sample(ctx context.Context, to timeline.Recorder) error {
 	if err != nil {
 		return fmt.Errorf("find out how to reach the shoot: %w", err)
 	}
-	client, err := freshClient(config)
+	client, err := r.kept.get(config, freshClient)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
@@ -21,7 +22,7 @@ type Revisions struct {
 	Actor   string
 	Connect Connector
 
-	kept keptClient
+	kept kept[kubernetes.Interface]
 	last string // resource version to go on from; empty before the first list
 	gone bool   // the server has said that the client must start over
 }
@@ -52,7 +53,7 @@ func (r *Revisions) follow(ctx context.Context, to timeline.Recorder) error {
 	if err != nil {
 		return fmt.Errorf("find out how to reach the shoot: %w", err)
 	}
-	client, err := r.kept.get(config)
+	client, err := r.kept.get(config, steadyClient)
 	if err != nil {
 		return err
 	}

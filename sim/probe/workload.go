@@ -2,60 +2,57 @@ package probe
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// Workload looks at the pods of the load's namespace, past every link, and records what has changed.
+// Workload looks at the pods of the load's namespace, past every link, and records what changes.
 type Workload struct {
 	Shoot   string
 	Actor   string
 	Connect Connector
 
-	kept keptClient
-	last map[string]timeline.PodSeen
+	seen gathering[timeline.PodSeen]
 }
 
-var _ Probe = &Workload{}
+var _ Watched = &Workload{}
 
 // Name of the probe.
 func (w *Workload) Name() string { return "workload of " + w.Shoot }
 
-// Pace is once a second.
-func (w *Workload) Pace() Pace { return Pace{Every: time.Second, Timeout: 3 * time.Second, Overlap: 1} }
+// Pace of samples.
+func (w *Workload) Pace() Pace { return gatheringPace }
 
 // Sample lists the pods.
 func (w *Workload) Sample(ctx context.Context, to timeline.Recorder) error {
-	config, err := w.Connect(ctx)
-	if err != nil {
-		return fmt.Errorf("find out how to reach the shoot: %w", err)
+	return w.seen.sample(ctx, w.view(to))
+}
+
+// Follow watches the pods.
+func (w *Workload) Follow(ctx context.Context, to timeline.Recorder) error {
+	return w.seen.follow(ctx, w.view(to))
+}
+
+func (w *Workload) view(to timeline.Recorder) view[timeline.PodSeen] {
+	return view[timeline.PodSeen]{
+		connect: w.Connect,
+		sources: func(c kubernetes.Interface) []source { return []source{sourceOf("pods", c.CoreV1().Pods(Namespace))} },
+		describe: func(there []map[string]runtime.Object) map[string]timeline.PodSeen {
+			seen := map[string]timeline.PodSeen{}
+			for _, pod := range of[*corev1.Pod](there[0]) {
+				seen[pod.Name] = describePod(pod)
+			}
+			return seen
+		},
+		gone: func(name string) timeline.PodSeen { return timeline.PodSeen{Name: name, Gone: true} },
+		note: func(seen timeline.PodSeen) {
+			to.Record(timeline.Event{Actor: w.Actor, Subject: w.Shoot, Payload: seen})
+		},
 	}
-	client, err := w.kept.get(compact(config))
-	if err != nil {
-		return err
-	}
-	pods, err := client.CoreV1().Pods(Namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("list pods: %w", err)
-	}
-	seen := map[string]timeline.PodSeen{}
-	for i := range pods.Items {
-		seen[pods.Items[i].Name] = describePod(&pods.Items[i])
-	}
-	for _, name := range changed(w.last, seen) {
-		now, there := seen[name]
-		if !there {
-			now = timeline.PodSeen{Name: name, Gone: true}
-		}
-		to.Record(timeline.Event{Actor: w.Actor, Subject: w.Shoot, Payload: now})
-	}
-	w.last = seen
-	return nil
 }
 
 func describePod(pod *corev1.Pod) timeline.PodSeen {

@@ -26,7 +26,7 @@ type Writer struct {
 	// Keep one connection instead of opening a new one for each write.
 	Keep bool
 
-	kept keptClient
+	kept kept[kubernetes.Interface]
 }
 
 var _ Probe = &Writer{}
@@ -67,9 +67,9 @@ func (w *Writer) Sample(ctx context.Context, to timeline.Recorder) error {
 
 func (w *Writer) client(config *rest.Config) (kubernetes.Interface, error) {
 	if w.Keep {
-		return w.kept.get(config)
+		return w.kept.get(config, steadyClient)
 	}
-	return freshClient(config)
+	return w.kept.get(config, freshClient)
 }
 
 // carryOut a write, and fill in what became of it.

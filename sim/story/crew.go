@@ -31,7 +31,7 @@ type group struct {
 type member struct {
 	cancel context.CancelFunc
 	done   chan struct{}
-	probe  probe.Probe // nil for a follower
+	probe  probe.Probe // nil for a follower that cannot sample
 }
 
 func newCrew(c clock.WithTicker, record timeline.Recorder) *crew {
@@ -45,7 +45,8 @@ func (c *crew) sample(ctx context.Context, name string, p probe.Probe) {
 
 // follow lets a follower follow until its group is ended.
 func (c *crew) follow(ctx context.Context, name string, f probe.Follower) {
-	c.start(ctx, name, nil, func(ctx context.Context) { c.followAll(ctx, f) })
+	samples, _ := f.(probe.Probe) // for the last look
+	c.start(ctx, name, samples, func(ctx context.Context) { c.followAll(ctx, f) })
 }
 
 // followOnce follows unless the group is there already.

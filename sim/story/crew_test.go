@@ -185,6 +185,35 @@ func TestFollowersAreStartedAgain(t *testing.T) {
 	}
 }
 
+// fakeWatched follows, and can be looked at.
+type fakeWatched struct {
+	fakeProbe
+	following chan struct{}
+}
+
+func (f *fakeWatched) Follow(ctx context.Context, _ timeline.Recorder) error {
+	close(f.following)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// What is followed has a last look too: the last events may not have come.
+func TestWhatIsFollowedHasALastLook(t *testing.T) {
+	t.Parallel()
+	c, _ := newTestCrew()
+	looks := 0
+	f := &fakeWatched{following: make(chan struct{}), fakeProbe: fakeProbe{probe.Pace{Timeout: time.Minute}, func(context.Context, timeline.Recorder) error {
+		looks++
+		return nil
+	}}}
+	c.follow(t.Context(), "g", f)
+	<-f.following
+	c.lastLook(t.Context(), "g")
+	if looks != 1 {
+		t.Errorf("it was looked at %d times after it was followed, want once", looks)
+	}
+}
+
 func TestDiceAreNamedStreams(t *testing.T) {
 	t.Parallel()
 	roll := func(seed uint64, name string) [4]uint64 {

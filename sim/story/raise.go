@@ -138,11 +138,11 @@ func (t *teller) watch(ctx context.Context, shoot landscape.Shoot) error {
 	if shoot.Workers > 0 {
 		nodes := &probe.Nodes{Shoot: shoot.Name, Actor: world.Observer, Connect: observer}
 		pods := &probe.Workload{Shoot: shoot.Name, Actor: world.Observer, Connect: observer}
-		for _, p := range []probe.Probe{nodes, pods} {
+		for _, p := range []probe.Watched{nodes, pods} {
 			if err := p.Sample(ctx, t.Journal); err != nil {
 				return fmt.Errorf("look at the %s: %w", p.Name(), err)
 			}
-			t.crew.sample(ctx, shoot.Name, p)
+			t.crew.follow(ctx, shoot.Name, p)
 		}
 	}
 	if shoot.Extended {
@@ -170,7 +170,7 @@ func (t *teller) watchExtensions(ctx context.Context, shoot landscape.Shoot, obs
 	}); err != nil {
 		return err
 	}
-	t.crew.sample(ctx, shoot.Name, extensions)
+	t.crew.follow(ctx, shoot.Name, extensions)
 	return nil
 }
 

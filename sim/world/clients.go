@@ -48,7 +48,12 @@ func (c *Clients) Cluster(name string) (client.WithWatch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to cluster %q: %w", name, err)
 	}
-	made, err := client.NewWithWatch(Unlimited(config), client.Options{Scheme: c.scheme})
+	free := Unlimited(config)
+	attentive, err := Attentive(free)
+	if err != nil {
+		return nil, fmt.Errorf("make the HTTP client for cluster %q: %w", name, err)
+	}
+	made, err := client.NewWithWatch(free, client.Options{Scheme: c.scheme, HTTPClient: attentive})
 	if err != nil {
 		return nil, fmt.Errorf("make the client for cluster %q: %w", name, err)
 	}

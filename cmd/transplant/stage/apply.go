@@ -24,6 +24,7 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/sim/world"
 )
 
 //go:embed manifests/*.yaml
@@ -55,7 +56,11 @@ func observe(l Landscape, cluster string) (client.WithWatch, error) {
 		return nil, err
 	}
 	config.QPS, config.Burst = 200, 400
-	return client.NewWithWatch(config, client.Options{Scheme: Scheme()})
+	attentive, err := world.Attentive(config)
+	if err != nil {
+		return nil, fmt.Errorf("make the observer's HTTP client for cluster %q: %w", cluster, err)
+	}
+	return client.NewWithWatch(config, client.Options{Scheme: Scheme(), HTTPClient: attentive})
 }
 
 // install creates the definitions and waits until all are served.

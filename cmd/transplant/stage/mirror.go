@@ -19,7 +19,8 @@ import (
 const mirrorPause = 250 * time.Millisecond
 
 // mirror holds what a cluster has of one kind, by a watch: where something is gets asked many times a second. While the watch is
-// broken it knows nothing, and who asks has to ask the API server: that it does not answer must not be hidden.
+// broken it knows nothing, and who asks has to ask the API server: that it does not answer must not be hidden. With a client of
+// world.Attentive the watch of an API server that is frozen breaks too.
 type mirror[T client.Object] struct {
 	cluster client.WithWatch
 	list    func() client.ObjectList

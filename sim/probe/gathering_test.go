@@ -1,0 +1,174 @@
+package probe_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/transplant-sim/transplant/sim/probe"
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// door is a way to a server that counts lists and watches, and can be shut.
+type door struct {
+	lists, watches atomic.Int32
+	server         *httptest.Server
+}
+
+func doorTo(t *testing.T, connect probe.Connector) *door {
+	t.Helper()
+	config, err := connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	behind, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &door{}
+	pass := httputil.NewSingleHostReverseProxy(behind)
+	pass.FlushInterval = -1
+	d.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Query().Has("watch"):
+			d.watches.Add(1)
+		case r.Method == http.MethodGet:
+			d.lists.Add(1)
+		}
+		pass.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		d.server.CloseClientConnections()
+		d.server.Close()
+	})
+	return d
+}
+
+// way goes through one of two doors, or is not known.
+type way struct {
+	host atomic.Pointer[string]
+}
+
+func (w *way) through(d *door) { w.host.Store(&d.server.URL) }
+func (w *way) connect(context.Context) (*rest.Config, error) {
+	host := w.host.Load()
+	if host == nil {
+		return nil, errors.New("it is on no seed")
+	}
+	return &rest.Config{Host: *host}, nil
+}
+
+// following follows what is watched until the test ends; the errors come one by one, nil when there is only to begin anew.
+func following(t *testing.T, p probe.Watched, j *timeline.Journal) <-chan error {
+	t.Helper()
+	ended := make(chan error)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	t.Cleanup(func() { cancel(); <-done })
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			err := p.Follow(ctx, j)
+			select {
+			case ended <- err:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return ended
+}
+
+func told(j *timeline.Journal, is func(timeline.NodeSeen) bool) func() bool {
+	return func() bool {
+		for _, seen := range timeline.Of[timeline.NodeSeen](j.Events()) {
+			if is(seen) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// What changes is told as it comes, by one list and one watch of each kind.
+func TestNodesAreWatched(t *testing.T) {
+	t.Parallel()
+	_, _, straight := ready(t, 2)
+	d, w, j := doorTo(t, straight), &way{}, journal()
+	w.through(d)
+	nodes := &probe.Nodes{Shoot: "alpha", Connect: w.connect}
+	following(t, nodes, j)
+	until(t, func() bool { return d.watches.Load() == 2 })
+	c := clientOf(t, straight)
+	const then = "2030-01-01T00:00:00.000000Z"
+	if _, err := c.CoordinationV1().Leases("kube-node-lease").Patch(t.Context(), "node-0", types.MergePatchType,
+		[]byte(`{"spec":{"renewTime":"`+then+`"}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, told(j, func(n timeline.NodeSeen) bool { return n.Name == "node-0" && n.Renewed == "2030-01-01T00:00:00Z" }))
+	if err := c.CoreV1().Nodes().Delete(t.Context(), "node-1", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, told(j, func(n timeline.NodeSeen) bool { return n.Name == "node-1" && n.Gone }))
+	if lists, watches := d.lists.Load(), d.watches.Load(); lists != 2 || watches != 2 {
+		t.Errorf("%d lists and %d watches told it, want one of nodes and one of leases", lists, watches)
+	}
+}
+
+// A watch that breaks is begun anew, with what has changed meanwhile; what cannot be reached is an error.
+func TestABrokenWatchIsBegunAnew(t *testing.T) {
+	t.Parallel()
+	_, _, straight := ready(t, 2)
+	d, w, j := doorTo(t, straight), &way{}, journal()
+	w.through(d)
+	ended := following(t, &probe.Nodes{Shoot: "alpha", Connect: w.connect}, j)
+	until(t, func() bool { return d.watches.Load() == 2 })
+	d.server.CloseClientConnections()
+	if err := <-ended; err != nil {
+		t.Errorf("a broken watch is an error before anybody has tried again: %v", err)
+	}
+	until(t, func() bool { return d.watches.Load() == 4 })
+	w.host.Store(nil)
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "it is on no seed") {
+		t.Errorf("nobody knows where it is: %v", err)
+	}
+	d.server.Close()
+	w.through(d)
+	for err := range ended {
+		if err == nil || strings.Contains(err.Error(), "it is on no seed") {
+			continue // it had begun before
+		}
+		if !strings.Contains(err.Error(), "list nodes: ") || !strings.Contains(err.Error(), "connection refused") {
+			t.Errorf("nobody is there: %v", err)
+		}
+		return
+	}
+}
+
+// A control plane that has been left may go on: what it says is of no interest any more.
+func TestAShootThatMovesIsWatchedWhereItIs(t *testing.T) {
+	t.Parallel()
+	_, _, before := ready(t, 2)
+	_, _, after := ready(t, 1)
+	old, fresh, w, j := doorTo(t, before), doorTo(t, after), &way{}, journal()
+	w.through(old)
+	ended := following(t, &probe.Nodes{Shoot: "alpha", Connect: w.connect}, j)
+	until(t, func() bool { return old.watches.Load() == 2 })
+	w.through(fresh)
+	if err := <-ended; err != nil {
+		t.Errorf("a move is an error: %v", err)
+	}
+	until(t, told(j, func(n timeline.NodeSeen) bool { return n.Name == "node-1" && n.Gone }))
+	if fresh.watches.Load() == 0 {
+		t.Error("nothing is watched where the shoot is")
+	}
+}
