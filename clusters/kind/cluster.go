@@ -89,7 +89,8 @@ func (c *Cluster) keys() pki.Folder {
 	return pki.Folder(c.landscape.dir.Join("clusters", c.name, "pki"))
 }
 
-func (c *Cluster) kubeconfig() string {
+// Kubeconfig is the file with which a person, or a tool, may do everything in the cluster.
+func (c *Cluster) Kubeconfig() string {
 	return c.landscape.dir.Join("clusters", c.name, "admin.kubeconfig")
 }
 
@@ -97,7 +98,7 @@ func (c *Cluster) kubeconfig() string {
 func (c *Cluster) Connect(actor string) (*rest.Config, error) {
 	path := c.landscape.dir.Kubeconfig(actor, c.name)
 	if actor == clusters.Observer {
-		path = c.kubeconfig()
+		path = c.Kubeconfig()
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	if err != nil {
@@ -113,7 +114,7 @@ func (c *Cluster) create(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() {
 		options := []kind.CreateOption{
-			kind.CreateWithV1Alpha4Config(c.config()), kind.CreateWithKubeconfigPath(c.kubeconfig()),
+			kind.CreateWithV1Alpha4Config(c.config()), kind.CreateWithKubeconfigPath(c.Kubeconfig()),
 			kind.CreateWithDisplayUsage(false), kind.CreateWithDisplaySalutation(false),
 		}
 		if image := c.landscape.options.NodeImage; image != "" {
@@ -134,7 +135,7 @@ func (c *Cluster) create(ctx context.Context) error {
 		<-done
 		return errors.Join(fmt.Errorf("create the cluster %q: %w", c.name, ctx.Err()), err, remove(cleanup, c.Node()))
 	}
-	if err := os.Chmod(c.kubeconfig(), 0o600); err != nil {
+	if err := os.Chmod(c.Kubeconfig(), 0o600); err != nil {
 		return fmt.Errorf("keep the kubeconfig of cluster %q: %w", c.name, err)
 	}
 	if err := c.awaitReady(ctx, began); err != nil {

@@ -14,7 +14,7 @@ func (l *Landscape) State() rundir.State {
 	}
 	for _, c := range l.clusters {
 		state.Clusters = append(state.Clusters, rundir.ClusterState{
-			Name: c.name, Role: string(c.role), URL: c.URL(), Kubeconfig: c.kubeconfig(),
+			Name: c.name, Role: string(c.role), URL: c.URL(), Kubeconfig: c.Kubeconfig(),
 			Pods: podNetwork, Services: serviceNetwork, Processes: l.process("node", c.Node()),
 		})
 	}

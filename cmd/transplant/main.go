@@ -10,6 +10,7 @@ import (
 	_ "time/tzdata" // hibernation schedules name time zones, which the machine need not know
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -68,20 +69,22 @@ The stories are in scenarios/ of the repository; docs/scenarios.md there lists e
 			root.AddCommand(command)
 		}
 	}
-	buckets := &stage.Buckets{}
+	buckets, chaosMesh := &stage.Buckets{}, &stage.ChaosMesh{}
 	staged := func() *stage.Stage {
 		s := stage.New(stage.ScenarioSettings)
-		s.Buckets = buckets
+		s.Buckets, s.ChaosMesh = buckets, chaosMesh
 		return s
 	}
 	add(people, cli.NewCommands(cli.Configure{
-		AddFlags: buckets.AddFlags,
-		Check:    buckets.Check,
+		AddFlags: func(flags *pflag.FlagSet) { buckets.AddFlags(flags); chaosMesh.AddFlags(flags) },
+		Check:    func(backend string) error { return errors.Join(buckets.Check(backend), chaosMesh.Check(backend)) },
 		Embedded: func(o *embedded.Options) { staged().Configure(o) },
 		Kind:     func(ctx context.Context, o *kind.Options) error { return staged().ConfigureKind(ctx, o) },
 	})...)
 	add(people,
-		run.NewRunCommand(map[string]run.Backend{"embedded": &stage.Backend{Buckets: buckets}, "kind": &stage.KindBackend{Buckets: buckets}}),
+		run.NewRunCommand(map[string]run.Backend{
+			"embedded": &stage.Backend{Buckets: buckets, ChaosMesh: chaosMesh}, "kind": &stage.KindBackend{Buckets: buckets, ChaosMesh: chaosMesh},
+		}),
 		run.NewJudgeCommand(), run.NewReportCommand(), run.NewTrendCommand(), scenario.NewValidateCommand(), scenario.NewPlanCommand(), explain.NewCommand(),
 	)
 	add(programs,

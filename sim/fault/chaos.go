@@ -16,9 +16,9 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// Chaos is an experiment of Chaos Mesh, as one would create it in a cluster. It is carried out with the faults of this
-// package; what they cannot do the backend refuses before the run, by name. It ends after its duration, or with the
-// heal.
+// Chaos is an experiment of Chaos Mesh, as one would create it in a cluster. A cluster that has Chaos Mesh is given the
+// object, if a probe of ours can see whether it bites; elsewhere it is carried out with the faults of this package. What
+// neither can do the backend refuses before the run, by name. It ends after its duration, or with the heal.
 type Chaos struct {
 	Cluster `json:",inline"`
 	// Object is a PodChaos, a NetworkChaos or an HTTPChaos.
@@ -35,7 +35,8 @@ type plan struct {
 	targets  []string // links that must be known
 	duration *string
 	harms    []link.Fault
-	problem  error // found while planning
+	problem  error    // found while planning
+	mesh     *applied // nil for what is not left to Chaos Mesh
 	inject   func(context.Context, world.World, string) (world.Injection, error)
 }
 
@@ -66,10 +67,14 @@ func (c *Chaos) Name() string {
 	return fmt.Sprintf("chaos(%s,%s)", c.Cluster.Cluster, strings.TrimSpace(c.Object.kind()+" "+c.plan().action))
 }
 
-// Needs what carries the experiment out. An experiment that no fault of ours can be needs an ability of its own name.
+// Needs what carries the experiment out. One that no fault of ours can be needs Chaos Mesh, and one that it cannot prove
+// either an ability of its own name.
 func (c *Chaos) Needs() world.Ability {
 	p := c.plan()
-	if len(p.lacks) > 0 {
+	switch {
+	case len(p.lacks) > 0 && p.mesh != nil:
+		return world.RunChaosMesh.For(fmt.Sprintf("%s with %s", c.Object.kind(), strings.Join(p.lacks, ", ")))
+	case len(p.lacks) > 0:
 		return world.Ability(fmt.Sprintf("do %s of Chaos Mesh with %s", c.Object.kind(), strings.Join(p.lacks, ", ")))
 	}
 	return p.needs
@@ -106,6 +111,12 @@ func (c *Chaos) Check(path *field.Path, on landscape.Landscape) field.ErrorList 
 // Inject carries the experiment out.
 func (c *Chaos) Inject(ctx context.Context, w world.World) (world.Injection, error) {
 	p := c.plan()
+	if p.mesh != nil {
+		begun, injection, err := p.mesh.inject(ctx, w, c)
+		if begun || err != nil {
+			return injection, err
+		}
+	}
 	switch {
 	case len(p.lacks) > 0:
 		return world.Injection{}, cannot(c.Name(), c.Needs())

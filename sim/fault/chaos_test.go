@@ -196,22 +196,22 @@ func TestChaosEnds(t *testing.T) {
 func TestChaosThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for want, c := range map[string][2]string{
-		"do NetworkChaos of Chaos Mesh with loss":                 {"NetworkChaos", gardenlets + ", action: loss, loss: {loss: '25'}"},
-		"do NetworkChaos of Chaos Mesh with duplicate":            {"NetworkChaos", gardenlets + ", action: duplicate, duplicate: {duplicate: '25'}"},
-		"do NetworkChaos of Chaos Mesh with corrupt":              {"NetworkChaos", gardenlets + ", action: netem, corrupt: {corrupt: '25'}, delay: {latency: 1s}"},
-		"do NetworkChaos of Chaos Mesh with target pods":          {"NetworkChaos", gardenlets + ", action: partition, target: {selector: {}, mode: all}"},
-		"do NetworkChaos of Chaos Mesh with device":               {"NetworkChaos", partition + ", device: eth0"},
-		"do NetworkChaos of Chaos Mesh with action delay":         {"NetworkChaos", gardenlets + ", action: delay"},
-		"do NetworkChaos of Chaos Mesh with reorder, correlation": {"NetworkChaos", gardenlets + ", action: delay, delay: {latency: 1s, correlation: '5', reorder: {reorder: '5', gap: 1}}"},
-		"do HTTPChaos of Chaos Mesh with replace":                 {"HTTPChaos", gardenlets + ", port: 6443, target: Response, replace: {code: 500}"},
-		"do HTTPChaos of Chaos Mesh with port 80":                 {"HTTPChaos", gardenlets + ", port: 80, target: Request, abort: true"},
-		"do HTTPChaos of Chaos Mesh with code, request_headers":   {"HTTPChaos", gardenlets + ", port: 6443, target: Response, abort: true, code: 200, request_headers: {a: b}"},
-		"do HTTPChaos of Chaos Mesh with no action":               {"HTTPChaos", gardenlets + ", port: 6443, target: Response"},
-		"do PodChaos of Chaos Mesh with remoteCluster":            {"PodChaos", gardenlets + ", action: pod-kill, remoteCluster: far"},
-		"do PodChaos of Chaos Mesh with action pod-nap":           {"PodChaos", gardenlets + ", action: pod-nap"},
-		"do IOChaos of Chaos Mesh with this kind":                 {"IOChaos", gardenlets + ", action: latency, volumePath: /data"},
-		"do StressChaos of Chaos Mesh with this kind":             {"StressChaos", gardenlets},
-		"do TimeChaos of Chaos Mesh with this kind":               {"TimeChaos", gardenlets + ", timeOffset: -10m"},
+		"do what only Chaos Mesh can: NetworkChaos with loss":                 {"NetworkChaos", gardenlets + ", action: loss, loss: {loss: '25'}"},
+		"do NetworkChaos of Chaos Mesh with duplicate":                        {"NetworkChaos", gardenlets + ", action: duplicate, duplicate: {duplicate: '25'}"},
+		"do what only Chaos Mesh can: NetworkChaos with corrupt":              {"NetworkChaos", gardenlets + ", action: netem, corrupt: {corrupt: '25'}, delay: {latency: 1s}"},
+		"do what only Chaos Mesh can: NetworkChaos with target pods":          {"NetworkChaos", gardenlets + ", action: partition, target: {selector: {}, mode: all}"},
+		"do NetworkChaos of Chaos Mesh with device":                           {"NetworkChaos", partition + ", device: eth0"},
+		"do NetworkChaos of Chaos Mesh with action delay":                     {"NetworkChaos", gardenlets + ", action: delay"},
+		"do what only Chaos Mesh can: NetworkChaos with reorder, correlation": {"NetworkChaos", gardenlets + ", action: delay, delay: {latency: 1s, correlation: '5', reorder: {reorder: '5', gap: 1}}"},
+		"do HTTPChaos of Chaos Mesh with replace":                             {"HTTPChaos", gardenlets + ", port: 6443, target: Response, replace: {code: 500}"},
+		"do HTTPChaos of Chaos Mesh with port 80":                             {"HTTPChaos", gardenlets + ", port: 80, target: Request, abort: true"},
+		"do HTTPChaos of Chaos Mesh with code, request_headers":               {"HTTPChaos", gardenlets + ", port: 6443, target: Response, abort: true, code: 200, request_headers: {a: b}"},
+		"do HTTPChaos of Chaos Mesh with no action":                           {"HTTPChaos", gardenlets + ", port: 6443, target: Response"},
+		"do PodChaos of Chaos Mesh with remoteCluster":                        {"PodChaos", gardenlets + ", action: pod-kill, remoteCluster: far"},
+		"do PodChaos of Chaos Mesh with action pod-nap":                       {"PodChaos", gardenlets + ", action: pod-nap"},
+		"do IOChaos of Chaos Mesh with this kind":                             {"IOChaos", gardenlets + ", action: latency, volumePath: /data"},
+		"do StressChaos of Chaos Mesh with this kind":                         {"StressChaos", gardenlets},
+		"do TimeChaos of Chaos Mesh with this kind":                           {"TimeChaos", gardenlets + ", timeOffset: -10m"},
 	} {
 		f := chaos(t, c[0], c[1])
 		if string(f.Needs()) != want {

@@ -24,6 +24,15 @@ import (
 // choose finds the pods of a cluster that a selector of Chaos Mesh means. The dice of its mode fall the same way for the
 // same pods.
 func choose(ctx context.Context, w world.World, cluster string, s v1alpha1.PodSelector) ([]corev1.Pod, error) {
+	pods, err := choosable(ctx, w, cluster, s)
+	if err != nil {
+		return nil, err
+	}
+	return drawn(pods, s)
+}
+
+// choosable are the pods of a cluster that a selector finds, whatever its mode; at least one.
+func choosable(ctx context.Context, w world.World, cluster string, s v1alpha1.PodSelector) ([]corev1.Pod, error) {
 	config, err := w.Connect(cluster)
 	if err != nil {
 		return nil, fmt.Errorf("connect to cluster %q: %w", cluster, err)
@@ -39,7 +48,7 @@ func choose(ctx context.Context, w world.World, cluster string, s v1alpha1.PodSe
 	if len(pods) == 0 {
 		return nil, fmt.Errorf("select the pods of cluster %q: the selector finds none", cluster)
 	}
-	return drawn(pods, s)
+	return pods, nil
 }
 
 func selected(ctx context.Context, client kubernetes.Interface, s v1alpha1.PodSelectorSpec) ([]corev1.Pod, error) {

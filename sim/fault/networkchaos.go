@@ -19,7 +19,7 @@ import (
 // the targets of links are; without a target all links of the actors are meant. The sizes of buffers are the links' own.
 func planNetwork(c *v1alpha1.NetworkChaos) plan {
 	spec := &c.Spec
-	p := plan{action: string(spec.Action), needs: world.BreakPodLinks, targets: spec.ExternalTargets, duration: spec.Duration}
+	p := plan{action: string(spec.Action), needs: world.BreakPodLinks, targets: spec.ExternalTargets, duration: spec.Duration, mesh: networkApplied(spec)}
 	p.lack("remoteCluster", spec.RemoteCluster != "")
 	p.lack("device", spec.Device != "" || spec.TargetDevice != "")
 	p.lack("target pods", spec.Target != nil)

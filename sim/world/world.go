@@ -6,6 +6,8 @@ package world
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -133,6 +135,16 @@ type Casting interface {
 	Parts(ctx context.Context, cluster string, pods []corev1.Pod) (actors, targets []string, err error)
 }
 
+// PodDialer is a World that can knock at an address from within the network of a pod.
+type PodDialer interface {
+	// DialFromPod connects over TCP, and says how long it took until somebody answered: a refusal is an answer, too. It
+	// is ErrNoAnswer when nobody did within a time that is long for a healthy network; any other error is about the pod.
+	DialFromPod(ctx context.Context, cluster string, pod types.UID, address string) (time.Duration, error)
+}
+
+// ErrNoAnswer is what somebody hears who knocks at an address that nothing comes back from.
+var ErrNoAnswer = errors.New("nobody answers")
+
 // CloudBreaker is a World whose cloud can be harmed. The shoots that the fault matches are named as in the story, and it
 // needs no id.
 type CloudBreaker interface {
@@ -212,4 +224,14 @@ const (
 	BreakCloud     Ability = "break the cloud"
 	DamageBackups  Ability = "damage backups"
 	CrashActors    Ability = "crash actors at their writes" // break links and processes
+	RunChaosMesh   Ability = "do what only Chaos Mesh can"
 )
+
+// For is the ability with what it is needed for.
+func (a Ability) For(what string) Ability { return a + ": " + Ability(what) }
+
+// General is the ability without what it is needed for.
+func (a Ability) General() Ability {
+	general, _, _ := strings.Cut(string(a), ": ")
+	return Ability(general)
+}

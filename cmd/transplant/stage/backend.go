@@ -17,7 +17,8 @@ import (
 
 // Backend makes embedded landscapes for stories. Each lives in the process that runs the story.
 type Backend struct {
-	Buckets *Buckets
+	Buckets   *Buckets
+	ChaosMesh *ChaosMesh // only to say that there is none
 }
 
 var (
@@ -29,7 +30,10 @@ var (
 func (b *Backend) AddFlags(flags *pflag.FlagSet) { b.Buckets.AddFlags(flags) }
 
 // Available implements run.Equipped: whatever else it needs is told where it is missed.
-func (b *Backend) Available(context.Context) error { return b.Buckets.Check("embedded") }
+func (b *Backend) Available(context.Context) error {
+	const embedded = "embedded"
+	return errors.Join(b.Buckets.Check(embedded), b.ChaosMesh.Check(embedded))
+}
 
 // Can implements run.Backend: this backend can do all that stories know today.
 func (*Backend) Can(ability world.Ability) error {

@@ -2,10 +2,12 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded/binary"
@@ -25,6 +27,7 @@ var (
 type KindBackend struct {
 	NodeImage string // empty for the one that kind itself takes
 	Buckets   *Buckets
+	ChaosMesh *ChaosMesh
 }
 
 var (
@@ -35,13 +38,14 @@ var (
 // AddFlags implements run.Equipped.
 func (b *KindBackend) AddFlags(flags *pflag.FlagSet) {
 	b.Buckets.AddFlags(flags)
+	b.ChaosMesh.AddFlags(flags)
 	flags.StringVar(&b.NodeImage, "node-image", os.Getenv(kind.NodeImageVariable),
 		"backend kind: the node image; empty for the published one that kind takes (default: $"+kind.NodeImageVariable+")")
 }
 
 // Available implements run.Equipped: without Docker there is nothing to run on.
 func (b *KindBackend) Available(ctx context.Context) error {
-	if err := b.Buckets.Check(rundir.Kind); err != nil {
+	if err := errors.Join(b.Buckets.Check(rundir.Kind), b.ChaosMesh.Check(rundir.Kind)); err != nil {
 		return err
 	}
 	return kind.Available(ctx)
@@ -50,16 +54,25 @@ func (b *KindBackend) Available(ctx context.Context) error {
 // Can implements run.Backend. A cluster's own programs are the kubelet's, which starts them again at once, and its disks
 // are behind its node. Processes in pods are harmed by signals of this machine, for which one has to be root.
 func (b *KindBackend) Can(ability world.Ability) error {
-	switch ability {
+	switch ability.General() {
+	case world.RunChaosMesh:
+		if !b.ChaosMesh.wanted() {
+			return fmt.Errorf("the kind backend cannot %s, unless it is installed with --%s", ability, chaosMeshFlag)
+		}
+		return b.asRoot(ability) // who looks into the network of a pod
 	case world.BreakLinks, world.BreakClusters, world.BreakCloud, world.DamageBackups, world.EditObjects:
 		return nil
 	case world.BreakProcesses, world.DelayRestarts, world.CrashActors, world.BreakPods, world.BreakPodLinks:
-		if os.Geteuid() == 0 {
-			return nil
-		}
-		return fmt.Errorf("the kind backend cannot %s unless it is run by root, beside a Docker of this machine", ability)
+		return b.asRoot(ability)
 	}
 	return fmt.Errorf("the kind backend cannot %s", ability)
+}
+
+func (*KindBackend) asRoot(ability world.Ability) error {
+	if os.Geteuid() == 0 {
+		return nil
+	}
+	return fmt.Errorf("the kind backend cannot %s unless it is run by root, beside a Docker of this machine", ability)
 }
 
 // Claim implements run.Backend.
@@ -67,7 +80,7 @@ func (b *KindBackend) Claim(name string) (run.Claim, error) { return claimDir(na
 
 func (b *KindBackend) start(ctx context.Context, c *claim, request run.Request) (world.World, error) {
 	s := staged(request)
-	s.Buckets = b.Buckets
+	s.Buckets, s.ChaosMesh = b.Buckets, b.ChaosMesh
 	options := kind.Options{
 		Name: c.dir.Name, Dir: c.dir.Path, Lock: c.lock, Seeds: request.Landscape.SeedNames(), NodeImage: b.NodeImage,
 		Progress: func(subject, what string) { request.Progress(subject + ": " + what) },
@@ -80,6 +93,15 @@ func (b *KindBackend) start(ctx context.Context, c *claim, request run.Request) 
 		return nil, err
 	}
 	return worldOn(ctx, l, s)
+}
+
+// kubeconfigs of all clusters, by their names.
+func kubeconfigs(l *kind.Landscape) map[string]string {
+	files := map[string]string{}
+	for _, c := range l.Clusters() {
+		files[c.Name()] = c.(*kind.Cluster).Kubeconfig()
+	}
+	return files
 }
 
 // companionImage has what runs beside the clusters; no node gets it.
@@ -112,7 +134,12 @@ func (s *Stage) ConfigureKind(ctx context.Context, options *kind.Options) error 
 		Name: companionImage, Programs: map[string]string{"transplant": executable, "controlplane": controlPlane},
 	}
 	options.Companions = func(l *kind.Landscape) ([]clusters.Companion, error) { return s.companions(l) }
-	options.AfterClusters = func(ctx context.Context, l *kind.Landscape) error { return s.setUp(ctx, l) }
+	options.AfterClusters = func(ctx context.Context, l *kind.Landscape) error {
+		group, ctx := errgroup.WithContext(ctx)
+		group.Go(func() error { return s.ChaosMesh.install(ctx, kubeconfigs(l)) })
+		group.Go(func() error { return s.setUp(ctx, l) })
+		return group.Wait()
+	}
 	options.ShootRoots = s.published.roots
 	return nil
 }

@@ -31,6 +31,25 @@ func TestKindCan(t *testing.T) {
 	}
 }
 
+// What only Chaos Mesh can do it has to be installed for; and somebody has to be root to see that it bites.
+func TestKindCanWithChaosMesh(t *testing.T) {
+	t.Parallel()
+	asRoot := ""
+	if os.Geteuid() != 0 {
+		asRoot = "the kind backend cannot do what only Chaos Mesh can: NetworkChaos with loss unless it is run by root, beside a Docker of this machine"
+	}
+	ability := world.RunChaosMesh.For("NetworkChaos with loss")
+	for want, backend := range map[string]interface{ Can(world.Ability) error }{
+		asRoot: &KindBackend{ChaosMesh: &ChaosMesh{Chart: "2.8.2"}},
+		"the kind backend cannot do what only Chaos Mesh can: NetworkChaos with loss, unless it is installed with --chaos-mesh": &KindBackend{ChaosMesh: &ChaosMesh{}},
+		"the embedded backend cannot do what only Chaos Mesh can: NetworkChaos with loss":                                       &Backend{},
+	} {
+		if got := text(backend.Can(ability)); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func text(err error) string {
 	if err == nil {
 		return ""

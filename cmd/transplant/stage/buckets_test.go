@@ -39,7 +39,7 @@ func TestBuckets(t *testing.T) {
 func TestBucketFlagOfBothBackends(t *testing.T) {
 	t.Setenv(BucketURLVariable, "s3://of-the-environment")
 	shared, flags := &Buckets{}, pflag.NewFlagSet("run", pflag.ContinueOnError)
-	embedded, kind := &Backend{Buckets: shared}, &KindBackend{Buckets: shared}
+	embedded, kind := &Backend{Buckets: shared}, &KindBackend{Buckets: shared, ChaosMesh: &ChaosMesh{}}
 	embedded.AddFlags(flags)
 	kind.AddFlags(flags)
 	if shared.URL != "s3://of-the-environment" {

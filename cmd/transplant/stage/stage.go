@@ -92,6 +92,8 @@ type Stage struct {
 	User int64
 	// Buckets says where the contents of the cloud's buckets lie; nil for the run directory.
 	Buckets *Buckets
+	// ChaosMesh is what kind clusters get besides; nil for nothing.
+	ChaosMesh *ChaosMesh
 
 	tokens    map[string]string // of the cloud, by identity
 	published *published
