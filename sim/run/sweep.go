@@ -59,11 +59,13 @@ func claim(told map[string]string, points []*scenario.Scenario, file string) err
 // count says how many of the points have held, which have not, and why: a crash that nobody felt may lie behind the last
 // write that there is, so that the sweep says too many of them.
 func (s sweep) count(told map[string]summary.Story) string {
-	held, others := 0, []string{}
+	held, interrupted, others := 0, 0, []string{}
 	for _, point := range s.points {
 		switch story := told[point.Metadata.Name]; {
 		case story.Late:
 			others = append(others, point.Metadata.Name+": not told")
+		case errors.Is(story.Err, errUntold):
+			interrupted++
 		case story.Verdict() != verdict.Held:
 			others = append(others, fmt.Sprintf("%s: %s", point.Metadata.Name, story.Verdict())+reason(story))
 		default:
@@ -73,6 +75,9 @@ func (s sweep) count(told map[string]summary.Story) string {
 	text := fmt.Sprintf("%s: %d of %d points Held", s.name, held, len(s.points))
 	if len(s.points) < s.all {
 		text += fmt.Sprintf(", a sample of %d", s.all)
+	}
+	if interrupted > 0 {
+		others = append(others, fmt.Sprintf("%d not told: the run was interrupted", interrupted))
 	}
 	return strings.Join(append([]string{text}, others...), "\n  ")
 }

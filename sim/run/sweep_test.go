@@ -50,6 +50,10 @@ func TestCountOfASweep(t *testing.T) {
 	if got, want := s.count(map[string]summary.Story{"one": as(verdict.Held), "two": as(verdict.Held), "three": {Late: true}}), "swept: 2 of 3 points Held, a sample of 9\n  three: not told"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	cut := map[string]summary.Story{"one": as(verdict.Held), "two": {Err: errUntold}, "three": {Err: errUntold}}
+	if got, want := s.count(cut), "swept: 1 of 3 points Held, a sample of 9\n  2 not told: the run was interrupted"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 	s.all = 3
 	held := map[string]summary.Story{"one": as(verdict.Held), "two": as(verdict.Held), "three": as(verdict.Held)}
 	if got, want := s.count(held), "swept: 3 of 3 points Held"; got != want {
