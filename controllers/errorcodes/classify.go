@@ -22,7 +22,7 @@ var classes = slices.Concat(
 		`(?i)malformed credential|credentials? .*(malformed|(invalid|illegal) character)`,
 	),
 	of(gardencorev1beta1.ErrorInfraUnauthorized,
-		`(?i)unauthori[sz]ed|not authori[sz]ed|access ?denied|permission ?denied|(error|status|code)[ :=]+403\b`,
+		`(?i)unauthori[sz]ed|not authori[sz]ed|authori[sz]ation ?failed|access ?denied|permission ?denied|(error|status|code)[ :=]+403\b`,
 		`(?i)signature ?does ?not ?match|signature mismatch`,
 		`(?i)invalid[_ ]grant`,
 		`(?i)service[ _]account[ _](access[ _])?denied`,
@@ -43,7 +43,7 @@ var classes = slices.Concat(
 	of(gardencorev1beta1.ErrorInfraDependencies,
 		`(?i)DependencyViolation`,
 		`\b(Delete)?Conflict\b`,
-		`(?i)InUse\w*CannotBeDeleted|VnetInUse|InUseSubnet|InUseRouteTable|(subnet|vnet|network|route table)\b.* (is )?(still |already )?(being )?(in use|used)`,
+		`(?i)InUse\w*CannotBeDeleted|VnetInUse|InUseSubnet|InUseRouteTable|(subnet|vnet|network|route table)\b.*\b(in use|being used|used by)\b`,
 		`(?i)billing\b.*\binactive|inactive billing|InternalBillingError`,
 		`(?i)PendingVerification|account\b.*verification\b.*pending|pending verification`,
 		`(?i)internal ?(server)? ?error\b`,
@@ -88,7 +88,7 @@ func of(code gardencorev1beta1.ErrorCode, patterns ...string) []class {
 }
 
 // requestLimit is how a throttled request is spelled: no exceeded quota, although it reads like one.
-var requestLimit = regexp.MustCompile(`(?i)RequestLimitExceeded`)
+var requestLimit = regexp.MustCompile(`(?i)(Request|Rate)LimitExceeded`)
 
 // Classify gives the codes that an error message deserves, in the order of SPEC 5.8 and each once. Most messages deserve
 // none. What an API server refuses is no matter of the cloud: pass only what the cloud, a node or a user's configuration

@@ -21,13 +21,13 @@ func TestClassify(t *testing.T) {
 		"ERR_INFRA_UNAUTHORIZED": {
 			"UnauthorizedOperation: you are not authorized to perform this operation", "AccessDenied", "googleapi: Error 403: no", "SignatureDoesNotMatch",
 			"invalid_grant: account not found", "SERVICE_ACCOUNT_ACCESS_DENIED", "OperationNotAllowed", "there are no active subscriptions",
-			"access denied by policy", "signature mismatch",
+			"access denied by policy", "signature mismatch", `Code="AuthorizationFailed" Message="The client does not have authorization to perform the action"`,
 		},
 		"ERR_INFRA_QUOTA_EXCEEDED": {
 			"VpcLimitExceeded: the maximum number of VPCs has been reached", "LimitExceeded", "InstanceLimitExceeded", "Quota 'CPUS' exceeded. Limit: 24", "Quotas were exceeded",
 			"exceeded quota: cores", "Maximum number of ports exceeded", "VolumeSizeExceedsAvailableQuota", "ZONE_RESOURCE_POOL_EXHAUSTED",
 		},
-		"ERR_INFRA_RATE_LIMITS_EXCEEDED": {"RequestLimitExceeded: slow down", "Throttling: rate exceeded", "429 Too Many Requests", "request was throttled"},
+		"ERR_INFRA_RATE_LIMITS_EXCEEDED": {"RequestLimitExceeded: slow down", "Throttling: rate exceeded", "429 Too Many Requests", "request was throttled", "googleapi: rateLimitExceeded"},
 		"ERR_INFRA_DEPENDENCIES": {
 			"DependencyViolation: resource sg-1 has a dependent object", "DeleteConflict: cannot delete", "409 Conflict", "InUseSubnetCannotBeDeleted", "VnetInUse",
 			"route table rt-1 is in use", "subnet s is already being used", "the account is in an inactive billing state", "PendingVerification: your request is being validated",
@@ -70,7 +70,7 @@ func TestClassifyManyAndNone(t *testing.T) {
 	}
 	for _, message := range []string{
 		"", "connection refused", "context deadline exceeded", `secrets "x" not found`, "the object has been modified; please apply your changes to the latest version",
-		"conflicting answers", "waiting for the machine",
+		"conflicting answers", "waiting for the machine", "the network is unreachable: the address was used 3 times",
 	} {
 		if codes := Classify(message); len(codes) > 0 {
 			t.Errorf("%q: %v", message, codes)
