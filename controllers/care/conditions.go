@@ -24,6 +24,9 @@ var conditionTypes = []gardencorev1beta1.ConditionType{
 	gardencorev1beta1.ShootSystemComponentsHealthy,
 }
 
+// ConditionTypes are the conditions that care writes. The list is the caller's own.
+func ConditionTypes() []gardencorev1beta1.ConditionType { return slices.Clone(conditionTypes) }
+
 // round is one look at a shoot.
 type round struct {
 	*Observation

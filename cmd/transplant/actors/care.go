@@ -2,6 +2,8 @@ package actors
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -35,14 +37,29 @@ func (f *careFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.extensionNamespace, "extension-namespace", "extensions", "namespace of the seed in which the extension shows its heartbeat")
 }
 
-func (f *careFlags) addToManager(mgr manager.Manager, seed cluster.Cluster, factory *controlplane.Factory, shoots controlplane.ShootConfigs, workers int, measured *care.Metrics) error {
-	thresholds := map[gardencorev1beta1.ConditionType]time.Duration{}
-	for kind, text := range f.thresholds {
-		threshold, err := time.ParseDuration(text)
-		if err != nil {
-			return fmt.Errorf("parse --care-condition-thresholds of %q: %w", kind, err)
+// read checks the flags, and gives back the thresholds. A threshold that is for no condition is one that another lacks.
+func (f *careFlags) read() (map[gardencorev1beta1.ConditionType]time.Duration, error) {
+	if f.syncPeriod <= 0 {
+		return nil, fmt.Errorf("read --care-sync-period: %s is no period: give one above zero, for example 1m", f.syncPeriod)
+	}
+	thresholds, known := map[gardencorev1beta1.ConditionType]time.Duration{}, care.ConditionTypes()
+	for _, kind := range slices.Sorted(maps.Keys(f.thresholds)) {
+		threshold, err := time.ParseDuration(f.thresholds[kind])
+		if err != nil || threshold < 0 {
+			return nil, fmt.Errorf("read --care-condition-thresholds: the threshold %q of %s is no duration: give one such as 1m", f.thresholds[kind], kind)
+		}
+		if !slices.Contains(known, gardencorev1beta1.ConditionType(kind)) {
+			return nil, fmt.Errorf("read --care-condition-thresholds: there is no condition %q: choose of %v", kind, known)
 		}
 		thresholds[gardencorev1beta1.ConditionType(kind)] = threshold
+	}
+	return thresholds, nil
+}
+
+func (f *careFlags) addToManager(mgr manager.Manager, seed cluster.Cluster, factory *controlplane.Factory, shoots controlplane.ShootConfigs, workers int, measured *care.Metrics) error {
+	thresholds, err := f.read()
+	if err != nil {
+		return err
 	}
 	reconciler := &care.Reconciler{
 		Factory: factory, Seed: seed.GetCache(), Shoots: shoots, SyncPeriod: f.syncPeriod,
