@@ -95,10 +95,15 @@ func (e *NoSeedFitsError) Error() string {
 	if len(e.Excluded) == 0 {
 		return "no seed fits: there is none"
 	}
+	return "no seed fits: " + Reasons(e.Excluded)
+}
+
+// Reasons lists why seeds were left out, each reason once with its seeds.
+func Reasons(excluded map[string]string) string {
 	byReason := map[string][]string{}
 	var reasons []string // in the order of their first seeds
-	for _, seed := range sets.List(sets.KeySet(e.Excluded)) {
-		reason := e.Excluded[seed]
+	for _, seed := range sets.List(sets.KeySet(excluded)) {
+		reason := excluded[seed]
 		if byReason[reason] == nil {
 			reasons = append(reasons, reason)
 		}
@@ -107,5 +112,5 @@ func (e *NoSeedFitsError) Error() string {
 	for i, reason := range reasons {
 		reasons[i] = strings.Join(byReason[reason], ", ") + " " + reason
 	}
-	return "no seed fits: " + strings.Join(reasons, "; ")
+	return strings.Join(reasons, "; ")
 }

@@ -46,7 +46,8 @@ type Reconciler struct {
 	Retry time.Duration
 }
 
-// Reconcile binds one shoot. If no seed fits, lastOperation and an event tell for each seed why (SPEC 9.4).
+// Reconcile binds one shoot. An event tells for each other seed why it was left out; if no seed fits, lastOperation does, too
+// (SPEC 9.4).
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	shoot := &gardencorev1beta1.Shoot{}
 	if err := r.Garden.Get(ctx, request.NamespacedName, shoot); err != nil {
@@ -70,8 +71,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	log.FromContext(ctx).Info("Bound the shoot to a seed", "seed", seed, "others", excluded)
-	r.Events.Eventf(shoot, nil, corev1.EventTypeNormal, reasonScheduled, "Schedule", "Scheduled to seed %q", seed)
+	r.Events.Eventf(shoot, nil, corev1.EventTypeNormal, reasonScheduled, "Schedule", "%s", shorten(success(seed, excluded)))
 	return reconcile.Result{}, nil
+}
+
+func success(seed string, excluded map[string]string) string {
+	text := fmt.Sprintf("Scheduled to seed %q", seed)
+	if len(excluded) > 0 {
+		text += "; left out: " + placement.Reasons(excluded)
+	}
+	return text
 }
 
 // wanting tells that the shoot waits for a seed from this scheduler.

@@ -61,6 +61,11 @@ func testSeed(name string, capacity int64) *gardencorev1beta1.Seed {
 	}
 }
 
+func tainted(seed *gardencorev1beta1.Seed, key string) *gardencorev1beta1.Seed {
+	seed.Spec.Taints = []gardencorev1beta1.SeedTaint{{Key: key}}
+	return seed
+}
+
 func testProfile() *gardencorev1beta1.CloudProfile {
 	return &gardencorev1beta1.CloudProfile{
 		ObjectMeta: metav1.ObjectMeta{Name: "profile"},
@@ -86,8 +91,14 @@ func TestReconcile(t *testing.T) {
 		again   time.Duration
 	}{
 		{
-			name: "bound to the seed with the fewest shoots", seed: "b", event: `Normal SchedulingSuccessful Scheduled to seed "b"`,
+			name: "bound to the seed with the fewest shoots", seed: "b",
+			event:   `Normal SchedulingSuccessful Scheduled to seed "b"; left out: a fits, but seed "b" has fewer shoots`,
 			objects: []client.Object{testProfile(), testSeed("a", 9), testSeed("b", 9), testShoot("other", ptr.To("a"))},
+		},
+		{
+			name: "each other seed is left out for its own reason", seed: "b",
+			event:   `Normal SchedulingSuccessful Scheduled to seed "b"; left out: a has taints that spec.tolerations does not tolerate: "vault"; c is full: it has 0 shoots and status.allocatable.shoots is 0`,
+			objects: []client.Object{testProfile(), tainted(testSeed("a", 9), "vault"), testSeed("b", 9), testSeed("c", 0)},
 		},
 		{
 			name: "no seed fits", pending: full, event: "Warning SchedulingFailed " + full, again: time.Minute,
