@@ -33,6 +33,6 @@ func Alerts() []Alert {
 		{"TransplantRTOOverGoal", "The RTO of {{ $labels.scenario }} is over its goal", "It was {{ $value }} s in the run {{ $labels.run }}.", `transplant_run_measure_seconds{measure="rto"}`, goal("rto")},
 		{"TransplantRPOOverGoal", "The RPO of {{ $labels.scenario }} is over its goal", "It was {{ $value }} s in the run {{ $labels.run }}.", `transplant_run_measure_seconds{measure="rpo"}`, goal("rpo")},
 		{"TransplantAPIDowntimeOverGoal", "The API of {{ $labels.scenario }} was down for longer than its goal", "It was {{ $value }} s in the run {{ $labels.run }}.", `transplant_run_measure_seconds{measure="api_downtime"}`, goal("api_downtime")},
-		{"TransplantWritesLost", "{{ $labels.scenario }} has lost writes", "{{ $value }} acknowledged writes are not in the data of the run {{ $labels.run }}.", `transplant_run_measure_count{measure="lost_writes"}`, goal("lost_writes")},
+		{"TransplantWritesLost", "{{ $labels.scenario }} has lost writes", "{{ $value }} acknowledged writes are not in the data of the run {{ $labels.run }}.", `transplant_run_measure_number{measure="lost_writes"}`, goal("lost_writes")},
 	}
 }

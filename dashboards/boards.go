@@ -140,7 +140,7 @@ func recovery() Board {
 		{Title: "RPO", About: "Age of the newest lost write; 0 when none is lost.", Kind: "bargauge", Unit: "s", Queries: []Query{
 			now("{{run}}", measure("rpo")), now("{{run}} goal", most("rpo"))}},
 		{Title: "Lost writes", About: "Acknowledged, and not in the data at the end.", Kind: "bargauge", Unit: "short", Red: red(1), Queries: []Query{
-			now("{{run}}", `last_over_time(transplant_run_measure_count{measure="lost_writes",FILTER}[$__range])`)}},
+			now("{{run}}", `last_over_time(transplant_run_measure_number{measure="lost_writes",FILTER}[$__range])`)}},
 		{Title: "Moments of the recovery", About: "Since the first fault, of the slowest shoot.", Kind: "bargauge", Unit: "s", Wide: true, Queries: []Query{
 			now("{{run}} {{moment}}", `last_over_time(transplant_run_recovery_seconds{FILTER}[$__range])`)}},
 		{Title: "Phases of recoveries", About: "Median and 90th percentile of each phase, from the moment before it, by mode.", Kind: "table", Unit: "s", Red: red(1800), Wide: true, Queries: []Query{

@@ -70,7 +70,7 @@ func WriteSamples(out io.Writer, record *timeline.Record, judged *verdict.Report
 		for ; i < len(record.Events) && record.Events[i].At <= next; i++ {
 			meter.Take(record.Events[i])
 		}
-		if next < last {
+		if next.Milliseconds() < last.Milliseconds() { // the format's times have no more than that, and none twice
 			if err := s.scrape(next); err != nil {
 				return err
 			}
