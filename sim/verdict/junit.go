@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/transplant-sim/transplant/sim/measure"
+	"github.com/transplant-sim/transplant/sim/oracle"
 	"github.com/transplant-sim/transplant/sim/scenario"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
@@ -20,6 +21,7 @@ type suite struct {
 	Tests    int        `xml:"tests,attr"`
 	Failures int        `xml:"failures,attr"`
 	Errors   int        `xml:"errors,attr"`
+	Skipped  int        `xml:"skipped,attr"`
 	Time     float64    `xml:"time,attr"`
 	Measured []property `xml:"properties>property"`
 	Cases    []testCase `xml:"testcase"`
@@ -36,6 +38,7 @@ type testCase struct {
 	Time    float64  `xml:"time,attr"`
 	Failure *problem `xml:"failure"`
 	Error   *problem `xml:"error"`
+	Skipped *problem `xml:"skipped"`
 	Out     string   `xml:"system-out,omitempty"`
 }
 
@@ -45,12 +48,13 @@ type problem struct {
 }
 
 // suiteOf makes a test case of each step, each promise and each goal; a story that is Broken or Inconclusive has one in
-// error. What was measured without a goal has a case that says how much, and passes. Properties tell everything measured.
+// error. A promise that nobody has seen enough of is skipped, unless it was broken all the same. What was measured without a goal
+// has a case that says how much, and passes. Properties tell everything measured.
 func suiteOf(r *Report, events []timeline.Event) suite {
 	s := suite{Name: r.Scenario, Time: r.WallSeconds, Measured: propertiesOf(r)}
 	s.steps(events)
 	for _, promise := range promises(events) {
-		s.promise(r, promise)
+		s.promise(r, promise, events)
 	}
 	for _, o := range r.Objectives {
 		s.objective(r, o)
@@ -67,6 +71,9 @@ func suiteOf(r *Report, events []timeline.Event) suite {
 		}
 		if c.Error != nil {
 			s.Errors++
+		}
+		if c.Skipped != nil {
+			s.Skipped++
 		}
 	}
 	return s
@@ -99,8 +106,25 @@ func (s *suite) steps(events []timeline.Event) {
 	}
 }
 
-func (s *suite) promise(r *Report, promise string) {
-	s.judged(r, testCase{Class: s.Name, Name: promise}, func(v Violation) bool { return v.Oracle == promise })
+func (s *suite) promise(r *Report, promise string, events []timeline.Event) {
+	c := testCase{Class: s.Name, Name: promise}
+	own := func(v Violation) bool { return v.Oracle == promise }
+	if lacks := unseen(promise, events); len(lacks) > 0 && !slices.ContainsFunc(r.Violations, own) {
+		text := "nobody has seen " + strings.Join(lacks, "\nnobody has seen ")
+		c.Skipped = &problem{firstLine(text), text}
+	}
+	s.judged(r, c, own)
+}
+
+// unseen is what somebody must have seen before it can be said that a promise was kept.
+func unseen(promise string, events []timeline.Event) []string {
+	if o, known := oracle.Find(promise); known {
+		return o.Lacks(events)
+	}
+	if _, _, settled := timeline.First[timeline.Settled](events); promise == Settle && !settled {
+		return []string{"whether the landscape came to rest"}
+	}
+	return nil
 }
 
 func (s *suite) objective(r *Report, o Objective) {
