@@ -20,8 +20,18 @@ func (i Interval) Overlap(other Interval) time.Duration {
 
 // Outages are the times at which a shoot's API could not be reached by its name: each from the last good answer before
 // it to the first after it, or to the last attempt. Times at which the shoot slept, was about to, or was being deleted,
-// are cut out. probed is false when nobody tried to reach it.
+// are cut out. probed is false when nobody tried to reach it, or never did.
 func Outages(events []timeline.Event, shoot string) (outages []Interval, probed bool) {
+	unreachable, probed := Unreachable(events, shoot)
+	absent := absences(events, shoot)
+	for _, one := range unreachable {
+		outages = append(outages, one.Without(absent)...)
+	}
+	return outages, probed
+}
+
+// Unreachable are the times of Outages, with those at which nobody may expect to reach the shoot.
+func Unreachable(events []timeline.Event, shoot string) (all []Interval, probed bool) {
 	var samples []timeline.Reached
 	for e, p := range timeline.Of[timeline.Reached](events) {
 		if e.Subject == shoot {
@@ -29,7 +39,6 @@ func Outages(events []timeline.Event, shoot string) (outages []Interval, probed 
 		}
 	}
 	slices.SortStableFunc(samples, func(a, b timeline.Reached) int { return int(a.Sent - b.Sent) })
-	absent := absences(events, shoot)
 	var open *Interval
 	last := time.Duration(-1)
 	for _, s := range samples {
@@ -37,7 +46,7 @@ func Outages(events []timeline.Event, shoot string) (outages []Interval, probed 
 		switch good := s.Outcome == timeline.Acknowledged; {
 		case good && open != nil:
 			open.To = max(at, open.From)
-			outages = append(outages, without(*open, absent)...)
+			all = append(all, *open)
 			open, last = nil, at
 		case good:
 			last = max(last, at)
@@ -48,9 +57,9 @@ func Outages(events []timeline.Event, shoot string) (outages []Interval, probed 
 		}
 	}
 	if open != nil {
-		outages = append(outages, without(*open, absent)...)
+		all = append(all, *open)
 	}
-	return outages, last >= 0
+	return all, last >= 0
 }
 
 // absences are the times at which nobody may expect to reach the shoot.
@@ -73,8 +82,8 @@ func absences(events []timeline.Event, shoot string) []Interval {
 	return all
 }
 
-// without cuts the others out of an interval. They are in order and apart.
-func without(i Interval, others []Interval) []Interval {
+// Without cuts the others out of the interval. They are in order and apart.
+func (i Interval) Without(others []Interval) []Interval {
 	var left []Interval
 	for _, other := range others {
 		if other.To <= i.From || other.From >= i.To {

@@ -45,7 +45,8 @@ func seedsOf(run *Run, seen map[string][]Bar) []string {
 // not been heard of for longer was not there, or could not be asked.
 const epochLooks = 3000
 
-// epochBars by seed: from the first to the last time that a control plane said the same of itself.
+// epochBars by seed: from the first to the last time that a control plane said the same of itself, or to the next where it said
+// something else soon after.
 func epochBars(run *Run) map[string][]Bar {
 	type plane struct{ seed, shoot string }
 	type open struct {
@@ -58,7 +59,7 @@ func epochBars(run *Run) map[string][]Bar {
 	for e, p := range timeline.Of[timeline.EpochSeen](run.Events) {
 		who, key, at := plane{p.Seed, e.Subject}, fmt.Sprintf("epoch %d %s", p.Epoch, p.State), int64(p.Answered)/1e6
 		was, known := now[who]
-		if known && was.key != key {
+		if known && was.key != key && at-was.heard <= epochLooks {
 			all[p.Seed][was.at].To = max(at, all[p.Seed][was.at].From)
 		}
 		if !known || was.key != key || at-was.heard > epochLooks {

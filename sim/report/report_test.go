@@ -118,6 +118,46 @@ func TestLanesTellTheStory(t *testing.T) {
 	}
 }
 
+// A control plane that nobody hears of is not shown as what it said last, and a shoot that sleeps neither as reachable nor as out of reach.
+func TestWhatIsNotKnownIsNotShown(t *testing.T) {
+	t.Parallel()
+	one := newTale(t, filepath.Join(t.TempDir(), "unknown"))
+	epoch := func(at float64, state string) {
+		one.at(at, "observer", "alpha", timeline.EpochSeen{Seed: "a", Epoch: 1, State: state, Answered: moment(at)})
+	}
+	reached := func(at float64, outcome timeline.Outcome) {
+		one.at(at, "user", "alpha", timeline.Reached{Outcome: outcome, Sent: moment(at), Answered: moment(at)})
+	}
+	epoch(1, "Starting")
+	epoch(1.5, "Serving")
+	one.seen(1.5, "a", "a", "Create", "Succeeded", 100)
+	reached(2, timeline.Acknowledged)
+	epoch(2, "Serving")
+	reached(10, timeline.Acknowledged)
+	one.at(11, "observer", "alpha", timeline.ShootSeen{UID: "u", SpecSeed: "a", StatusSeed: "a", WantsToSleep: true, Operation: timeline.Operation{Type: "Reconcile", State: "Processing"}})
+	reached(12, timeline.Failed)
+	reached(19, timeline.Failed)
+	one.seen(20, "a", "a", "Reconcile", "Succeeded", 100)
+	reached(22, timeline.Acknowledged)
+	reached(30, timeline.Acknowledged)
+	epoch(60, "Suspended")
+	one.judge()
+	m := report.ModelOf(load(t, one.folder), 0)
+	for id, want := range map[string][]bar{
+		"clusters/seed-a": {
+			{1000, 1500, "alpha epoch 1 Starting", report.Plain}, {1500, 2000, "alpha epoch 1 Serving", report.Good}, {60000, 60000, "alpha epoch 1 Suspended", report.Plain},
+		},
+		"shoots/alpha-API": {
+			{2000, 10000, "reachable", report.Good}, {10000, 11000, "unreachable", report.Bad}, {11000, 20000, "asleep, or being deleted", report.Plain},
+			{20000, 22000, "unreachable", report.Bad}, {22000, 30000, "reachable", report.Good},
+		},
+	} {
+		if diff := cmp.Diff(want, barsOf(lane(t, m, id))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", id, diff)
+		}
+	}
+}
+
 func TestEventsSayWhatWasLost(t *testing.T) {
 	t.Parallel()
 	run := load(t, lossy(t, 50, 3))

@@ -159,13 +159,22 @@ func apiBars(run *Run, shoot string) []Bar {
 			all = append(all, Bar{From: ms(from), To: ms(to), Tone: tone, Label: label, About: fmt.Sprintf("%s's API: %s for %.3f s", shoot, label, (to - from).Seconds())})
 		}
 	}
-	slices.SortFunc(outages, func(a, b measure.Interval) int { return cmp.Compare(a.From, b.From) })
+	unreachable, _ := measure.Unreachable(run.Events, shoot)
+	for _, all := range [][]measure.Interval{outages, unreachable} {
+		slices.SortFunc(all, func(a, b measure.Interval) int { return cmp.Compare(a.From, b.From) })
+	}
+	for _, u := range unreachable {
+		add(first, u.From, Good, "reachable")
+		first = u.To
+		for _, away := range u.Without(outages) {
+			add(away.From, away.To, Plain, "asleep, or being deleted")
+		}
+	}
 	for _, o := range outages {
-		add(first, o.From, Good, "reachable")
 		add(o.From, o.To, Bad, "unreachable")
-		first = o.To
 	}
 	add(first, last, Good, "reachable")
+	slices.SortFunc(all, func(a, b Bar) int { return cmp.Compare(a.From, b.From) })
 	return all
 }
 
