@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"os/signal"
 	"path/filepath"
@@ -64,16 +65,25 @@ func reportAll(command *cobra.Command, folders []string, comparison string) erro
 	if err != nil {
 		return err
 	}
-	for _, folder := range runs {
-		if err := report.Write(folder); err != nil {
-			return fmt.Errorf("report the run in %q: %w", folder, err)
+	var unread error // what is wrong with one keeps nobody from the others
+	runs = slices.DeleteFunc(runs, func(folder string) bool {
+		err := report.Write(folder)
+		if err != nil {
+			unread = errors.Join(unread, fmt.Errorf("report the run in %q: %w", folder, err))
+			return true
 		}
 		fmt.Fprintln(command.OutOrStdout(), filepath.Join(folder, report.FileName))
-	}
+		return false
+	})
 	if len(runs) < 2 {
-		return nil
+		return unread
 	}
-	if runs, err = alike(runs); err != nil {
+	return errors.Join(unread, compare(command, runs, comparison))
+}
+
+func compare(command *cobra.Command, runs []string, comparison string) error {
+	runs, err := alike(runs)
+	if err != nil {
 		return err
 	}
 	if comparison == "" {

@@ -85,6 +85,10 @@ func showTrends(out io.Writer, trends []trend.Trend, asJSON bool) error {
 		}
 		return nil
 	}
+	if len(trends) == 0 {
+		_, err := fmt.Fprintln(out, "There is nothing to compare: no run in it was Held or Violated and has measured RTO, RPO or API downtime.")
+		return err
+	}
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "SCENARIO\tBACKEND\tMEASURE\tNEWEST\tMEDIAN\tLIMIT\tEARLIER\tRESULT")
 	for _, t := range trends {

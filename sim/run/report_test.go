@@ -1,0 +1,53 @@
+package run
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/utils/clock"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// A run that cannot be read is told, and keeps nobody from the reports of the others and from their comparison.
+func TestWhatCannotBeReadIsLeftOut(t *testing.T) {
+	t.Parallel()
+	above := t.TempDir()
+	for _, name := range []string{"a", "b", "c"} {
+		if err := os.Mkdir(filepath.Join(above, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.Create(filepath.Join(above, name, timeline.FileName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name != "b" {
+			journal := timeline.NewJournal(clock.RealClock{}, file)
+			journal.Record(timeline.Event{Payload: timeline.RunStarted{Scenario: name, Story: json.RawMessage(`{"metadata":{"name":"tale"}}`)}})
+			err = journal.Close()
+		}
+		if err := errors.Join(err, file.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out bytes.Buffer
+	command := NewReportCommand()
+	command.SetOut(&out)
+	command.SetArgs([]string{above})
+	command.SilenceErrors, command.SilenceUsage = true, true
+	err := command.Execute()
+	broken := untold{}
+	if !errors.As(err, &broken) || !strings.Contains(err.Error(), filepath.Join(above, "b")) {
+		t.Errorf("error %v", err)
+	}
+	for _, name := range []string{"a/report.html", "c/report.html", "comparison.html"} {
+		if _, err := os.Stat(filepath.Join(above, name)); err != nil || !strings.Contains(out.String(), name) {
+			t.Errorf("%s: %v\n%s", name, err, out.String())
+		}
+	}
+}
