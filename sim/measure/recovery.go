@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -99,7 +100,7 @@ func (r *recovery) take(e timeline.Event) {
 		}
 	case timeline.Settled:
 		if p.Converged {
-			r.note("steady", e.At)
+			r.note("steady", cmp.Or(time.Duration(p.Since), e.At))
 		}
 	}
 }

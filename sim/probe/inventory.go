@@ -95,8 +95,10 @@ func mentionedAt(text string, ids []string) string {
 func isNameByte(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
 
 type foundItem struct {
-	item  timeline.Item
-	texts []string // where ids may stand
+	item        timeline.Item
+	texts       []string // where ids may stand
+	version     string
+	annotations map[string]string
 }
 
 func list(ctx context.Context, config *rest.Config) (items []foundItem, unreadable []string, err error) {
@@ -177,7 +179,7 @@ func listOne(ctx context.Context, client metadata.Interface, resource schema.Gro
 func describeItem(resource schema.GroupResource, object *metav1.PartialObjectMetadata) foundItem {
 	found := foundItem{
 		item:  timeline.Item{Class: class(resource), Namespace: object.Namespace, Name: object.Name, UID: string(object.UID)},
-		texts: []string{object.Namespace, object.Name},
+		texts: []string{object.Namespace, object.Name}, version: object.ResourceVersion, annotations: object.Annotations,
 	}
 	if owner := metav1.GetControllerOf(object); owner != nil {
 		found.item.Owner = string(owner.UID)

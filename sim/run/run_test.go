@@ -139,7 +139,7 @@ func tellAs(ctx context.Context, s *small, set func(*runner), folder string, fil
 	var out bytes.Buffer
 	r := &runner{
 		clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", jobs: 1, out: &out, metrics: metrics.NewExporter(clock.RealClock{}), folder: folder, randomSeed: 7, stretch: 1,
-		patience: story.Patience{Raise: time.Minute, Still: 10 * time.Second, Round: 150 * time.Millisecond},
+		patience: story.Patience{Raise: time.Minute, Rest: 200 * time.Millisecond, Still: 10 * time.Second, Round: 150 * time.Millisecond},
 	}
 	set(r)
 	accepted, err := r.accept(files)
@@ -297,15 +297,20 @@ func TestPlantedBugsAreNoticed(t *testing.T) {
 		worldtest.ReplacesNodes:  "NodesPreserved",
 		worldtest.NeverEnds:      "MigrationEnds",
 		worldtest.TwoOwners:      "SingleWriter",
+		worldtest.NeverRests:     verdict.Settle,
 	} {
 		t.Run(oracle+" "+string(bug), func(t *testing.T) {
 			t.Parallel()
 			folder := t.TempDir()
-			within := "60s" // a migration that a busy machine has not ended in time shows no bug
-			if bug == worldtest.NeverEnds {
-				within = "500ms"
+			within, settle := "60s", "60s" // a migration that a busy machine has not ended in time shows no bug
+			switch bug {
+			case worldtest.NeverEnds:
+				within, settle = "500ms", "500ms"
+			case worldtest.NeverRests:
+				settle = "500ms"
 			}
-			out, worst, err := tell(t, &small{t: t, bug: bug}, folder, write(t, t.TempDir(), "planned", "WITHIN", within))
+			file := write(t, t.TempDir(), "planned", "settleWithin: WITHIN", "settleWithin: "+settle, "WITHIN", within)
+			out, worst, err := tell(t, &small{t: t, bug: bug}, folder, file)
 			if err != nil || worst != verdict.Violated {
 				t.Fatalf("verdict %s, %v\n%s", worst, err, out)
 			}

@@ -48,7 +48,8 @@ type Spec struct {
 	// Sweep tells the story once per crash point.
 	Sweep []Sweep `json:"sweep,omitempty"`
 	// SettleWithin is how long the landscape may take to come to rest after the last step and heal, one minute when
-	// not given.
+	// not given. It rests when every shoot is well where it belongs, and for three seconds nobody has written any object
+	// of garden, seeds and shoots, but for heartbeats and the loads.
 	SettleWithin metav1.Duration `json:"settleWithin,omitzero"`
 	// Always names the oracles that must hold.
 	Always []Oracle `json:"always,omitempty"`

@@ -6,19 +6,32 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/transplant-sim/transplant/sim/expression"
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/probe"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// settle waits until every shoot is well, where it belongs and nowhere else, or the story's patience is over.
+// settle waits until every shoot is well, where it belongs and nowhere else, and stays so for a while in which nobody
+// writes anything, or the story's patience is over.
 func (t *teller) settle(ctx context.Context) {
 	t.record("", timeline.Settling{})
 	deadline := t.Clock.Now().Add(t.Scenario.Spec.SettleWithin.Duration)
 	for {
+		since := timeline.Moment(t.Journal.Now())
 		waiting := t.unsettled(ctx)
-		if len(waiting) == 0 || !t.Clock.Now().Before(deadline) || ctx.Err() != nil {
-			t.record("", timeline.Settled{Converged: len(waiting) == 0, Waiting: waiting})
+		if len(waiting) == 0 {
+			waiting = t.restless(ctx)
+		}
+		if len(waiting) == 0 {
+			t.record("", timeline.Settled{Converged: true, Since: since})
+			return
+		}
+		if !t.Clock.Now().Before(deadline) || ctx.Err() != nil {
+			t.record("", timeline.Settled{Waiting: waiting})
 			return
 		}
 		select {
@@ -26,6 +39,74 @@ func (t *teller) settle(ctx context.Context) {
 		case <-t.Clock.After(pollInterval):
 		}
 	}
+}
+
+// mostMoved bounds what is told one by one.
+const mostMoved = 10
+
+// restless says what moves although everything seems to be done: what is written, heartbeats and the story's own loads
+// left out, and what is no longer at rest.
+func (t *teller) restless(ctx context.Context) []string {
+	if t.Unwatched {
+		return nil
+	}
+	before, err := t.versions(ctx)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	select {
+	case <-ctx.Done():
+		return []string{context.Cause(ctx).Error()}
+	case <-t.Clock.After(t.Patience.Rest):
+	}
+	now, err := t.versions(ctx)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	moved := before.Moved(now)
+	if more := len(moved) - mostMoved; more > 0 {
+		moved = append(moved[:mostMoved], fmt.Sprintf("and %d more move", more))
+	}
+	return append(moved, t.unsettled(ctx)...)
+}
+
+// versions of what is in the garden, the seeds and the shoots that are awake.
+func (t *teller) versions(ctx context.Context) (probe.Versions, error) {
+	all := probe.Versions{}
+	for _, cluster := range append([]string{landscape.Garden}, t.World.Seeds()...) {
+		config, err := t.World.Connect(cluster)
+		if err == nil {
+			err = t.look(ctx, all, cluster, config)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look at what moves in %q: %w", cluster, err)
+		}
+	}
+	t.mu.Lock()
+	on := maps.Clone(t.on)
+	t.mu.Unlock()
+	names := slices.Sorted(maps.Keys(on))
+	shoots := world.Observe(ctx, t.World, t.clients, world.Query{Shoots: names}).Shoots
+	for _, name := range names {
+		if !on[name] || shoots[name].Hibernated {
+			continue
+		}
+		config, err := t.World.ConnectShoot(ctx, name, world.Observer)
+		if err == nil {
+			err = t.look(ctx, all, name, config)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look at what moves in the shoot %q: %w", name, err)
+		}
+	}
+	return all, nil
+}
+
+// look at one cluster. Where loads write, everything moves.
+func (t *teller) look(ctx context.Context, into probe.Versions, cluster string, config *rest.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, t.Patience.Finale)
+	defer cancel()
+	return into.Add(ctx, cluster, config, probe.Namespace)
 }
 
 // unsettled says what is not at rest yet.

@@ -44,6 +44,8 @@ type Patience struct {
 	Raise time.Duration
 	// Finale bounds the last looks, each.
 	Finale time.Duration
+	// Rest is how long nothing may move for everything to have come to rest.
+	Rest time.Duration
 	// Still is how long inventories may go on changing.
 	Still time.Duration
 	// Round is longer than the pace of the slowest probe: how long to wait for one more look of all.
@@ -52,7 +54,7 @@ type Patience struct {
 
 func (p *Patience) fill() {
 	for field, value := range map[*time.Duration]time.Duration{
-		&p.Raise: 3 * time.Minute, &p.Finale: 30 * time.Second, &p.Still: 15 * time.Second, &p.Round: 1200 * time.Millisecond,
+		&p.Raise: 3 * time.Minute, &p.Finale: 30 * time.Second, &p.Rest: 3 * time.Second, &p.Still: 15 * time.Second, &p.Round: 1200 * time.Millisecond,
 	} {
 		if *field == 0 {
 			*field = value

@@ -111,6 +111,7 @@ func (Settling) Kind() Kind { return "Settling" }
 type Settled struct {
 	Converged bool     `json:"converged"`
 	Waiting   []string `json:"waiting,omitempty"` // what was still awaited
+	Since     Moment   `json:"since,omitempty"`   // when it was at rest; what follows shows that it stays so
 }
 
 // Kind of Settled.

@@ -12,10 +12,16 @@ import (
 
 // operate moves control planes where the Shoots' specs say, until ctx is done.
 func (w *World) operate(ctx context.Context) {
+	var paths []string
 	for ctx.Err() == nil {
+		for _, path := range paths {
+			if w.Bug == NeverRests {
+				w.update(path, object{"status": object{"observedGeneration": time.Now().UnixMilli()}})
+			}
+		}
 		store := w.garden.store
 		store.mu.Lock()
-		var paths []string
+		paths = nil
 		for path := range store.objects {
 			if strings.Contains(path, "/shoots/") {
 				paths = append(paths, path)

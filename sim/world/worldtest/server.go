@@ -273,6 +273,9 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, store *Store, ki
 		return
 	}
 	o["kind"], o["apiVersion"] = kind.kind, kind.groupVersion()
+	if _, inside, is := strings.Cut(collection, "/namespaces/"); is && kind.namespaced {
+		metaOf(o)["namespace"], _, _ = strings.Cut(inside, "/")
+	}
 	if kind.name == "pods" {
 		o["status"] = object{"phase": "Running"}
 	}

@@ -38,6 +38,7 @@ const (
 	ReplacesNodes  Bug = "the nodes are registered again"
 	NeverEnds      Bug = "the migration stops in the middle"
 	TwoOwners      Bug = "the source goes on being valid and answers the observer"
+	NeverRests     Bug = "the status of a shoot is written again and again"
 )
 
 // namespace of the project.
