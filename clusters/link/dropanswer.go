@@ -1,6 +1,9 @@
 package link
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // DropAnswer lets the server carry requests out and then closes the client's connection instead of answering: the client
 // does not know what has become of them. When no verb is given it strikes writes only.
@@ -14,8 +17,13 @@ var _ Fault = DropAnswer{}
 // Name is "DropAnswer(requests)".
 func (d DropAnswer) Name() string { return fmt.Sprintf("DropAnswer(%s)", d.Match) }
 
-// Validate finds unknown verbs.
-func (d DropAnswer) Validate() error { return valid(d.Match, d.Turn) }
+// Validate finds unknown verbs, and watches, which have no answer to lose.
+func (d DropAnswer) Validate() error {
+	if slices.Contains(d.Match.Verbs, VerbWatch) {
+		return fmt.Errorf("verb %q: has no answer that could be lost; take a fault of watches", VerbWatch)
+	}
+	return valid(d.Match, d.Turn)
+}
 
 func (d DropAnswer) turn() Turn { return d.Turn }
 

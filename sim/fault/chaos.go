@@ -31,6 +31,7 @@ var _ Fault = &Chaos{}
 type plan struct {
 	action   string
 	needs    world.Ability
+	mode     v1alpha1.SelectorMode
 	lacks    []string // what no fault of ours can do
 	targets  []string // links that must be known
 	duration *string
@@ -92,8 +93,15 @@ func (c *Chaos) Check(path *field.Path, on landscape.Landscape) field.ErrorList 
 		errs = append(errs, problem)
 	}
 	p := c.plan()
-	if p.problem != nil {
-		errs = append(errs, field.Invalid(path.Child("object", "spec"), p.action, p.problem.Error()))
+	spec := path.Child("object", "spec")
+	if p.problem != nil && len(errs) == 0 { // else it is told by its field
+		errs = append(errs, field.Invalid(spec, p.action, p.problem.Error()))
+	}
+	if modes := modes(); p.mode != "" && !slices.Contains(modes, p.mode) {
+		errs = append(errs, field.NotSupported(spec.Child("mode"), p.mode, modes))
+	}
+	if life, err := p.life(); err == nil && life < 0 { // else Chaos Mesh has told it
+		errs = append(errs, field.Invalid(spec.Child("duration"), *p.duration, "must not be negative"))
 	}
 	for _, harm := range p.harms {
 		if err := harm.Validate(); err != nil {
@@ -123,15 +131,27 @@ func (c *Chaos) Inject(ctx context.Context, w world.World) (world.Injection, err
 	case p.problem != nil:
 		return world.Injection{}, p.problem
 	}
+	life, err := p.life()
+	if err != nil {
+		return world.Injection{}, err
+	}
 	injection, err := p.inject(ctx, w, c.Cluster.Cluster)
-	if err != nil || p.duration == nil || *p.duration == "" {
+	if err != nil || life == 0 {
 		return injection, err
 	}
-	duration, err := time.ParseDuration(*p.duration)
-	if err != nil {
-		return injection, fmt.Errorf("read the duration %q: %w", *p.duration, err)
+	return lasting(ctx, injection, life), nil
+}
+
+// life of the experiment; 0 when only the heal ends it.
+func (p *plan) life() (time.Duration, error) {
+	if p.duration == nil || *p.duration == "" {
+		return 0, nil
 	}
-	return lasting(ctx, injection, duration), nil
+	life, err := time.ParseDuration(*p.duration)
+	if err != nil {
+		return 0, fmt.Errorf("read the duration %q: %w", *p.duration, err)
+	}
+	return life, nil
 }
 
 // fieldInFile makes a field in a file of a field in Go, as Chaos Mesh names it.

@@ -247,11 +247,14 @@ func TestCheckChaos(t *testing.T) {
 		`direction "up": must be to, from or both`:                         {"NetworkChaos", gardenlets + ", action: partition, direction: up"},
 		"`from` and `both` direction cannot be used when targets is empty": {"NetworkChaos", gardenlets + ", action: delay, direction: both, delay: {latency: 1s}"},
 		`fault.object.spec.delay.latency: Invalid value`:                   {"NetworkChaos", gardenlets + ", action: delay, delay: {latency: soon}"},
-		`the rate "5": it has no unit`:                                     {"NetworkChaos", gardenlets + ", action: bandwidth, bandwidth: {rate: '5', limit: 1, buffer: 1}"},
+		`fault.object.spec.bandwidth.rate: Invalid value: "5"`:             {"NetworkChaos", gardenlets + ", action: bandwidth, bandwidth: {rate: '5', limit: 1, buffer: 1}"},
 		`jitter 2s: must be between 0 and the delay 1s`:                    {"NetworkChaos", gardenlets + ", action: delay, delay: {latency: 1s, jitter: 2s}"},
 		`fault.object.spec.duration: Invalid value`:                        {"PodChaos", gardenlets + ", action: pod-failure, duration: soon"},
 		`the name of container is required`:                                {"PodChaos", gardenlets + ", action: container-kill"},
 		`value must be greater than 0 with mode:fixed`:                     {"PodChaos", "selector: {}, mode: fixed, value: '0', action: pod-kill"},
+		`fault.object.spec.mode: Unsupported value: "some"`:                {"PodChaos", "selector: {}, mode: some, action: pod-kill"},
+		`fault.object.spec.duration: Invalid value: "-1s": must not be`:    {"PodChaos", gardenlets + ", action: pod-failure, duration: -1s"},
+		`the rate "0mbit": must be above 0`:                                {"NetworkChaos", gardenlets + ", action: bandwidth, bandwidth: {rate: 0mbit, limit: 1, buffer: 1}"},
 		`method SING is not supported`:                                     {"HTTPChaos", gardenlets + ", port: 6443, target: Request, method: SING, abort: true"},
 	} {
 		errs := chaos(t, c[0], c[1]).Check(field.NewPath("fault"), ground)

@@ -140,6 +140,11 @@ func drawn(pods []corev1.Pod, s v1alpha1.PodSelector) ([]corev1.Pod, error) {
 	return pods[:number], nil
 }
 
+// modes of a selector. Chaos Mesh leaves unknown ones to the schema of its API server.
+func modes() []v1alpha1.SelectorMode {
+	return []v1alpha1.SelectorMode{v1alpha1.OneMode, v1alpha1.AllMode, v1alpha1.FixedMode, v1alpha1.FixedPercentMode, v1alpha1.RandomMaxPercentMode}
+}
+
 func howMany(of int, s v1alpha1.PodSelector, dice *rand.Rand) (int, error) {
 	value := 0
 	if s.Mode != v1alpha1.OneMode && s.Mode != v1alpha1.AllMode {
@@ -160,5 +165,5 @@ func howMany(of int, s v1alpha1.PodSelector, dice *rand.Rand) (int, error) {
 	case v1alpha1.RandomMaxPercentMode:
 		return max(1, of*(1+dice.IntN(value))/100), nil
 	}
-	return 0, fmt.Errorf("mode %q: must be one, all, fixed, fixed-percent or random-max-percent", s.Mode)
+	return 0, fmt.Errorf("mode %q: must be one of %v", s.Mode, modes())
 }

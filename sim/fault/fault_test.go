@@ -397,6 +397,7 @@ func TestCheck(t *testing.T) {
 		`{"delayRequest":{"actor":"user","target":"shoots","delay":"0s"}}`:                          `delay 0s: must be positive`,
 		`{"holdRequest":{"actor":"user","target":"shoots","at":"Noon"}}`:                            `unknown moment "Noon": must be "Before" or "After"`,
 		`{"dropAnswer":{"actor":"user","target":"shoots","nth":1,"from":2}}`:                        `nth 1: stands alone, without from, every and times`,
+		`{"dropAnswer":{"actor":"user","target":"shoots","verbs":["get","watch"]}}`:                 `verb "watch": has no answer that could be lost`,
 		`{"requestLimit":{"actor":"user","target":"shoots","max":"4Mi"}}`:                           `limit of 4194304 bytes: must be from 1 to 3145728`,
 		`{"closeWatch":{"actor":"user","target":"shoots","every":-1}}`:                              `must not be negative`,
 		`{"crash":{"actor":"nodes","target":"shoots"}}`:                                             `fault.crash.victim: Required value: "nodes" is many processes: name the one that dies`,

@@ -20,7 +20,7 @@ const apiServerPort = 6443
 // themselves, so what an experiment says about it is not needed.
 func planHTTP(c *v1alpha1.HTTPChaos) plan {
 	spec := &c.Spec
-	p := plan{needs: world.BreakPodLinks, duration: spec.Duration}
+	p := plan{mode: spec.Mode, needs: world.BreakPodLinks, duration: spec.Duration}
 	p.lack("remoteCluster", spec.RemoteCluster != "")
 	p.lack(fmt.Sprintf("port %d", spec.Port), spec.Port != apiServerPort)
 	p.lack("replace", spec.Replace != nil)

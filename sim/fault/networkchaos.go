@@ -19,7 +19,7 @@ import (
 // the targets of links are; without a target all links of the actors are meant. The sizes of buffers are the links' own.
 func planNetwork(c *v1alpha1.NetworkChaos) plan {
 	spec := &c.Spec
-	p := plan{action: string(spec.Action), needs: world.BreakPodLinks, targets: spec.ExternalTargets, duration: spec.Duration, mesh: networkApplied(spec)}
+	p := plan{action: string(spec.Action), mode: spec.Mode, needs: world.BreakPodLinks, targets: spec.ExternalTargets, duration: spec.Duration, mesh: networkApplied(spec)}
 	p.lack("remoteCluster", spec.RemoteCluster != "")
 	p.lack("device", spec.Device != "" || spec.TargetDevice != "")
 	p.lack("target pods", spec.Target != nil)
@@ -104,6 +104,9 @@ func bytesPerSecond(rate string) (int64, error) {
 		n, err := strconv.ParseUint(strings.TrimSpace(number), 10, 32)
 		if err != nil {
 			return 0, fmt.Errorf("read the rate %q: %w", rate, err)
+		}
+		if n == 0 {
+			return 0, fmt.Errorf("read the rate %q: must be above 0; nothing passes with action partition", rate)
 		}
 		return max(1, int64(float64(n)*unit.bytes)), nil
 	}

@@ -16,7 +16,7 @@ import (
 // planPod: pods are deleted, their containers killed, or killed and kept down.
 func planPod(c *v1alpha1.PodChaos) plan {
 	spec := &c.Spec
-	p := plan{action: string(spec.Action), needs: world.BreakPods, mesh: podsApplied(spec)}
+	p := plan{action: string(spec.Action), mode: spec.Mode, needs: world.BreakPods, mesh: podsApplied(spec)}
 	p.lack("remoteCluster", spec.RemoteCluster != "")
 	switch spec.Action {
 	case v1alpha1.PodKillAction:

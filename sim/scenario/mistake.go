@@ -44,7 +44,7 @@ func (m Mistakes) sorted() Mistakes {
 	slices.SortStableFunc(m, func(a, b Mistake) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	return m
+	return slices.Compact(m) // others' checks tell some things twice
 }
 
 // suggest says which names would be right, the likeliest first.

@@ -120,6 +120,8 @@ func (s *Scenario) checkSweep(path *field.Path) field.ErrorList {
 		at := path.Index(i)
 		crash := crashOf(s.Spec.Steps, sweep.Crash)
 		switch {
+		case len(crashes) == 0:
+			errs = append(errs, field.Invalid(at.Child("crash"), sweep.Crash, "the story has no fault that is a crash: add one of this name to its steps"))
 		case crash == nil:
 			errs = append(errs, field.NotSupported(at.Child("crash"), sweep.Crash, crashes))
 		case seen[sweep.Crash]:

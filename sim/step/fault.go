@@ -73,6 +73,8 @@ func (h *Heal) String() string { return "heal " + string(*h) }
 func (h *Heal) Check(path *field.Path, plot *Plot) field.ErrorList {
 	healed, known := plot.Faults[string(*h)]
 	switch {
+	case len(plot.Faults) == 0:
+		return field.ErrorList{field.Invalid(path, string(*h), "no fault stands before this step: there is nothing to heal")}
 	case !known:
 		var names []string
 		for name := range plot.Faults {
