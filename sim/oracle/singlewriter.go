@@ -19,12 +19,25 @@ var _ Oracle = SingleWriter{}
 // Name of the promise.
 func (SingleWriter) Name() string { return "SingleWriter" }
 
-// Lacks epochs.
+// Lacks epochs, the revisions by which writes are told apart, or a look at the seed that has the shoot in the end: two
+// owners of whom one was never seen are none.
 func (SingleWriter) Lacks(events []timeline.Event) []string {
 	var lacks []string
+	last := lastSeen(events)
 	for _, shoot := range shootsOf(events) {
-		if len(EpochsOf(events, shoot)) == 0 {
+		epochs := EpochsOf(events, shoot)
+		if len(epochs) == 0 {
 			lacks = append(lacks, "the owner epochs of "+shoot)
+			continue
+		}
+		read := slices.ContainsFunc(epochs, func(e *Epoch) bool { return e.low > 0 })
+		if !read && len(acknowledgedBySent(events, shoot)) > 0 {
+			lacks = append(lacks, "the revisions of any store of "+shoot)
+		}
+		now, known := last[shoot]
+		valid := slices.ContainsFunc(epochs, func(e *Epoch) bool { return e.Answered && e.Seed == now.StatusSeed })
+		if known && rests(now) && !valid {
+			lacks = append(lacks, "a valid owner of "+shoot+" on seed "+now.StatusSeed)
 		}
 	}
 	return lacks

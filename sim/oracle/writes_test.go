@@ -173,5 +173,13 @@ func TestSingleWriter(t *testing.T) {
 			want: "commits (revision 111 after 110)",
 		},
 		"no epochs": {events: history(steady(0), ack(1, "w-1", 1, 2, 103)), lacks: "the owner epochs of alpha"},
+		"no store was read": {
+			events: history(steady(0), epoch("a", 1, 5, 1, 0), ack(1, "w-1", 1, 2, 103), epoch("b", 2, 5, 6, 0), ack(2, "w-2", 8, 9, 104)),
+			lacks:  "the revisions of any store of alpha",
+		},
+		"the new owner was not seen": {
+			events: history(steady(0), epoch("a", 1, 5, 1, 100), epoch("b", 2, 0, 6, 0), seen(shoot("b", "b", "Restore", "Succeeded"))),
+			lacks:  "a valid owner of alpha on seed b",
+		},
 	})
 }
