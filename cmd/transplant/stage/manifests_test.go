@@ -1,9 +1,12 @@
 package stage
 
 import (
+	"errors"
+	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
@@ -36,5 +39,43 @@ func TestActorsRunAsTheUserOfTheStage(t *testing.T) {
 	}
 	if len(actors.Items) != 4 || !told {
 		t.Errorf("there are %d actors, and the gardenlet is told whom control planes run as: %t", len(actors.Items), told)
+	}
+}
+
+// Actors have roles of their own, which name the groups that they are for. That these are enough the API servers say: on
+// every backend actors have nothing else.
+func TestNoActorMayDoEverything(t *testing.T) {
+	t.Parallel()
+	c := fake.NewClientBuilder().WithScheme(Scheme()).Build()
+	seed := seedValues{Name: "a", Region: "here", Domain: Domain, DefaultDomain: DefaultDomain, Pods: "127.0.0.0/18", Services: "127.0.64.0/18", Settings: ScenarioSettings}
+	for manifest, values := range map[string]any{
+		"garden.yaml":         gardenValues{Project: "p", CloudProfile: "c", MachineImage: "m", ImageVersions: []string{"1.0.0"}, Settings: ScenarioSettings},
+		"seed-in-garden.yaml": seed,
+		"seed.yaml":           seed,
+	} {
+		if err := apply(t.Context(), c, manifest, values); err != nil {
+			t.Fatal(err)
+		}
+	}
+	roles, bindings := &rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}
+	if err := errors.Join(c.List(t.Context(), roles), c.List(t.Context(), bindings)); err != nil {
+		t.Fatal(err)
+	}
+	own := map[string]bool{}
+	for _, role := range roles.Items {
+		own[role.Name] = true
+		for _, rule := range role.Rules {
+			if slices.Contains(rule.APIGroups, rbacv1.APIGroupAll) || slices.Contains(rule.APIGroups, "") && slices.Contains(rule.Resources, rbacv1.ResourceAll) {
+				t.Errorf("%s may have to do with all of %v, %v", role.Name, rule.APIGroups, rule.Resources)
+			}
+		}
+	}
+	if len(bindings.Items) < 5 {
+		t.Errorf("only %d bindings are left", len(bindings.Items))
+	}
+	for _, binding := range bindings.Items {
+		if !own[binding.RoleRef.Name] {
+			t.Errorf("%s gives %s, which is no role of ours", binding.Name, binding.RoleRef.Name)
+		}
 	}
 }
