@@ -72,7 +72,7 @@ func steadyClient(config *rest.Config) (kubernetes.Interface, error) {
 
 // watchingClient is a clientset for watches, which end when their server stands still.
 func watchingClient(config *rest.Config) (kubernetes.Interface, error) {
-	client, err := world.Attentive(config)
+	client, err := world.Watching(config, gatheringPace.Timeout)
 	if err != nil {
 		return nil, fmt.Errorf("make the HTTP client: %w", err)
 	}

@@ -12,8 +12,9 @@ import (
 const (
 	// quiet is how long a server may send nothing before it is asked for a sign of life.
 	quiet = 2 * time.Second
-	// signOfLife bounds the wait for it, as the time of a probe's sample is bounded.
-	signOfLife = 3 * time.Second
+	// signOfLife bounds the wait for it where requests go over the same connection, which end with it: on a busy machine a server
+	// may take its time.
+	signOfLife = 10 * time.Second
 	// dialTimeout bounds the way to a connection: a process that is frozen is connected to by the kernel, and says nothing.
 	dialTimeout = 5 * time.Second
 	// idleTimeout is client-go's.
@@ -25,6 +26,11 @@ const (
 // notices after 45 seconds.
 func Attentive(config *rest.Config) (*http.Client, error) {
 	return attentive(config, quiet, signOfLife)
+}
+
+// Watching is Attentive for who does nothing but watch, and gives a server no longer than a look may take.
+func Watching(config *rest.Config, look time.Duration) (*http.Client, error) {
+	return attentive(config, quiet, look)
 }
 
 func attentive(config *rest.Config, quiet, signOfLife time.Duration) (*http.Client, error) {
