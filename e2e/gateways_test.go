@@ -15,15 +15,16 @@ const ownGateway = "istio-ingress"
 // led to the shoot from there as from the seed's own (SPEC 7.4). In the end all is as before.
 func (l *landscape) gateways(t *testing.T) {
 	own := l.endpoint(t, "a")
-	record := func(want string) {
+	record := func(want ...string) {
 		t.Helper()
+		slices.Sort(want)
 		var seen []string
 		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(500 * time.Millisecond) {
-			if seen = l.addresses(t, "a"); slices.Equal(seen, []string{want}) {
+			if seen = l.addresses(t, "a"); slices.Equal(seen, want) {
 				return
 			}
 		}
-		t.Fatalf("the shoot's name has the addresses %v, want %s", seen, want)
+		t.Fatalf("the shoot's name has the addresses %v, want %v", seen, want)
 	}
 	shoot := func(patch string) {
 		t.Helper()
@@ -31,18 +32,18 @@ func (l *landscape) gateways(t *testing.T) {
 	}
 	const again = `{"metadata":{"annotations":{"gardener.cloud/operation":"reconcile"}}}`
 	for name, c := range map[string]struct {
-		namespace    string
+		namespaces   []string
 		choose, undo func()
 	}{
 		"of an exposure class": {
-			namespace: ownGateway + "-handler-internal",
-			choose:    func() { shoot(`{"spec":{"exposureClassName":"internal"}}`) },
-			undo:      func() { shoot(`{"spec":{"exposureClassName":null}}`) },
+			namespaces: []string{ownGateway + "-handler-internal"},
+			choose:     func() { shoot(`{"spec":{"exposureClassName":"internal"}}`) },
+			undo:       func() { shoot(`{"spec":{"exposureClassName":null}}`) },
 		},
-		"of a zone": {
-			namespace: ownGateway + "--here-1",
+		"of zones, an address for each": {
+			namespaces: []string{ownGateway + "--here-1", ownGateway + "--here-2"},
 			choose: func() {
-				l.on(t, "garden", "patch", "seed", "a", "--type=merge", "-p", `{"spec":{"provider":{"zones":["here-1"]}}}`)
+				l.on(t, "garden", "patch", "seed", "a", "--type=merge", "-p", `{"spec":{"provider":{"zones":["here-1","here-2"]}}}`)
 				shoot(again)
 			},
 			undo: func() {
@@ -52,18 +53,27 @@ func (l *landscape) gateways(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			further := own
-			further.address = l.furtherGateway(t, c.namespace)
-			if further.address == own.address {
-				t.Fatalf("it has the address of the seed's own gateway, %s", own.address)
+			var further []endpoint
+			var addresses []string
+			for _, namespace := range c.namespaces {
+				one := own
+				one.address = l.furtherGateway(t, namespace)
+				if one.address == own.address || slices.Contains(addresses, one.address) {
+					t.Fatalf("the gateway in %s has the address of another, %s", namespace, one.address)
+				}
+				further, addresses = append(further, one), append(addresses, one.address)
 			}
 			c.choose()
-			record(further.address)
-			further.asks(t, further.dial(t, "9443"), further.name)
+			record(addresses...)
+			for _, one := range further {
+				one.asks(t, one.dial(t, "9443"), one.name)
+			}
 			own.asks(t, own.dial(t, "9443"), own.name) // who has the old address still finds the shoot
 			c.undo()
 			record(own.address)
-			l.on(t, "a", "delete", "namespace", c.namespace, "--wait=false")
+			for _, namespace := range c.namespaces {
+				l.on(t, "a", "delete", "namespace", namespace, "--wait=false")
+			}
 		})
 	}
 	l.await(t, "Reconcile/Succeeded a")
