@@ -31,10 +31,11 @@ func (w *World) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// refresh puts new pods in the place of those whose containers have been restarted, and waits until they are ready.
+// refresh puts new pods in the place of those actors whose containers have been restarted, and waits until they are ready,
+// for as long as ctx lets it.
 func refresh(ctx context.Context, c client.Client, cluster string) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, actorPoll, actorTimeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, actorPoll, true, func(ctx context.Context) (bool, error) {
 		last = refreshOnce(ctx, c)
 		return last == nil, nil
 	})
@@ -54,13 +55,15 @@ func refreshOnce(ctx context.Context, c client.Client) error {
 	}
 	wanted := 0
 	for _, d := range deployments.Items {
-		wanted += int(ptr.Deref(d.Spec.Replicas, 1))
+		if isActor(&d.Spec.Template.Spec) {
+			wanted += int(ptr.Deref(d.Spec.Replicas, 1))
+		}
 	}
 	old, ready := 0, 0
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		switch owner := metav1.GetControllerOf(pod); {
-		case owner == nil || owner.Kind != "ReplicaSet":
+		case owner == nil || owner.Kind != "ReplicaSet" || !isActor(&pod.Spec):
 		case pod.DeletionTimestamp != nil:
 			old++
 		case slices.ContainsFunc(pod.Status.ContainerStatuses, restarted):
@@ -76,6 +79,11 @@ func refreshOnce(ctx context.Context, c client.Client) error {
 		return fmt.Errorf("%d pods are to go, %d of %d are ready", old, ready, wanted)
 	}
 	return nil
+}
+
+// isActor leaves out what a backend brings along, such as a cluster's DNS: no story kills it, and it takes its time to end.
+func isActor(spec *corev1.PodSpec) bool {
+	return slices.ContainsFunc(spec.Containers, func(c corev1.Container) bool { return c.Image == image })
 }
 
 func restarted(status corev1.ContainerStatus) bool { return status.RestartCount > 0 }

@@ -15,8 +15,12 @@ import (
 )
 
 func TestRefreshReplacesWhatWasRestarted(t *testing.T) {
+	running := func(image string) corev1.PodSpec {
+		return corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: image}}}
+	}
 	pod := func(name, owner string, restarts int32, ready bool) *corev1.Pod {
 		return &corev1.Pod{
+			Spec: running(image),
 			ObjectMeta: metav1.ObjectMeta{
 				Name: name, Namespace: "garden",
 				OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: owner, Name: "of-" + name, Controller: ptr.To(true)}},
@@ -25,12 +29,17 @@ func TestRefreshReplacesWhatWasRestarted(t *testing.T) {
 		}
 	}
 	deployment := func(name string) *appsv1.Deployment {
-		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "garden"}}
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "garden"}}
+		d.Spec.Template.Spec = running(image)
+		return d
 	}
+	dns, dnsPod := deployment("dns"), pod("dns", "ReplicaSet", 1, false) // of the cluster itself
+	dns.Spec.Template.Spec, dnsPod.Spec = running("coredns"), running("coredns")
 	looks := 0
 	objects := []client.Object{
 		deployment("gardenlet"), deployment("gateway"),
 		pod("gardenlet", "ReplicaSet", 2, true), pod("gateway", "ReplicaSet", 0, true), pod("store", "StatefulSet", 1, true),
+		dns, dnsPod,
 	}
 	c := interceptor.NewClient(fake.NewClientBuilder().WithObjects(objects...).Build(), interceptor.Funcs{
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
@@ -61,7 +70,7 @@ func TestRefreshReplacesWhatWasRestarted(t *testing.T) {
 	for _, p := range pods.Items {
 		names = append(names, p.Name)
 	}
-	if want := []string{"gardenlet-new", "gateway", "store"}; !slices.Equal(names, want) {
+	if want := []string{"dns", "gardenlet-new", "gateway", "store"}; !slices.Equal(names, want) {
 		t.Errorf("pods %v, want %v", names, want)
 	}
 	if looks != 4 { // with the test's own
