@@ -109,7 +109,15 @@ func TestRevisions(t *testing.T) {
 		"two clients":                {events: history(steady(0), versions("list", false, 9), by("other", "alpha", timeline.VersionsSeen{Resource: "configmaps", Versions: []int64{5}}))},
 		"created again": {events: history(steady(0), seen(shoot("a", "a", "Create", "Succeeded")), versions("list", false, 50), ack(1, "r-0", 1, 2, 60),
 			seen(timeline.ShootSeen{Absent: true}), seen(shoot("a", "a", "Create", "Succeeded")), versions("list", false, 5), ack(1, "r-0", 5, 6, 7), steady(0))},
-		"a key goes back":           {events: history(steady(0), versions("list", false, 5), ack(1, "r-0", 1, 2, 9), read("r-0", 1, 3, 4, 8)), want: "r-0 was at resource version 8, though a client had seen 9"},
+		"a key goes back": {events: history(steady(0), versions("list", false, 5), ack(1, "r-0", 1, 2, 9), read("r-0", 1, 3, 4, 8)), want: "r-0 was at resource version 8, though a client had seen 9"},
+		"a restore has lost the write": {events: history(steady(0), versions("list", false, 5), ack(1, "r-0", 1, 2, 8), patched(2, "r-0", timeline.Acknowledged, 3, 4, 9),
+			read("r-0", 1, 5, 8, 8), ack(3, "w-3", 6, 7, bump+20), read("r-0", 1, 9, 10, 8))},
+		"two restores have": {events: history(steady(0), versions("list", false, 5), ack(1, "r-0", 1, 2, 8), patched(2, "r-0", timeline.Acknowledged, 3, 4, bump+9),
+			read("r-0", 1, 5, 8, 8), ack(3, "w-3", 6, 7, 2*bump+20))},
+		"a key goes back before the restore": {events: history(steady(0), versions("list", false, 5), ack(1, "r-0", 1, 2, 9), read("r-0", 1, 3, 4, 8), ack(2, "w-2", 4, 5, 12), ack(3, "w-3", 6, 7, bump+20)),
+			want: "r-0 was at resource version 8, though a client had seen 9"},
+		"a key goes back behind the restore": {events: history(steady(0), versions("list", false, 5), ack(1, "r-0", 1, 2, 9), ack(2, "r-0", 3, 4, bump+20), read("r-0", 1, 5, 6, 9)),
+			want: "r-0 was at resource version 9, though a client had seen 1000000020"},
 		"a key read beside a write": {events: history(steady(0), versions("list", false, 5), ack(1, "r-0", 1, 4, 9), read("r-0", 1, 3, 5, 8))},
 	})
 }
@@ -130,9 +138,11 @@ func called(shoot string, e timeline.Event) timeline.Event {
 	return e
 }
 
+// bump is what a restore adds to the revision.
+const bump = 1_000_000_000
+
 func TestSingleWriter(t *testing.T) {
 	t.Parallel()
-	const bump = 1_000_000_000
 	check(t, oracle.SingleWriter{}, map[string]row{
 		"handed over": {events: history(steady(0),
 			epoch("a", 1, 5, 1, 100), ack(1, "w-1", 1, 2, 101), epoch("a", 1, 5, 3, 105), epoch("a", 1, 0, 4, 0),
