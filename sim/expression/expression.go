@@ -26,6 +26,7 @@ type Expression struct {
 	facts   []fact
 	shoots  []string
 	seeds   []string
+	wanted  []string
 
 	mu      sync.Mutex // guards present, which the functions read during an evaluation
 	present Snapshot
@@ -107,6 +108,9 @@ func (e *Expression) Shoots() []string { return e.shoots }
 
 // Seeds are the names of the seeds it asks for, sorted.
 func (e *Expression) Seeds() []string { return e.seeds }
+
+// SeedsWanted are the names that it compares with the seed of a shoot, sorted.
+func (e *Expression) SeedsWanted() []string { return e.wanted }
 
 // Evaluate says whether the expression is true of the snapshot and, when it is not, which values stood in the way.
 func (e *Expression) Evaluate(s Snapshot) (met bool, why string) {

@@ -74,6 +74,25 @@ func TestCompileNamesItsSubjects(t *testing.T) {
 	}
 }
 
+func TestSeedsWanted(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{
+		`shoot('alpha').seed == 'b' && seed('a').shoots == 0`:                              {"b"},
+		`'c' != shoot('alpha').specSeed || shoot('beta').seed in ['e', "d"]`:               {"c", "d", "e"},
+		`[1, 2].exists(n, n > 1 && shoot('alpha').seed != 'f')`:                            {"f"},
+		`shoot('alpha').seed == '' || shoot('alpha').seed == shoot('beta').specSeed`:       nil,
+		`shoot('alpha').kubernetes == '1.36.2' && shoot('alpha').lastOperation.type in []`: nil,
+	} {
+		e, err := expression.Compile(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, e.SeedsWanted()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
 func TestCompileRefuses(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -13,9 +13,12 @@ import (
 // inspect finds the shoots and seeds that the expression names, and its facts.
 func (e *Expression) inspect(compiled *cel.Ast) error {
 	native := compiled.NativeRep()
-	named := map[string]map[string]bool{"shoot": {}, "seed": {}}
+	named, wanted := map[string]map[string]bool{"shoot": {}, "seed": {}}, map[string]bool{}
 	var failure error
 	ast.PostOrderVisit(ast.NavigateAST(native), ast.NewExprVisitor(func(node ast.Expr) {
+		for _, seed := range comparedWithSeed(node) {
+			wanted[seed] = true
+		}
 		if node.Kind() != ast.CallKind || named[node.AsCall().FunctionName()] == nil {
 			return
 		}
@@ -29,8 +32,46 @@ func (e *Expression) inspect(compiled *cel.Ast) error {
 	if failure != nil {
 		return failure
 	}
-	e.shoots, e.seeds = sorted(named["shoot"]), sorted(named["seed"])
+	e.shoots, e.seeds, e.wanted = sorted(named["shoot"]), sorted(named["seed"]), sorted(wanted)
 	return e.findFacts(native)
+}
+
+// comparedWithSeed are the names in quotes that a node compares with the seed of a shoot. No seed is no name.
+func comparedWithSeed(node ast.Expr) []string {
+	if node.Kind() != ast.CallKind || len(node.AsCall().Args()) != 2 {
+		return nil
+	}
+	left, right := node.AsCall().Args()[0], node.AsCall().Args()[1]
+	var others []ast.Expr
+	switch function := node.AsCall().FunctionName(); {
+	case function == operators.In && isSeedOfShoot(left) && right.Kind() == ast.ListKind:
+		others = right.AsList().Elements()
+	case function != operators.Equals && function != operators.NotEquals:
+	case isSeedOfShoot(left):
+		others = []ast.Expr{right}
+	case isSeedOfShoot(right):
+		others = []ast.Expr{left}
+	}
+	var names []string
+	for _, other := range others {
+		if other.Kind() != ast.LiteralKind {
+			continue
+		}
+		if name, is := other.AsLiteral().(types.String); is && name != "" {
+			names = append(names, string(name))
+		}
+	}
+	return names
+}
+
+// isSeedOfShoot says whether a node is shoot(…).seed or shoot(…).specSeed.
+func isSeedOfShoot(node ast.Expr) bool {
+	if node.Kind() != ast.SelectKind {
+		return false
+	}
+	of := node.AsSelect().Operand()
+	field := node.AsSelect().FieldName()
+	return of.Kind() == ast.CallKind && of.AsCall().FunctionName() == "shoot" && (field == "seed" || field == "specSeed")
 }
 
 func literalArgument(call ast.Expr) (string, bool) {

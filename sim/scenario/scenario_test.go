@@ -282,6 +282,8 @@ func TestMistakes(t *testing.T) {
 		"a CEL error":               {"shoot('alpha').seed == 'b'", "shoot('alpha').sed == 'b'", `f:17: spec.steps[3].expect.that: Invalid value: "shoot('alpha').sed == 'b'": column 15: undefined field 'sed'`},
 		"a CEL type error":          {"shoot('alpha').seed == 'b'", "shoot('alpha').seed", `gives string; must give true or false`},
 		"unknown shoot in CEL":      {"shoot('alpha').seed == 'b'", "shoot('omega').seed == 'b'", `Unsupported value: "shoot('omega')": supported values: "alpha", "sleepy", "later"`},
+		"unknown destination":       {"shoot('alpha').seed == 'b'", "shoot('alpha').seed == 'z'", `f:17: spec.steps[3].expect.that: Unsupported value: "z": supported values: "a", "b"`},
+		"unknown destinations":      {"shoot('alpha').seed == 'b'", "shoot('alpha').specSeed in ['a', 'z']", `f:17: spec.steps[3].expect.that: Unsupported value: "z": supported values: "a", "b"`},
 		"unknown seed in CEL":       {"shoot('alpha').seed == 'b'", "seed('z').shoots == 0", `Unsupported value: "seed('z')": supported values: "a", "b"`},
 		"already there":             {"to: b", "to: a", `f:15: spec.steps[1].migrate.to: Invalid value: "a": is the seed that the shoot is bound to at this step`},
 		"load on a sleeping shoot":  {"load: {shoot: alpha", "load: {shoot: sleepy", `f:14: spec.steps[0].load.shoot: Invalid value: "sleepy": is hibernated at this step: wake it before`},

@@ -38,6 +38,11 @@ func (p *Plot) condition(path *field.Path, text string) field.ErrorList {
 			errs = append(errs, field.NotSupported(path, fmt.Sprintf("seed('%s')", name), known))
 		}
 	}
+	for _, name := range e.SeedsWanted() { // no shoot can ever be there
+		if known := p.Landscape.SeedNames(); !slices.Contains(known, name) {
+			errs = append(errs, field.NotSupported(path, name, known))
+		}
+	}
 	return errs
 }
 
