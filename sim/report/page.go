@@ -47,17 +47,27 @@ type promise struct {
 type line MoreLine
 
 func pageOf(run *Run) page {
-	p := page{Run: run, Verdict: "Running", Tone: "unclear", Facts: factsOf(run), Faults: bandsOf(run), Lines: linesOf(run), Command: verdict.Again("", run.Start.Backend, run.Start.RandomSeed, run.Start.TimeoutMultiplier), Model: ModelOf(run, 0), Assets: theAssets}
-	switch {
-	case run.Verdict != nil:
-		p.Verdict, p.Tone = string(run.Verdict.Verdict), verdictTone(run.Verdict.Verdict)
+	p := page{Run: run, Verdict: stateOf(run), Tone: "unclear", Facts: factsOf(run), Faults: bandsOf(run), Lines: linesOf(run), Command: verdict.Again("", run.Start.Backend, run.Start.RandomSeed, run.Start.TimeoutMultiplier), Model: ModelOf(run, 0), Assets: theAssets}
+	if run.Verdict != nil {
+		p.Tone = verdictTone(run.Verdict.Verdict)
 		p.Measures, p.Phases, p.Promises = measuresOf(run), phasesOf(run), promisesOf(run)
 		p.Broken = brokenOf(violationsOf(run))
-	case run.Ended:
-		p.Verdict = "Not judged"
 	}
 	p.Headline = headlineOf(run, p.Broken)
 	return p
+}
+
+// stateOf a run in one word: its verdict, or why it has none.
+func stateOf(run *Run) string {
+	switch {
+	case run.Verdict != nil:
+		return string(run.Verdict.Verdict)
+	case run.Live():
+		return "Running"
+	case run.Ended:
+		return "Not judged"
+	}
+	return "Broken off"
 }
 
 func verdictTone(v verdict.Verdict) string {
@@ -73,10 +83,8 @@ func verdictTone(v verdict.Verdict) string {
 // headlineOf says in one sentence what became of the run.
 func headlineOf(run *Run, broken []brokenPromise) string {
 	switch {
-	case run.Verdict == nil && len(run.Events) == 0:
-		return "Nothing is recorded yet."
 	case run.Verdict == nil:
-		return "There is no verdict yet; last: " + telling.Sentence(run.Events[len(run.Events)-1]) + "."
+		return unjudged(run) + "; last: " + lastOf(run) + "."
 	case run.Verdict.Verdict == verdict.Held:
 		return fmt.Sprintf("Every promise was kept: %s judged the record of %s events.", counted(len(run.Verdict.Promises), "oracle"), thousands(len(run.Events)))
 	case run.Verdict.Verdict == verdict.Violated:
@@ -91,6 +99,24 @@ func headlineOf(run *Run, broken []brokenPromise) string {
 		return text + "."
 	}
 	return strings.Join(run.Verdict.Reasons, "; ") + "."
+}
+
+// unjudged says why a run has no verdict, and what gives it one.
+func unjudged(run *Run) string {
+	switch {
+	case run.Live():
+		return "There is no verdict yet"
+	case run.Ended:
+		return "It has ended without a verdict: transplant judge --write gives it one"
+	}
+	return "Its process has gone without a verdict: transplant judge --write judges what is recorded"
+}
+
+func lastOf(run *Run) string {
+	if len(run.Events) == 0 {
+		return "nothing is recorded"
+	}
+	return telling.Sentence(run.Events[len(run.Events)-1])
 }
 
 // counted says how many, as "1 oracle" or "2 oracles".

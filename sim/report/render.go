@@ -76,9 +76,13 @@ func hash(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// Render the report of a run.
+// Render the report of a run, as a file that nobody keeps up to date.
 func Render(out io.Writer, run *Run) error {
-	if err := pages.ExecuteTemplate(out, "run.html", pageOf(run)); err != nil {
+	p := pageOf(run)
+	if run.Live() {
+		p.Headline = "The run went on when this page was made. " + p.Headline
+	}
+	if err := pages.ExecuteTemplate(out, "run.html", p); err != nil {
 		return fmt.Errorf("render the report of %q: %w", run.Name, err)
 	}
 	return nil

@@ -286,7 +286,38 @@ func TestARunThatGoesOn(t *testing.T) {
 	if err := report.Render(&page, run); err != nil {
 		t.Fatal(err)
 	}
-	if _, text := parse(t, page.Bytes()); !run.Live() || !strings.Contains(text, "Running There is no verdict yet; last: loseCluster(a) begins.") {
+	if _, text := parse(t, page.Bytes()); !run.Live() || !strings.Contains(text, "Running The run went on when this page was made. There is no verdict yet; last: loseCluster(a) begins.") {
 		t.Errorf("live %t:\n%s", run.Live(), text)
+	}
+}
+
+// A run whose process has gone without a verdict does not go on for ever.
+func TestARunWhoseProcessHasGone(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		ended bool
+		want  string
+	}{
+		"killed in the middle":      {false, "Broken off Its process has gone without a verdict: transplant judge --write judges what is recorded; last: loseCluster(a) begins."},
+		"killed before the verdict": {true, "Not judged It has ended without a verdict: transplant judge --write gives it one; last: the run has ended."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := filepath.Join(t.TempDir(), "gone")
+			one := newTale(t, folder)
+			one.begin(10)
+			if c.ended {
+				one.at(40, "", "", timeline.RunEnded{})
+			}
+			one.release()
+			run := load(t, folder)
+			var page bytes.Buffer
+			if err := report.Render(&page, run); err != nil {
+				t.Fatal(err)
+			}
+			if _, text := parse(t, page.Bytes()); run.Live() || !strings.Contains(text, c.want) {
+				t.Errorf("live %t:\n%s", run.Live(), text)
+			}
+		})
 	}
 }

@@ -29,15 +29,21 @@ type Run struct {
 	Verdict *verdict.Report
 	// Ended says that the story is over.
 	Ended bool
+
+	goesOn bool
 }
 
 // Load reads a run. One that is still being told has no verdict yet; its timeline may end in the middle of a line.
 func Load(folder string) (*Run, error) {
+	goesOn, err := timeline.GoesOn(folder) // asked first: what has ended by then has written its last
+	if err != nil {
+		return nil, err
+	}
 	record, err := timeline.ReadFile(filepath.Join(folder, timeline.FileName))
 	if err != nil {
 		return nil, err
 	}
-	run := &Run{Name: filepath.Base(folder), Started: record.Started, Events: record.Events, Story: &scenario.Scenario{}}
+	run := &Run{Name: filepath.Base(folder), Started: record.Started, Events: record.Events, Story: &scenario.Scenario{}, goesOn: goesOn}
 	_, start, begun := timeline.First[timeline.RunStarted](run.Events)
 	if begun {
 		run.Start = start
@@ -105,8 +111,8 @@ func loadText(folder string, story *scenario.Scenario) (string, error) {
 	return string(content), nil
 }
 
-// Live says that the run goes on, or was broken off without a word.
-func (r *Run) Live() bool { return r.Verdict == nil && !r.Ended }
+// Live says that the process which tells the run was there when it was read, and had no verdict yet.
+func (r *Run) Live() bool { return r.Verdict == nil && r.goesOn }
 
 // length of the run, as far as it has come.
 func (r *Run) length() time.Duration {

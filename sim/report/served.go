@@ -29,6 +29,7 @@ func RenderServed(out io.Writer, run *Run, s Served) error {
 type More struct {
 	// Judged says that there is a verdict now: the page is to be read anew.
 	Judged   bool       `json:"judged"`
+	Verdict  string     `json:"verdict"`
 	Headline string     `json:"headline"`
 	Model    Model      `json:"model"`
 	Lines    []MoreLine `json:"lines"`
@@ -47,7 +48,7 @@ func MoreOf(run *Run, after int) More {
 	if run.Verdict != nil {
 		return More{Judged: true, Lines: []MoreLine{}} // the page is read anew, and says it
 	}
-	m := More{Headline: headlineOf(run, nil), Model: ModelOf(run, after), Lines: []MoreLine{}}
+	m := More{Verdict: stateOf(run), Headline: headlineOf(run, nil), Model: ModelOf(run, after), Lines: []MoreLine{}}
 	for _, l := range linesOf(run) {
 		if l.Event > after {
 			m.Lines = append(m.Lines, MoreLine(l))

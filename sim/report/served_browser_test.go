@@ -109,6 +109,34 @@ func TestARunThatGoesOnInABrowser(t *testing.T) {
 	}
 }
 
+// A page that is open while its run is killed, and the list of runs, say that nobody tells it any more.
+func TestARunThatIsKilledInABrowser(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	one := newTale(t, filepath.Join(root, "tale"))
+	one.begin(10)
+	at := servetest.Start(t, root)
+	list, page := browse(t), browse(t)
+	list.do("open the list", chromedp.Navigate(at))
+	const state = `document.querySelector("#runs .state").textContent`
+	list.until(state + ` === "Running"`)
+	page.open(at + "run/tale")
+	if title := ask[string](page, "document.title"); title != "Running: tale" {
+		t.Errorf("title %q", title)
+	}
+	one.release()
+	page.until(`document.title === "Broken off: tale" && document.getElementById("verdict").textContent === "Broken off"`)
+	if headline := ask[string](page, `document.getElementById("headline").textContent`); !strings.HasPrefix(headline, "Its process has gone without a verdict") {
+		t.Errorf("the page says %q", headline)
+	}
+	list.until(state + ` === "Broken off"`)
+	for _, w := range []*window{list, page} {
+		if wrong := w.complaints(); len(wrong) > 0 {
+			t.Errorf("the page complained: %q", wrong)
+		}
+	}
+}
+
 // violated is a run that was told on a real landscape, in which a machine was ended that should have stayed. It is kept for the
 // dashboards, without what no metric is made of: the data at the end among it.
 const violated = "../../dashboards/testdata/violated.jsonl.gz"

@@ -24,6 +24,7 @@ type tale struct {
 	start   time.Time
 	journal *timeline.Journal
 	file    *os.File
+	release func() // as its process does when it ends
 	writes  int
 }
 
@@ -36,16 +37,18 @@ const told = `{"apiVersion":"transplant.dev/v1alpha1","kind":"Scenario","metadat
 
 func newTale(t *testing.T, folder string) *tale {
 	t.Helper()
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	release, err := timeline.Hold(t.Context(), folder)
+	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(release)
 	file, err := os.Create(filepath.Join(folder, timeline.FileName))
 	if err != nil {
 		t.Fatal(err)
 	}
 	start := time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)
 	clock := testingclock.NewFakePassiveClock(start)
-	tl := &tale{t: t, folder: folder, clock: clock, start: start, file: file, journal: timeline.NewJournal(clock, file)}
+	tl := &tale{t: t, folder: folder, clock: clock, start: start, file: file, release: release, journal: timeline.NewJournal(clock, file)}
 	tl.at(0, "", "", timeline.RunStarted{Scenario: "tale", Backend: "small", RandomSeed: 7, TimeoutMultiplier: 2, Story: json.RawMessage(fmt.Sprintf(told, "to see "+unkind))})
 	return tl
 }
@@ -141,6 +144,7 @@ func (t *tale) judge() *verdict.Report {
 	if err := verdict.Write(t.folder, judged, events); err != nil {
 		t.t.Fatal(err)
 	}
+	t.release()
 	return judged
 }
 

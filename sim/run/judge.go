@@ -56,8 +56,8 @@ type judge struct {
 }
 
 func (j *judge) judge(folder string) error {
-	release, err := hasEnded(folder)
-	if running := (*goesOnError)(nil); errors.As(err, &running) {
+	release, err := timeline.HoldEnded(folder)
+	if running := (*timeline.GoesOnError)(nil); errors.As(err, &running) {
 		j.goOn = append(j.goOn, err)
 		return nil
 	}

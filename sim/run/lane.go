@@ -119,7 +119,7 @@ func (r *results) worsen(v verdict.Verdict) {
 
 // tell one story, judge it, and keep the evidence.
 func (l *lane) tell(ctx context.Context, s *scenario.Scenario, shared *stage, folder string, out io.Writer) (*verdict.Report, error) {
-	release, err := hold(folder)
+	release, err := timeline.Hold(ctx, folder)
 	if err != nil {
 		return nil, err
 	}

@@ -142,7 +142,7 @@ func TestWhereNothingCanBeAppendedIsSaidAtOnce(t *testing.T) {
 func TestAFolderHasOneRun(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	release, err := hold(folder)
+	release, err := timeline.Hold(t.Context(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}

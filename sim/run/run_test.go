@@ -669,7 +669,7 @@ func TestARunThatGoesOnIsNotJudged(t *testing.T) {
 		return out.String(), errOut.String(), err
 	}
 	well := filepath.Join(folder, "well")
-	release, err := hold(well) // as a run does
+	release, err := timeline.Hold(t.Context(), well) // as a run does
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,8 @@ async function takeMore() {
   for (const part of ["end", "lanes", "faults", "broken", "live"]) model[part] = more.model[part];
   membersOf = new Map();
   accepted = null;
+  byId("verdict").textContent = more.verdict;
+  document.title = more.verdict + document.title.slice(document.title.indexOf(":"));
   byId("headline").textContent = more.headline;
   byId("lines").append(...more.lines.map((l) => node("tr", { "data-tone": l.tone },
     node("td", { class: "right at" }, node("a", { href: "#event-" + l.event, "data-event": l.event }, l.at)), node("td", {}, l.text))));

@@ -33,6 +33,8 @@ type state struct {
 	Timeline int64 // bytes
 	// Judged is when the verdict was written, in nanoseconds of Unix time; 0 without one.
 	Judged int64
+	// GoesOn says that its process is there; not asked of a run with a verdict.
+	GoesOn bool
 }
 
 // find the runs below a folder, the one that changed last first.
@@ -78,6 +80,8 @@ func look(root, id string) (run, error) {
 	one := run{ID: filepath.ToSlash(id), Folder: folder, State: state{Timeline: info.Size()}, Changed: info.ModTime(), Size: info.Size()}
 	if judged, err := os.Stat(filepath.Join(folder, verdict.FileName)); err == nil {
 		one.State.Judged = judged.ModTime().UnixNano()
+	} else if one.State.GoesOn, err = timeline.GoesOn(folder); err != nil {
+		return run{}, err
 	}
 	return one, nil
 }
@@ -88,13 +92,9 @@ type listed struct {
 	Scenario, Verdict, Tone, Headline string
 	Took                              string
 	RTO, Down, Lost                   string
-	Live                              bool
 }
 
-// silence is how long a run that has not ended may write nothing before it is taken for one that was broken off.
-const silence = time.Minute
-
-func (r run) listed(now time.Time) listed {
+func (r run) listed() listed {
 	l := listed{run: r}
 	one, err := report.Load(r.Folder)
 	if err != nil {
@@ -102,10 +102,7 @@ func (r run) listed(now time.Time) listed {
 		return l
 	}
 	s := report.SummaryOf(one)
-	l.Scenario, l.Verdict, l.Tone, l.Headline, l.Took, l.Live = one.Start.Scenario, s.Verdict, s.Tone, s.Headline, s.Took, one.Live()
+	l.Scenario, l.Verdict, l.Tone, l.Headline, l.Took = one.Start.Scenario, s.Verdict, s.Tone, s.Headline, s.Took
 	l.RTO, l.Down, l.Lost = s.RTO, s.Down, s.Lost
-	if l.Live && now.Sub(r.Changed) > silence {
-		l.Verdict, l.Live = "Broken off", false
-	}
 	return l
 }

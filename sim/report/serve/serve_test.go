@@ -29,18 +29,21 @@ type tale struct {
 	folder  string
 	file    *os.File
 	journal *timeline.Journal
+	release func() // as its process does when it ends
 }
 
 func begin(t *testing.T, folder string) *tale {
 	t.Helper()
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	release, err := timeline.Hold(t.Context(), folder)
+	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(release)
 	file, err := os.Create(filepath.Join(folder, timeline.FileName))
 	if err != nil {
 		t.Fatal(err)
 	}
-	one := &tale{t, folder, file, timeline.NewJournal(clock.RealClock{}, file)}
+	one := &tale{t, folder, file, timeline.NewJournal(clock.RealClock{}, file), release}
 	one.record(timeline.RunStarted{Scenario: filepath.Base(folder), Backend: "small", Story: json.RawMessage(`{"metadata":{"name":"tale"},"spec":{"why":"to be <b>seen</b>"}}`)})
 	return one
 }
@@ -60,6 +63,7 @@ func (o *tale) end() {
 	if err := verdict.Write(o.folder, judged, events); err != nil {
 		o.t.Fatal(err)
 	}
+	o.release()
 }
 
 func get(t *testing.T, address string) (int, string) {
@@ -86,6 +90,7 @@ func TestTheListAndTheReports(t *testing.T) {
 	begin(t, filepath.Join(root, "one")).end()
 	begin(t, filepath.Join(root, "catalogue", "two #2?")).end()
 	begin(t, filepath.Join(root, "goes-on"))
+	begin(t, filepath.Join(root, "killed")).release()
 	if err := os.MkdirAll(filepath.Join(root, "broken"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +99,7 @@ func TestTheListAndTheReports(t *testing.T) {
 	}
 	at := servetest.Start(t, root)
 	_, list := get(t, at)
-	for _, want := range []string{`href="/run/one"`, `href="/run/catalogue/two%20%232%3F"`, ">Running<", ">Held<", ">Unreadable<"} {
+	for _, want := range []string{`href="/run/one"`, `href="/run/catalogue/two%20%232%3F"`, ">Running<", ">Broken off<", ">Held<", ">Unreadable<"} {
 		if !strings.Contains(list, want) {
 			t.Errorf("the list lacks %s:\n%s", want, list)
 		}
@@ -105,6 +110,7 @@ func TestTheListAndTheReports(t *testing.T) {
 		"run/goes-on":                 `data-follow="/more/goes-on"`,
 		"more/goes-on?after=0":        `"judged":false`,
 		"more/one?after=0":            `"judged":true`,
+		"more/killed?after=0":         `"verdict":"Broken off"`,
 		"compare?run=one&run=goes-on": "2 runs side by side",
 	} {
 		if status, body := get(t, at+path); status != http.StatusOK || !strings.Contains(body, want) {

@@ -71,15 +71,15 @@ func (s *site) list(w http.ResponseWriter, r *http.Request) {
 	answer(w, func(out *bytes.Buffer) error { return report.RenderIndex(out, index) })
 }
 
-// look at a run for the list; one whose files are as they were is not read again, unless it may have been broken off.
+// look at a run for the list; one that is as it was is not read again.
 func (s *site) look(one run) listed {
 	s.mu.Lock()
 	before, known := s.seen[one.ID]
 	s.mu.Unlock()
-	if known && before.run == one && !before.Live {
+	if known && before.run == one {
 		return before
 	}
-	l := one.listed(s.Clock.Now())
+	l := one.listed()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen[one.ID] = l
