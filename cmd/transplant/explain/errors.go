@@ -74,7 +74,7 @@ func newErrors() *cobra.Command {
 	flags.output.register(command)
 	return withJSONL(command, lines{
 		sample: `{"id":1,"codes":["ERR_INFRA_QUOTA_EXCEEDED"],"messages":["AccessDenied"]}`,
-		needs:  []string{"codes|messages"},
+		lists:  []string{"codes", "messages"},
 	}, judgeErrors)
 }
 

@@ -16,7 +16,10 @@ import (
 // lines is what people have to know of a topic's questions.
 type lines struct {
 	sample string   // a question
-	needs  []string // the fields that a question must have; "a|b" is either
+	needs  []string // the fields that a question must have
+	// lists are what is asked about, in any of these fields. Many programs leave out empty lists, so a question with none of
+	// them is about nothing; but not when it has a field that is not known here, which may be a list that was misspelt.
+	lists []string
 }
 
 // remarks are fields that askers write for themselves.
@@ -33,7 +36,7 @@ func withJSONL[Q, A any](command *cobra.Command, form lines, answer func(Q) (A, 
 	command.RunE = func(command *cobra.Command, args []string) error {
 		switch {
 		case *lines:
-			return answerLines(command.InOrStdin(), command.OutOrStdout(), newWarnings(command.ErrOrStderr()), form.needs, answer)
+			return answerLines(command.InOrStdin(), command.OutOrStdout(), newWarnings(command.ErrOrStderr()), form, answer)
 		case people == nil:
 			return fmt.Errorf("explain %s: set --jsonl and give the questions on standard input", command.Name())
 		default:
@@ -46,7 +49,7 @@ func withJSONL[Q, A any](command *cobra.Command, form lines, answer func(Q) (A, 
 // answerLines answers every line of in with one line on out, in order. A question that cannot be judged is answered by
 // its error; so is a line that is no question, and it makes the whole run fail in the end. Empty lines are no lines.
 // Fields that are not known here are told of and ignored, as those who ask are promised.
-func answerLines[Q, A any](in io.Reader, out io.Writer, warnings *warnings, needs []string, answer func(Q) (A, error)) error {
+func answerLines[Q, A any](in io.Reader, out io.Writer, warnings *warnings, form lines, answer func(Q) (A, error)) error {
 	// Lines may have any length: a scanner's limit would be somebody's surprise.
 	reader := bufio.NewReaderSize(in, 1<<16)
 	var unreadable []error
@@ -56,7 +59,7 @@ func answerLines[Q, A any](in io.Reader, out io.Writer, warnings *warnings, need
 			ignored := ignoredIn[Q](line)
 			warnings.tell(ignored, func(unknown) string { return fmt.Sprintf("line %d of standard input", number) })
 			reply, err := answerLine(line, func(question Q) (answered A, err error) {
-				if err := missingIn(line, needs, ignored); err != nil {
+				if err := form.missingIn(line, ignored); err != nil {
 					return answered, err
 				}
 				return answer(question)
@@ -105,26 +108,34 @@ func ignoredIn[Q any](line []byte) []unknown {
 	})
 }
 
-// missingIn says which of the needed fields a question lacks. A null is a value: so programs write empty lists.
-func missingIn(line []byte, needs []string, ignored []unknown) error {
+// missingIn says which fields a question lacks. A null is a value: so programs write empty lists.
+func (l lines) missingIn(line []byte, ignored []unknown) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(line, &fields); err != nil {
 		return fmt.Errorf("decode the question: %w", err)
 	}
-	for _, need := range needs {
-		names := strings.Split(need, "|")
-		if slices.ContainsFunc(names, func(name string) bool { _, given := fields[name]; return given }) {
-			continue
+	given := func(name string) bool { _, given := fields[name]; return given }
+	for _, need := range l.needs {
+		if !given(need) {
+			return notSet(ignored, need)
 		}
-		hint := ""
-		for _, u := range ignored {
-			if len(u.path) == 1 && slices.Contains(names, u.near) {
-				hint = fmt.Sprintf(": %q is not known here%s", u, u.meant())
-			}
-		}
-		return fmt.Errorf("field %s is not set%s", strings.Join(names, " or "), hint)
+	}
+	strange := slices.ContainsFunc(ignored, func(u unknown) bool { return len(u.path) == 1 })
+	if strange && len(l.lists) > 0 && !slices.ContainsFunc(l.lists, given) {
+		return notSet(ignored, l.lists...)
 	}
 	return nil
+}
+
+// notSet says that none of some fields is set, and what is set instead, if that looks like one of them.
+func notSet(ignored []unknown, names ...string) error {
+	hint := ""
+	for _, u := range ignored {
+		if len(u.path) == 1 && slices.Contains(names, u.near) {
+			hint = fmt.Sprintf(": %q is not known here%s", u, u.meant())
+		}
+	}
+	return fmt.Errorf("field %s is not set%s", strings.Join(names, " or "), hint)
 }
 
 // identity is a question's id as it was written; null if it has none.

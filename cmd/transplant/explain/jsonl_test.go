@@ -59,7 +59,7 @@ func TestEveryLineIsAnsweredInOrder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			err := answerLines(strings.NewReader(c.in), &out, newWarnings(io.Discard), nil, add)
+			err := answerLines(strings.NewReader(c.in), &out, newWarnings(io.Discard), lines{}, add)
 			if diff := cmp.Diff(c.want, out.String()); diff != "" {
 				t.Error(diff)
 			}
@@ -83,7 +83,7 @@ func TestAnswersComeAtOnce(t *testing.T) {
 	questions, ask := io.Pipe()
 	hear, answers := io.Pipe()
 	done := make(chan error, 1)
-	go func() { done <- answerLines(questions, answers, newWarnings(io.Discard), nil, add) }()
+	go func() { done <- answerLines(questions, answers, newWarnings(io.Discard), lines{}, add) }()
 	for n := range 3 {
 		fmt.Fprintf(ask, "{\"id\":%d,\"of\":[%d]}\n", n, n+1)
 		want := fmt.Sprintf("{\"id\":%d,\"total\":%d}\n", n, n+1)
@@ -101,7 +101,7 @@ func TestAnswersComeAtOnce(t *testing.T) {
 func TestInputThatCannotBeReadFails(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
-	err := answerLines(io.MultiReader(strings.NewReader("{\"of\":[1]}\n"), failing{broken}), io.Discard, newWarnings(io.Discard), nil, add)
+	err := answerLines(io.MultiReader(strings.NewReader("{\"of\":[1]}\n"), failing{broken}), io.Discard, newWarnings(io.Discard), lines{}, add)
 	if !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
 	}

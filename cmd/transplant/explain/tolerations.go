@@ -73,7 +73,7 @@ func newTolerations() *cobra.Command {
 	flags.output.register(command)
 	return withJSONL(command, lines{
 		sample: `{"id":1,"kind":"seedTaints","seedTaints":[{"key":"gpu"}],"shootTolerations":[]}`,
-		needs:  []string{"kind", "shootTolerations"},
+		needs:  []string{"kind"}, lists: []string{"shootTolerations"},
 	}, judgeTolerations)
 }
 

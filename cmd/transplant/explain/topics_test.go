@@ -269,6 +269,10 @@ func TestQuestionsThatCannotBeJudged(t *testing.T) {
 		{"rollout", `{"id":1,"oldShoot":{"spec":{"kubernetes":{"version":"x"},"provider":{"workers":[{"name":"a"}]}}},"newShoot":{"spec":{"provider":{"workers":[{"name":"a"}]}}}}`,
 			`{"id":1,"error":"read the Kubernetes version \"x\" (spec.kubernetes.version): invalid semantic version"}`},
 		{"window", `{"id":1,"begin":"220000+0100"}`, `{"id":1,"error":"field end is not set"}`},
+		{"webhooks", `{"id":1,"configurations":[]}`, `{"id":1,"error":"field validating or mutating is not set"}`},
+		{"errors", `{"id":1,"lastErrors":[]}`, `{"id":1,"error":"field codes or messages is not set"}`},
+		{"tolerations", `{"id":1}`, `{"id":1,"error":"field kind is not set"}`},
+		{"tolerations", `{"id":1,"kind":"seedTaints","ShootTolerations":[]}`, `{"id":1,"error":"field shootTolerations is not set: \"ShootTolerations\" is not known here; did you mean \"shootTolerations\"?"}`},
 		{"window", `{"id":1,"begin":"","end":"","now":"2026-11-21T12:00:00Z","randomFraction":1}`, `{"id":1,"error":"field randomFraction is 1: give a number from 0 up to, but not 1"}`},
 	} {
 		var out bytes.Buffer
@@ -279,6 +283,21 @@ func TestQuestionsThatCannotBeJudged(t *testing.T) {
 		command.SetErr(io.Discard)
 		if err := command.ExecuteContext(t.Context()); err != nil || strings.TrimSpace(out.String()) != c.want {
 			t.Errorf("%s %s: %v, %s", c.topic, c.question, err, out.String())
+		}
+	}
+}
+
+// Many programs leave out empty lists: a question without any is about nothing, and has the answer of empty ones.
+func TestListsThatAreLeftOutAreEmpty(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ topic, without, with string }{
+		{"webhooks", `{"id":1,"note":"mine"}`, `{"id":1,"validating":[],"mutating":[]}`},
+		{"errors", `{"id":1}`, `{"id":1,"codes":[],"messages":[]}`},
+		{"tolerations", `{"id":1,"kind":"seedTaints","seedTaints":[{"key":"gpu"}]}`, `{"id":1,"kind":"seedTaints","seedTaints":[{"key":"gpu"}],"shootTolerations":[]}`},
+	} {
+		got, want := run(t, c.without, []string{c.topic, "--jsonl"}), run(t, c.with, []string{c.topic, "--jsonl"})
+		if diff := cmp.Diff(want, got); diff != "" || strings.Contains(want, `"error"`) {
+			t.Errorf("%s (-want +got):\n%s%s", c.topic, want, diff)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func newWebhooks() *cobra.Command {
 	output.register(command)
 	return withJSONL(command, lines{
 		sample: `{"id":1,"validating":[{"metadata":{"name":"policy"},"webhooks":[{"name":"pods.example.com","failurePolicy":"Fail"}]}]}`,
-		needs:  []string{"validating|mutating"},
+		lists:  []string{"validating", "mutating"},
 	}, judgeWebhooks)
 }
 
