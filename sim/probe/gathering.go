@@ -20,6 +20,9 @@ import (
 // gatheringPace is that of samples of what is watched, and of looks whether it is still to be watched where it is.
 var gatheringPace = Pace{Every: time.Second, Timeout: 3 * time.Second, Overlap: 1}
 
+// storePause is the time between two looks whether the store behind what is watched answers.
+const storePause = 5 * time.Second
+
 // source is one kind of object in a shoot.
 type source struct {
 	what  string
@@ -58,24 +61,26 @@ type view[T comparable] struct {
 
 // sample lists everything, and notes what has changed.
 func (g *gathering[T]) sample(ctx context.Context, v view[T]) error {
-	_, sources, err := g.reach(ctx, v)
+	_, client, err := g.reach(ctx, v)
 	if err != nil {
 		return err
 	}
-	_, err = g.list(ctx, v, sources)
+	_, err = g.list(ctx, v, v.sources(client))
 	return err
 }
 
-// follow lists everything and then watches it until a watch ends, or until it is to be watched somewhere else; each change is noted.
+// follow lists everything and then watches it until a watch ends, until its store does not answer, or until it is to be watched
+// somewhere else; each change is noted.
 func (g *gathering[T]) follow(ctx context.Context, v view[T]) error {
-	at, sources, versions, err := g.begin(ctx, v)
+	at, client, versions, err := g.begin(ctx, v)
 	if err != nil {
 		return err
 	}
 	watches, ctx := errgroup.WithContext(ctx)
-	for i, s := range sources {
+	for i, s := range v.sources(client) {
 		watches.Go(func() error { return g.watch(ctx, v, i, s, versions[i]) })
 	}
+	watches.Go(func() error { return stored(ctx, client) })
 	watches.Go(func() error { return stays(ctx, v.connect, at) })
 	if err := watches.Wait(); !errors.Is(err, errOver) {
 		return err
@@ -86,18 +91,18 @@ func (g *gathering[T]) follow(ctx context.Context, v view[T]) error {
 // errOver ends a watch of which nothing is wrong.
 var errOver = errors.New("the watch is over")
 
-func (g *gathering[T]) begin(ctx context.Context, v view[T]) (access, []source, []string, error) {
+func (g *gathering[T]) begin(ctx context.Context, v view[T]) (access, kubernetes.Interface, []string, error) {
 	ctx, cancel := context.WithTimeout(ctx, gatheringPace.Timeout)
 	defer cancel()
-	at, sources, err := g.reach(ctx, v)
+	at, client, err := g.reach(ctx, v)
 	if err != nil {
 		return at, nil, nil, err
 	}
-	versions, err := g.list(ctx, v, sources)
-	return at, sources, versions, err
+	versions, err := g.list(ctx, v, v.sources(client))
+	return at, client, versions, err
 }
 
-func (g *gathering[T]) reach(ctx context.Context, v view[T]) (access, []source, error) {
+func (g *gathering[T]) reach(ctx context.Context, v view[T]) (access, kubernetes.Interface, error) {
 	config, err := reachable(ctx, v.connect)
 	if err != nil {
 		return access{}, nil, err
@@ -106,7 +111,7 @@ func (g *gathering[T]) reach(ctx context.Context, v view[T]) (access, []source, 
 	if err != nil {
 		return access{}, nil, err
 	}
-	return accessOf(config), v.sources(client), nil
+	return accessOf(config), client, nil
 }
 
 // list gives the resource versions of the lists.
@@ -212,6 +217,26 @@ func stays(ctx context.Context, connect Connector, at access) error {
 			return err
 		case accessOf(config) != at:
 			return errOver
+		}
+	}
+}
+
+// stored reads now and then what only a working store can answer, until it does not: an API server whose etcd stands still keeps its
+// watches open and says nothing on them, as one to which nothing happens.
+func stored(ctx context.Context, client kubernetes.Interface) error {
+	ticker := time.NewTicker(storePause)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+		look, cancel := context.WithTimeout(ctx, gatheringPace.Timeout)
+		_, err := client.CoreV1().Namespaces().Get(look, metav1.NamespaceSystem, metav1.GetOptions{})
+		cancel()
+		if err != nil {
+			return fmt.Errorf("read from the store of what is watched: %w", err)
 		}
 	}
 }

@@ -19,9 +19,11 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// door is a way to a server that counts lists and watches, and can be shut.
+// door is a way to a server that counts lists and watches, and can be shut; or stand still but for its watches, as one does whose
+// etcd stands still.
 type door struct {
 	lists, watches atomic.Int32
+	still          atomic.Bool
 	server         *httptest.Server
 }
 
@@ -42,7 +44,10 @@ func doorTo(t *testing.T, connect probe.Connector) *door {
 		switch {
 		case r.URL.Query().Has("watch"):
 			d.watches.Add(1)
-		case r.Method == http.MethodGet:
+		case d.still.Load():
+			<-r.Context().Done()
+			return
+		case r.Method == http.MethodGet && !strings.HasSuffix(r.URL.Path, "/namespaces/kube-system"):
 			d.lists.Add(1)
 		}
 		pass.ServeHTTP(w, r)
@@ -171,4 +176,29 @@ func TestAShootThatMovesIsWatchedWhereItIs(t *testing.T) {
 	if fresh.watches.Load() == 0 {
 		t.Error("nothing is watched where the shoot is")
 	}
+}
+
+// Watches on an API server whose etcd stands still are open and silent: that nothing is seen is told all the same.
+func TestAStoreThatStandsStillIsTold(t *testing.T) {
+	t.Parallel()
+	_, _, straight := ready(t, 1)
+	d, w, j := doorTo(t, straight), &way{}, journal()
+	w.through(d)
+	ended := following(t, &probe.Nodes{Shoot: "alpha", Connect: w.connect}, j)
+	until(t, func() bool { return d.watches.Load() == 2 })
+	d.still.Store(true)
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "read from the store of what is watched: ") {
+		t.Errorf("while it stands still: %v", err)
+	}
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "list nodes: ") {
+		t.Errorf("as long as it stands still: %v", err)
+	}
+	d.still.Store(false)
+	until(t, func() bool {
+		select {
+		case <-ended: // what had begun before
+		default:
+		}
+		return d.watches.Load() == 4
+	})
 }
