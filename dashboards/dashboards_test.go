@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -155,7 +154,7 @@ func TestQueriesAnswer(t *testing.T) {
 				if s, lacks := prometheustest.Unnamed(q.Legend, found); lacks {
 					t.Errorf("%s, %s: the legend %q names what is not in %v", b.Title, panel.Title, q.Legend, s)
 				}
-				table(&tables, q.Legend, found)
+				tables.WriteString(prometheustest.Table(q.Legend, found))
 			}
 		}
 	}
@@ -164,18 +163,6 @@ func TestQueriesAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("what the panels show is in %s", path)
-}
-
-// table of a query's answer, as Grafana would name its series.
-func table(out *strings.Builder, legend string, found []prometheustest.Series) {
-	var lines []string
-	for _, s := range found {
-		name := prometheustest.Named(legend, s)
-		lines = append(lines, strings.TrimSpace("| "+name+" | "+s["value"]+" |"))
-	}
-	slices.Sort(lines)
-	lines = slices.Compact(lines)
-	out.WriteString("| series | value |\n|---|---|\n" + strings.Join(lines, "\n") + "\n\n")
 }
 
 var inSummary = regexp.MustCompile(`\$labels\.(\w+)`)

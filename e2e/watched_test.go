@@ -34,20 +34,25 @@ func (l *landscape) watch(t *testing.T) func(t *testing.T) {
 	}
 	server := prometheustest.Start(t, config, filepath.Join(folder, "data"))
 	return func(t *testing.T) {
-		asked := 0
+		asked, tables := 0, strings.Builder{}
 		for _, b := range dashboards.Boards() {
 			if !b.Live {
 				continue
 			}
+			fmt.Fprintf(&tables, "# %s\n", b.Title)
 			for _, panel := range b.Panels {
+				fmt.Fprintf(&tables, "\n## %s\n\n%s\n\n", panel.Title, panel.About)
 				for _, q := range panel.Queries {
 					asked++
-					answered(t, server, begin, b, panel, q)
+					tables.WriteString(prometheustest.Table(q.Legend, answered(t, server, begin, b, panel, q)))
 				}
 			}
 		}
 		if asked == 0 {
 			t.Error("there is no board about programs that run")
+		}
+		if err := os.WriteFile(filepath.Join(t.ArtifactDir(), "dashboards.md"), []byte(tables.String()), 0o644); err != nil {
+			t.Error(err)
 		}
 		scraped(t, server, "garden-controller-manager on garden", "gardenlet on a", "gardenlet on b", "provider-transplant on a", "provider-transplant on b",
 			"gateway on a", "gateway on b", "cloud on landscape", "nodes on landscape", "guard on b", "backup on b", "machine-controller on b", "gardener-resource-manager on b")
@@ -110,8 +115,8 @@ func targets(t testing.TB, landscape string) (url string, stop func()) {
 	return url, stop
 }
 
-// answered asks until there is an answer.
-func answered(t *testing.T, server *prometheustest.Server, begin time.Time, b dashboards.Board, panel dashboards.Panel, q dashboards.Query) {
+// answered asks until there is an answer, and gives it.
+func answered(t *testing.T, server *prometheustest.Server, begin time.Time, b dashboards.Board, panel dashboards.Panel, q dashboards.Query) []prometheustest.Series {
 	t.Helper()
 	var found []prometheustest.Series
 	var err error
@@ -134,4 +139,5 @@ func answered(t *testing.T, server *prometheustest.Server, begin time.Time, b da
 	if s, lacks := prometheustest.Unnamed(q.Legend, found); lacks {
 		t.Errorf("%s, %s: the legend %q names what is not in %v", b.Title, panel.Title, q.Legend, s)
 	}
+	return found
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -165,8 +166,17 @@ func (s *Server) ask(path string, values url.Values) ([]Series, error) {
 
 var inLegend = regexp.MustCompile(`{{\s*(\w+)\s*}}`)
 
-// Named is a legend with the labels of a series, as Grafana shows it.
-func Named(legend string, s Series) string {
+// Table of a query's answer in Markdown, with its series named as Grafana shows them.
+func Table(legend string, found []Series) string {
+	var lines []string
+	for _, s := range found {
+		lines = append(lines, "| "+named(legend, s)+" | "+s["value"]+" |")
+	}
+	slices.Sort(lines)
+	return "| series | value |\n|---|---|\n" + strings.Join(slices.Compact(lines), "\n") + "\n\n"
+}
+
+func named(legend string, s Series) string {
 	return inLegend.ReplaceAllStringFunc(legend, func(label string) string { return s[inLegend.FindStringSubmatch(label)[1]] })
 }
 
