@@ -66,6 +66,11 @@ func (all Epochs) Of(revision int64) int64 {
 	return best
 }
 
+// begun says whether an epoch was known to be valid by then. Without a bump of the revisions Of is no proof of it.
+func (all Epochs) begun(epoch int64, by time.Duration) bool {
+	return slices.ContainsFunc(all, func(s *Epoch) bool { return s.Number == epoch && s.Answered && s.Valid < by })
+}
+
 // newer is the first epoch above the given one that was valid at some time before the moment.
 func (all Epochs) newer(epoch int64, before timeline.Moment) *Epoch {
 	for _, s := range all {

@@ -13,6 +13,6 @@ var promises = map[string]string{
 	"NoOrphans":      "Nothing of a shoot is left on a seed that it has left.",
 	"NoFalseAlarm":   "No condition of a shoot is False while nothing is wrong with it.",
 	"NodesPreserved": "The shoot's nodes stay the same, and none of its pods is restarted or evicted.",
-	"Revisions":      "No client sees a resource version go backwards without being told to start over.",
+	"Revisions":      "No client sees a resource version go backwards, or goes on in the data of a new owner, without being told to start over.",
 	"SingleWriter":   "No two control planes of a shoot accept writes or answer in overlapping ownership.",
 }

@@ -4,7 +4,9 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// Revisions promises that no client ever sees a resource version go backwards without being told to start over.
+// Revisions promises that no client ever sees a resource version go backwards without being told to start over, and that
+// none goes on in the data of a new owner without that: a restore bumps the revision and marks the old ones compacted
+// (SPEC 9.3), since what a client has seen last may be lost, and it would believe in it for ever.
 type Revisions struct{}
 
 var _ Oracle = Revisions{}
@@ -33,14 +35,16 @@ func (o Revisions) Judge(events []timeline.Event) []Violation {
 	for _, shoot := range shootsOf(events) {
 		for _, life := range Lives(events, shoot) {
 			o.judgeClients(&f, life, shoot)
+			o.judgeOwners(&f, life, shoot)
 			o.judgeKeys(&f, life, shoot)
 		}
 	}
 	return f.sorted()
 }
 
+type client struct{ actor, resource string }
+
 func (Revisions) judgeClients(f *findings, events []timeline.Event, shoot string) {
-	type client struct{ actor, resource string }
 	last := map[client]int64{}
 	seen := map[client]int{} // the event that told it
 	for e, p := range timeline.Of[timeline.VersionsSeen](events) {
@@ -60,6 +64,39 @@ func (Revisions) judgeClients(f *findings, events []timeline.Event, shoot string
 				last[who], seen[who] = version, e.Seq
 			}
 		}
+	}
+}
+
+// judgeOwners: who has seen the data of one owner is told to start over before it sees those of the next.
+func (Revisions) judgeOwners(f *findings, events []timeline.Event, shoot string) {
+	type sight struct {
+		epoch int64 // 0 while it is not known
+		seq   int
+	}
+	epochs := EpochsOf(events, shoot)
+	last := map[client]sight{}
+	for e, p := range timeline.Of[timeline.VersionsSeen](events) {
+		if e.Subject != shoot {
+			continue
+		}
+		who := client{e.Actor, p.Resource}
+		was := last[who]
+		if p.Gone {
+			was = sight{}
+		}
+		for _, version := range p.Versions {
+			now := epochs.Of(version)
+			if was.epoch != 0 && now > was.epoch && epochs.begun(now, e.At) {
+				f.add(e.At, proof(was.seq, e.Seq), "%s: the client %q went on from the %s of epoch %d to resource version %d of epoch %d, and was not told to start over",
+					shoot, e.Actor, p.Resource, was.epoch, version, now)
+				was.epoch = now
+			}
+			if was.epoch == 0 {
+				was.epoch = now
+			}
+		}
+		was.seq = e.Seq
+		last[who] = was
 	}
 }
 

@@ -106,7 +106,16 @@ func TestRevisions(t *testing.T) {
 		"they go back":               {events: history(steady(0), versions("list", false, 5), versions("watch", false, 6, 9), versions("watch", false, 8)), want: `saw configmaps at resource version 8, by watch, after it had seen 9`},
 		"they go back within a list": {events: history(steady(0), versions("watch", false, 6, 5)), want: "at resource version 5"},
 		"the client was told":        {events: history(steady(0), versions("list", false, 9), versions("list", true, 5), versions("watch", false, 6))},
-		"two clients":                {events: history(steady(0), versions("list", false, 9), by("other", "alpha", timeline.VersionsSeen{Resource: "configmaps", Versions: []int64{5}}))},
+		"the next owner told":        {events: history(steady(0), epoch("a", 1, 5, 1, 100), versions("list", false, 101), epoch("b", 2, 5, 4, 1_000_000_100), versions("list", true, 1_000_000_101))},
+		"the next owner did not tell": {
+			events: history(steady(0), epoch("a", 1, 5, 1, 100), versions("list", false, 101), epoch("b", 2, 5, 4, 1_000_000_100), versions("watch", false, 1_000_000_101, 1_000_000_102)),
+			want:   `went on from the configmaps of epoch 1 to resource version 1000000101 of epoch 2, and was not told to start over`,
+		},
+		"nor did one without a bump": {
+			events: history(steady(0), epoch("a", 1, 5, 1, 90), versions("list", false, 91), versions("watch", false, 110), epoch("b", 2, 5, 4, 99), versions("watch", false, 111), epoch("b", 2, 5, 6, 120)),
+			want:   `to resource version 111 of epoch 2`,
+		},
+		"two clients": {events: history(steady(0), versions("list", false, 9), by("other", "alpha", timeline.VersionsSeen{Resource: "configmaps", Versions: []int64{5}}))},
 		"created again": {events: history(steady(0), seen(shoot("a", "a", "Create", "Succeeded")), versions("list", false, 50), ack(1, "r-0", 1, 2, 60),
 			seen(timeline.ShootSeen{Absent: true}), seen(shoot("a", "a", "Create", "Succeeded")), versions("list", false, 5), ack(1, "r-0", 5, 6, 7), steady(0))},
 		"a key goes back": {events: history(steady(0), versions("list", false, 5), ack(1, "r-0", 1, 2, 9), read("r-0", 1, 3, 4, 8)), want: "r-0 was at resource version 8, though a client had seen 9"},
