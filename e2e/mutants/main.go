@@ -34,10 +34,10 @@ type mutant struct {
 	// Also are further edits, where another layer would make up for the first.
 	Also     []edit `json:"also,omitempty"`
 	Scenario string `json:"scenario"`
-	// Oracle that must be violated.
+	// Oracle that must be violated: one that the scenario names, or what every scenario is judged by (expect, measure, settle).
 	Oracle string `json:"oracle"`
-	// Says is part of what the violation must say, where the oracle is an expectation or a goal: a value that only the bug
-	// gives, or which goal it is that the bug has missed.
+	// Says is part of what the violation must say, where the oracle is an expectation, a goal or the rest at the end: a value
+	// that only the bug gives, which goal it is that the bug has missed, or what it lets move.
 	Says string `json:"says,omitempty"`
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/transplant-sim/transplant/sim/oracle"
 	"github.com/transplant-sim/transplant/sim/scenario"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
@@ -60,14 +61,36 @@ func TestEveryMutantNamesAnOracleOfItsScenario(t *testing.T) {
 			continue
 		}
 		measures := m.Oracle == verdict.Goal && story.Spec.Measure != scenario.Measure{}
-		if m.Says == "" && (m.Oracle == verdict.Expect || m.Oracle == verdict.Goal) {
-			t.Errorf("%s: an expectation that ran out, or any goal missed, proves nothing unless it is said what was seen", m.Name)
+		if m.Says == "" && (m.Oracle == verdict.Expect || m.Oracle == verdict.Goal || m.Oracle == verdict.Settle) {
+			t.Errorf("%s: an expectation that ran out, any goal missed, or anything that moves, proves nothing unless it is said what was seen", m.Name)
 		}
-		if m.Oracle == verdict.Expect {
+		if m.Oracle == verdict.Expect || m.Oracle == verdict.Settle { // of every scenario
 			continue
 		}
 		if !measures && !slices.Contains(story.Spec.Always, scenario.Oracle(m.Oracle)) {
 			t.Errorf("%s: %s does not promise %s", m.Name, m.Scenario, m.Oracle)
+		}
+	}
+}
+
+// unbroken are the promises that no planted bug has been told to break yet, and what is missing.
+var unbroken = map[string]string{
+	"Linearizable": "a bug by which a read is stale, and not a write lost at the end, which is NoLostWrite's",
+	"Revisions":    "a bug by which a client goes on where it should start over",
+	verdict.Settle: "a bug that writes something again and again",
+}
+
+// What no bug was ever seen to break promises nothing. An expectation is a step's own: whoever writes it has seen it fail.
+func TestEveryOracleHasAMutant(t *testing.T) {
+	t.Parallel()
+	mutants := listed(t)
+	for _, name := range append(oracle.Names(), verdict.Goal, verdict.Settle) {
+		named := slices.ContainsFunc(mutants, func(m mutant) bool { return m.Oracle == name })
+		switch missing, excepted := unbroken[name]; {
+		case !named && !excepted:
+			t.Errorf("no planted bug names %s as its oracle: add one that it must catch to mutants.yaml", name)
+		case named && excepted:
+			t.Errorf("%s has a planted bug: take it off the list of those that lack %s", name, missing)
 		}
 	}
 }
