@@ -1,11 +1,14 @@
 package embedded
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
@@ -20,35 +23,46 @@ const (
 // controlPlanePrograms are the names under which the multi-call binary stands in its image.
 var controlPlanePrograms = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok"}
 
-// image is a folder of binaries under an image's name.
+// Image is a folder of programs under an image's name.
+type Image struct {
+	Name     string
+	Programs map[string]string // by their names in the image, the files on this machine
+}
+
+// image is one on the disk.
 type image struct{ name, folder string }
 
 // writeImages makes the folders. The files are hard links where the disk allows it: a program that is rebuilt while the
 // landscape runs does not change under it, and processes of one binary share its text.
-func writeImages(dir rundir.Dir, transplant, controlPlane string) ([]image, error) {
+func writeImages(dir rundir.Dir, transplant, controlPlane string, more []Image) ([]image, error) {
+	kubernetes := Image{Name: ControlPlaneImage, Programs: map[string]string{}}
+	for _, program := range controlPlanePrograms {
+		kubernetes.Programs[program] = controlPlane
+	}
 	var images []image
-	for _, i := range []struct {
-		name, binary string
-		programs     []string
-	}{
-		{TransplantImage, transplant, []string{"transplant"}},
-		{ControlPlaneImage, controlPlane, controlPlanePrograms},
-	} {
-		folder := dir.Join("images", strings.NewReplacer("/", "_", ":", "_").Replace(i.name))
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			return nil, fmt.Errorf("make the folder of image %q: %w", i.name, err)
+	for _, i := range append([]Image{{TransplantImage, map[string]string{"transplant": transplant}}, kubernetes}, more...) {
+		folder := dir.Join("images", strings.NewReplacer("/", "_", ":", "_").Replace(i.Name))
+		if err := i.write(folder); err != nil {
+			return nil, err
 		}
-		source := i.binary
-		for _, program := range i.programs {
-			target := filepath.Join(folder, program)
-			if err := linkOrCopy(source, target); err != nil {
-				return nil, fmt.Errorf("put %q into image %q: %w", program, i.name, err)
-			}
-			source = target // after a copy to another disk, the others are links to it
-		}
-		images = append(images, image{name: i.name, folder: folder})
+		images = append(images, image{name: i.Name, folder: folder})
 	}
 	return images, nil
+}
+
+func (i Image) write(folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("make the folder of image %q: %w", i.Name, err)
+	}
+	here := map[string]string{} // what has been copied from another disk: the others are links to it
+	for _, program := range slices.Sorted(maps.Keys(i.Programs)) {
+		source, target := i.Programs[program], filepath.Join(folder, program)
+		if err := linkOrCopy(cmp.Or(here[source], source), target); err != nil {
+			return fmt.Errorf("put %q into image %q: %w", program, i.Name, err)
+		}
+		here[source] = target
+	}
+	return nil
 }
 
 func linkOrCopy(source, target string) error {

@@ -196,7 +196,7 @@ func (l *Landscape) writeFiles(context.Context) (err error) {
 	if l.options.WithoutNodes {
 		return nil
 	}
-	l.images, err = writeImages(l.dir, l.options.Executable, l.binary)
+	l.images, err = writeImages(l.dir, l.options.Executable, l.binary, l.options.Images)
 	return err
 }
 

@@ -29,6 +29,9 @@ type Options struct {
 	Executable   string        // transplant, which process nodes and extras run; empty for os.Executable
 	WithoutNodes bool          // leave the process nodes out: no pod will run
 
+	// Images that process nodes know beside those of the landscape itself.
+	Images []Image
+
 	// Extras names processes of no cluster, started side by side with the clusters.
 	Extras func(*Landscape) ([]Extra, error)
 	// AfterClusters runs once all clusters and extras are ready, before the landscape is.

@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,9 +23,10 @@ type Image struct {
 	User     string            // "uid:gid"; empty for root
 }
 
-// buildImages has Docker make the images, and returns the archive of all; empty when there are none.
-func buildImages(ctx context.Context, dir rundir.Dir, images []Image) (string, error) {
-	if len(images) == 0 {
+// buildImages has Docker make the images, and returns the archive of all, with those that it has already; empty when there
+// are none.
+func buildImages(ctx context.Context, dir rundir.Dir, images []Image, local []string) (string, error) {
+	if len(images)+len(local) == 0 {
 		return "", nil
 	}
 	work, err := os.MkdirTemp(dir.Path, "images-")
@@ -40,7 +42,7 @@ func buildImages(ctx context.Context, dir rundir.Dir, images []Image) (string, e
 		names = append(names, image.Name)
 	}
 	archive := dir.Join("images.tar")
-	_, err = docker(ctx, append([]string{"save", "--output", archive}, names...)...)
+	_, err = docker(ctx, append([]string{"save", "--output", archive}, append(names, local...)...)...)
 	return archive, err
 }
 
@@ -125,13 +127,8 @@ func (i Image) id(ctx context.Context) (string, error) {
 
 // place puts a static program into an image. One that needs the system's libraries would not start there.
 func place(file, target string) error {
-	program, err := elf.Open(file)
-	if err != nil {
-		return fmt.Errorf("read the program %q: %w", file, err)
-	}
-	defer program.Close()
-	if slices.ContainsFunc(program.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
-		return fmt.Errorf("put the program %q into an image: it is not static: build it with CGO_ENABLED=0", file)
+	if err := CheckProgram(file); err != nil {
+		return fmt.Errorf("put the program %q into an image: %w", file, err)
 	}
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -141,6 +138,32 @@ func place(file, target string) error {
 		return fmt.Errorf("write the program: %w", err)
 	}
 	return nil
+}
+
+// CheckProgram says why a program would not start in an image that holds nothing but programs.
+func CheckProgram(file string) error {
+	program, err := elf.Open(file)
+	missing := (*fs.PathError)(nil)
+	switch {
+	case errors.As(err, &missing):
+		return err
+	case err != nil:
+		return fmt.Errorf("it is no program of Linux: %w", err)
+	}
+	defer program.Close()
+	if slices.ContainsFunc(program.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+		return errors.New("it is not static: build it with CGO_ENABLED=0")
+	}
+	return nil
+}
+
+// CheckImage says why nodes could not be given an image: Docker does not have it.
+func CheckImage(ctx context.Context, name string) error {
+	id, err := Image{Name: name}.id(ctx)
+	if err == nil && id == "" {
+		err = fmt.Errorf("there is no image %q in the Docker of this machine: pull or build it first", name)
+	}
+	return err
 }
 
 // load puts the images of an archive into the node's store.

@@ -165,7 +165,7 @@ func (l *Landscape) create(ctx context.Context) error {
 	built := make(chan struct{})
 	group.Go(func() (err error) {
 		defer close(built)
-		l.images, err = buildImages(groupCtx, l.dir, l.options.Images)
+		l.images, err = buildImages(groupCtx, l.dir, l.options.Images, l.options.LocalImages)
 		return err
 	})
 	if l.options.Companions != nil {

@@ -32,6 +32,9 @@ type Options struct {
 	NodeImage string  // empty for kind's own, which Docker pulls
 	Images    []Image // built, and loaded into every node, before the landscape is ready
 
+	// LocalImages are those that Docker has already, which every node gets, too.
+	LocalImages []string
+
 	// Companions are started beside the clusters, from CompanionImage.
 	Companions     func(*Landscape) ([]clusters.Companion, error)
 	CompanionImage Image

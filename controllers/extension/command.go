@@ -38,6 +38,7 @@ type flags struct {
 	metricsAddress              string
 	webhookHost                 string
 	workers                     int
+	except                      []string
 }
 
 // NewCommand is `transplant extensions`: the reference provider of one seed.
@@ -58,6 +59,7 @@ func NewCommand() *cobra.Command {
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", "0", "address of the metrics server; 0 for none")
 	set.StringVar(&f.webhookHost, "webhook-host", "", "address of this pod, at which the seed's API server asks about OperatingSystemConfigs; empty for no webhooks")
 	set.IntVar(&f.workers, "concurrent-syncs", 10, "how many objects of a kind are worked on at a time")
+	set.StringSliceVar(&f.except, "except", nil, "kinds of this provider's type that another extension of the seed reconciles, such as Infrastructure,Worker")
 	if err := command.MarkFlagRequired("cloud-kubeconfig"); err != nil {
 		panic(err) // the flag is defined above
 	}
@@ -77,6 +79,11 @@ func Scheme() *runtime.Scheme {
 
 func (f *flags) run(ctx context.Context) error {
 	ctrl.SetLogger(klog.Background())
+	for _, kind := range f.except {
+		if _, known := extensionsv1alpha1.KindByName(kind); !known {
+			return fmt.Errorf("--except %s: there is no such kind in %s", kind, extensionsv1alpha1.SchemeGroupVersion)
+		}
+	}
 	config, err := load(f.kubeconfig)
 	if err != nil {
 		return err
@@ -102,7 +109,7 @@ func (f *flags) run(ctx context.Context) error {
 		Name: "extensions-" + f.seedName + "-" + rand.String(6),
 	}
 	defer fence.Close()
-	provider := &Provider{Seed: mgr.GetClient(), Cloud: cloudClient, Fence: fence, Clock: clock.RealClock{}}
+	provider := &Provider{Seed: mgr.GetClient(), Cloud: cloudClient, Fence: fence, Clock: clock.RealClock{}, Except: f.except}
 	if err := provider.AddToManager(mgr, contract.Options{Type: Type, MaxConcurrentReconciles: f.workers}); err != nil {
 		return err
 	}

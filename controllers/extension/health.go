@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -76,7 +78,7 @@ func checkEach(ctx context.Context, h *Health, list extensionsv1alpha1.ObjectLis
 	}
 	var errs []error
 	for _, o := range list.Objects() {
-		if o.GetExtensionSpec().GetExtensionType() != Type || !settled(o) {
+		if o.GetExtensionSpec().GetExtensionType() != Type || !settled(o) || h.leavesObject(o) {
 			continue
 		}
 		found, err := check(ctx, o)
@@ -86,6 +88,14 @@ func checkEach(ctx context.Context, h *Health, list extensionsv1alpha1.ObjectLis
 		errs = append(errs, client.IgnoreNotFound(err))
 	}
 	return errors.Join(errs...)
+}
+
+// leavesObject says whether an object is of a kind that is left to somebody else.
+func (h *Health) leavesObject(o extensionsv1alpha1.Object) bool {
+	return slices.ContainsFunc(h.Except, func(name string) bool {
+		kind, known := extensionsv1alpha1.KindByName(name)
+		return known && reflect.TypeOf(kind.New()) == reflect.TypeOf(o)
+	})
 }
 
 // settled says whether an object is this seed's to report on: it has been reconciled, nothing is asked of it, and it

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
 )
 
@@ -27,26 +29,46 @@ type Provider struct {
 	Cloud *cloud.Client
 	Fence Fence
 	Clock clock.PassiveClock
+	// Except are the kinds that somebody else reconciles.
+	Except []string
 }
 
-// AddToManager lets mgr serve all kinds.
+// AddToManager lets mgr serve all kinds, except those that are left to others.
 func (p *Provider) AddToManager(mgr manager.Manager, o contract.Options) error {
 	return errors.Join(
-		contract.Add(mgr, infrastructureKind(), p.infrastructure(), o),
-		contract.Add(mgr, dnsRecordKind(), p.dnsRecord(), o),
-		contract.Add(mgr, backupBucketKind(), p.backupBucket(), o),
-		contract.Add(mgr, backupEntryKind(), p.backupEntry(), o),
-		contract.Add(mgr, controlPlaneKind(), p.controlPlane(), o),
-		contract.Add(mgr, networkKind(), p.network(), o),
-		contract.Add(mgr, operatingSystemConfigKind(), p.operatingSystemConfig(), o),
-		contract.Add(mgr, workerKind(), p.worker(), o),
-		(&inPlaceProgress{provider: p}).addToManager(mgr),
-		contract.Add(mgr, containerRuntimeKind(), p.containerRuntime(), o),
-		contract.Add(mgr, extensionKind(), p.extension(), o),
-		contract.Add(mgr, bastionKind(), p.bastion(), o),
-		contract.Add(mgr, exposureKind(), p.exposure(), o),
+		add(p, mgr, infrastructureKind(), p.infrastructure(), o),
+		add(p, mgr, dnsRecordKind(), p.dnsRecord(), o),
+		add(p, mgr, backupBucketKind(), p.backupBucket(), o),
+		add(p, mgr, backupEntryKind(), p.backupEntry(), o),
+		add(p, mgr, controlPlaneKind(), p.controlPlane(), o),
+		add(p, mgr, networkKind(), p.network(), o),
+		add(p, mgr, operatingSystemConfigKind(), p.operatingSystemConfig(), o),
+		add(p, mgr, workerKind(), p.worker(), o),
+		p.addInPlaceProgress(mgr),
+		add(p, mgr, containerRuntimeKind(), p.containerRuntime(), o),
+		add(p, mgr, extensionKind(), p.extension(), o),
+		add(p, mgr, bastionKind(), p.bastion(), o),
+		add(p, mgr, exposureKind(), p.exposure(), o),
 	)
 }
+
+func add[T extensionsv1alpha1.Object](p *Provider, mgr manager.Manager, kind contract.Kind[T], actuator contract.Actuator[T], o contract.Options) error {
+	if p.leaves(kind.Name) {
+		return nil
+	}
+	return contract.Add(mgr, kind, actuator, o)
+}
+
+// addInPlaceProgress follows updates in place of the machines of our own Workers.
+func (p *Provider) addInPlaceProgress(mgr manager.Manager) error {
+	if p.leaves(extensionsv1alpha1.WorkerResource) {
+		return nil
+	}
+	return (&inPlaceProgress{provider: p}).addToManager(mgr)
+}
+
+// leaves says whether a kind is left to somebody else.
+func (p *Provider) leaves(kind string) bool { return slices.Contains(p.Except, kind) }
 
 // encode makes a raw document; the provider's own types always marshal.
 func encode(document any) *runtime.RawExtension {
