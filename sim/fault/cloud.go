@@ -15,7 +15,7 @@ import (
 
 // Callers selects calls to the cloud by who makes them, and for whom. What is not given fits everything.
 type Callers struct {
-	// Actor that calls: the gardenlet, the extensions or the control planes of a seed, or nodes.
+	// Actor that calls: the gardenlet, the extensions, an extension of one's own or the control planes of a seed, or nodes.
 	Actor string `json:"actor,omitempty"`
 	// Shoot for which it calls.
 	Shoot string `json:"shoot,omitempty"`
@@ -88,6 +88,9 @@ func callersOn(on landscape.Landscape) []string {
 	callers := []string{"nodes"}
 	for _, seed := range on.SeedNames() {
 		callers = append(callers, "gardenlet-"+seed, "extensions-"+seed, "control-planes-"+seed)
+		for _, e := range on.Extensions {
+			callers = append(callers, e.ActorOn(seed))
+		}
 	}
 	slices.Sort(callers)
 	return callers

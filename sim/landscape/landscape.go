@@ -26,6 +26,8 @@ type Landscape struct {
 	Tolerable []string `json:"tolerable,omitempty"`
 	// Settings of the controllers.
 	Settings Settings `json:"settings,omitzero"`
+	// Extensions of the user's own. They stand in files of their own, for they can be part of any story.
+	Extensions []Extension `json:"-"`
 }
 
 // Seed is a seed cluster.

@@ -17,15 +17,19 @@ const (
 func (l Landscape) Actors() []string {
 	actors := []string{"garden-controller-manager", "nodes", "user"}
 	for _, seed := range l.Seeds {
-		actors = append(actors, seedActors(seed.Name)...)
+		actors = append(actors, l.seedActors(seed.Name)...)
 	}
 	slices.Sort(actors)
 	return actors
 }
 
 // seedActors are the actors of one seed.
-func seedActors(seed string) []string {
-	return []string{"gardenlet-" + seed, "extensions-" + seed, "gateway-" + seed, "control-planes-" + seed}
+func (l Landscape) seedActors(seed string) []string {
+	actors := []string{"gardenlet-" + seed, "extensions-" + seed, "gateway-" + seed, "control-planes-" + seed}
+	for _, e := range l.Extensions {
+		actors = append(actors, e.ActorOn(seed))
+	}
+	return actors
 }
 
 // ProcessActors are the actors that are processes which may be killed or frozen.
@@ -34,6 +38,9 @@ func (l Landscape) ProcessActors() []string {
 	for _, seed := range l.Seeds {
 		for _, role := range []string{"gardenlet", "extensions", "gateway"} {
 			actors = append(actors, role+"-"+seed.Name)
+		}
+		for _, e := range l.Extensions {
+			actors = append(actors, e.ActorOn(seed.Name))
 		}
 	}
 	slices.Sort(actors)
@@ -53,7 +60,7 @@ func (l Landscape) Targets() []string {
 // TargetsOf an actor are the targets that it has a link to, on this landscape (ARCHITECTURE, Links). A fault of any other
 // link would be felt by nobody; control planes speak to the seed that they are pods of without one (ADR 0010).
 func (l Landscape) TargetsOf(actor string) []string {
-	role, seed := roleOf(actor, l.SeedNames())
+	role, seed := l.roleOf(actor)
 	spokenTo, known := map[string][]string{
 		"garden-controller-manager": {Garden},
 		"gardenlet":                 {Garden, seed, cloudTarget, shootsTarget},
@@ -63,6 +70,9 @@ func (l Landscape) TargetsOf(actor string) []string {
 		"nodes":                     {cloudTarget, shootsTarget},
 		"user":                      {shootsTarget},
 	}[role]
+	if slices.ContainsFunc(l.Extensions, func(e Extension) bool { return e.Name == role }) {
+		spokenTo, known = []string{seed, cloudTarget}, true
+	}
 	if !known {
 		return l.Targets() // nobody knows what it is meant to be
 	}
@@ -78,9 +88,9 @@ func (l Landscape) TargetsOf(actor string) []string {
 }
 
 // roleOf an actor, and the seed that it is on, if it is on one.
-func roleOf(actor string, seeds []string) (role, seed string) {
-	for _, seed := range seeds {
-		if slices.Contains(seedActors(seed), actor) {
+func (l Landscape) roleOf(actor string) (role, seed string) {
+	for _, seed := range l.SeedNames() {
+		if slices.Contains(l.seedActors(seed), actor) {
 			return strings.TrimSuffix(actor, "-"+seed), seed
 		}
 	}
@@ -104,6 +114,15 @@ func (l Landscape) ShootNames() []string {
 	var names []string
 	for _, shoot := range l.Shoots {
 		names = append(names, shoot.Name)
+	}
+	return names
+}
+
+// ExtensionNames are the names of the extensions of the user's own, in order.
+func (l Landscape) ExtensionNames() []string {
+	var names []string
+	for _, e := range l.Extensions {
+		names = append(names, e.Name)
 	}
 	return names
 }

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -8,7 +9,8 @@ import (
 
 // MigrationEnds promises that every migration that begins comes to its end, on the seed that was asked for, and that
 // it is still the same shoot, with the certificate authority that its users know (SPEC 2.8, 2.14, CPM-2, CPM-5), with
-// what its extensions have brought into it, and with the fields that our types do not have.
+// what its extensions have brought into it, with what extensions of the user's own keep in their state, and with the fields
+// that our types do not have.
 type MigrationEnds struct{}
 
 var _ Oracle = MigrationEnds{}
@@ -35,6 +37,9 @@ func (MigrationEnds) Lacks(events []timeline.Event) []string {
 		if len(brought) < p.Extensions {
 			lacks = append(lacks, "what the extensions bring into "+e.Subject)
 		}
+	}
+	for _, sight := range lookAtStates(events, func(_, _ stateSight) {}) {
+		lacks = append(lacks, fmt.Sprintf("the state of %s of %s after its move", sight.Object, sight.shoot))
 	}
 	return lacks
 }
@@ -71,6 +76,10 @@ func (o MigrationEnds) Judge(events []timeline.Event) []Violation {
 	}
 	judgeAuthority(&f, events)
 	judgeBrought(&f, events)
+	lookAtStates(events, func(was, now stateSight) {
+		f.add(now.at, proof(was.seq, now.seq), "%s: %s on seed %s has another status.state than it had on seed %s before the move; say stateMayChange in the extension's file if that is right",
+			now.shoot, now.Object, now.Seed, was.Seed)
+	})
 	if brokenOff(events) {
 		return f.sorted()
 	}

@@ -11,13 +11,20 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// extensionsOf are the identity of a seed's extensions in the cloud.
-const extensionsOf = "extensions-"
+// extensionsOn are the identities of a seed's extensions in the cloud.
+func extensionsOn(events []timeline.Event, seed string) []string {
+	_, run, _ := timeline.First[timeline.RunStarted](events)
+	identities := []string{"extensions-" + seed}
+	for _, own := range run.Extensions {
+		identities = append(identities, own+"-"+seed)
+	}
+	return identities
+}
 
 // judgeNames finds names that have not followed their shoot: when it rests on a seed, each was last written by that seed's
 // extensions, and all of them lead to the same gateway (SPEC 2.9.2, 7.4).
 func judgeNames(f *findings, events []timeline.Event, id, shoot string) {
-	n := names{findings: f, shoot: shoot, calls: writesOfNames(events, id), told: map[int]bool{}}
+	n := names{findings: f, shoot: shoot, events: events, calls: writesOfNames(events, id), told: map[int]bool{}}
 	on := "" // the seed that the shoot rests on
 	var last timeline.Event
 	for e, seen := range timeline.Of[timeline.ShootSeen](events) {
@@ -60,9 +67,10 @@ func writesOfNames(events []timeline.Event, id string) []made {
 // names of one shoot.
 type names struct {
 	*findings
-	shoot string
-	calls []made
-	told  map[int]bool // calls that are known to have led astray, by the Seq of their events
+	shoot  string
+	events []timeline.Event
+	calls  []made
+	told   map[int]bool // calls that are known to have led astray, by the Seq of their events
 }
 
 // judge where the names lead at a time at which the shoot, as the event shows, rests on a seed.
@@ -77,13 +85,14 @@ func (n *names) judge(e timeline.Event, holder string, at time.Duration) {
 		}
 	}
 	var first *made
+	own := extensionsOn(n.events, holder)
 	for _, name := range slices.Sorted(maps.Keys(leads)) {
 		call := leads[name]
 		if n.told[call.event.Seq] {
 			continue
 		}
 		switch {
-		case call.event.Actor != extensionsOf+holder:
+		case !slices.Contains(own, call.event.Actor):
 			n.add(e.At, proof(call.event.Seq, e.Seq), "%s rests on seed %s, but its name %s leads to %s, where %s has put it",
 				n.shoot, holder, call.Name, places(call), call.event.Actor)
 			n.told[call.event.Seq] = true

@@ -24,7 +24,11 @@ func TestNamesFollowTheShoot(t *testing.T) {
 	asleep.WantsToSleep, asleep.Hibernated = true, true
 	late := put("b", external, "2")
 	late.Payload = timeline.CloudCalled{Verb: "put", What: "records", ID: "zone/A/" + external, Name: external, Values: []string{"2"}, Took: true, Made: seconds(7.5)}
+	own := of("", timeline.RunStarted{Extensions: []string{"dns"}})
 	check(t, oracle.CloudUntouched{}, map[string]row{
+		"an own extension has": {events: from(own, released, record("put", "dns-b", internal, "2"), record("put", "dns-b", external, "2"), restored)},
+		"nobody's own has": {events: from(released, record("put", "dns-b", internal, "2"), put("b", external, "2"), restored),
+			want: "leads to 2, where dns-b has put it"},
 		"both have":                     {events: from(released, put("b", internal, "2"), put("b", external, "2"), restored)},
 		"read after it was done":        {events: from(released, put("b", internal, "2"), restored, late)},
 		"on the way they have not":      {events: from(released, put("b", internal, "2"))},

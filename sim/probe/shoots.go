@@ -3,7 +3,6 @@ package probe
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -46,49 +45,23 @@ func (s *Shoots) Follow(ctx context.Context, to timeline.Recorder) error {
 func (s *Shoots) follow(ctx context.Context, to timeline.Recorder) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("ShootList"))
-	one := client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", s.Key.Name)}
-	if err := s.Garden.List(ctx, list, client.InNamespace(s.Key.Namespace), one); err != nil {
-		return fmt.Errorf("list Shoots: %w", err)
-	}
-	if len(list.Items) == 0 {
-		s.note(to, timeline.ShootSeen{Absent: true})
-	}
-	for i := range list.Items {
-		if err := s.see(to, &list.Items[i]); err != nil {
-			return err
+	return followObjects(ctx, s.Garden, list, func(there []unstructured.Unstructured) error {
+		if len(there) == 0 {
+			s.note(to, timeline.ShootSeen{Absent: true})
 		}
-	}
-	stream, err := s.Garden.Watch(ctx, list, client.InNamespace(s.Key.Namespace), one,
-		&client.ListOptions{Raw: watchFrom(list.GetResourceVersion())})
-	if err != nil {
-		return fmt.Errorf("watch Shoots: %w", err)
-	}
-	defer stream.Stop()
-	return s.collect(ctx, to, stream.ResultChan())
-}
-
-func (s *Shoots) collect(ctx context.Context, to timeline.Recorder, events <-chan watch.Event) error {
-	for {
-		select {
-		case <-ctx.Done():
+		for i := range there {
+			if err := s.see(to, &there[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func(kind watch.EventType, shoot *unstructured.Unstructured) error {
+		if kind == watch.Deleted {
+			s.note(to, timeline.ShootSeen{Absent: true})
 			return nil
-		case event, open := <-events:
-			if !open {
-				return errors.New("the watch has ended")
-			}
-			shoot, is := event.Object.(*unstructured.Unstructured)
-			switch {
-			case event.Type == watch.Deleted && is:
-				s.note(to, timeline.ShootSeen{Absent: true})
-			case event.Type == watch.Error:
-				return errors.New("the watch has ended with an error")
-			case is:
-				if err := s.see(to, shoot); err != nil {
-					return err
-				}
-			}
 		}
-	}
+		return s.see(to, shoot)
+	}, client.InNamespace(s.Key.Namespace), client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", s.Key.Name)})
 }
 
 // see what our types know of a Shoot, and what they do not know.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/scenario"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
@@ -49,6 +50,9 @@ func Load(folder string) (*Run, error) {
 		run.Start = start
 		if err := json.Unmarshal(start.Story, run.Story); err != nil {
 			return nil, fmt.Errorf("read the scenario in the timeline: %w", err)
+		}
+		for _, own := range start.Extensions {
+			run.Story.Spec.Landscape.Extensions = append(run.Story.Spec.Landscape.Extensions, landscape.Extension{Name: own})
 		}
 	}
 	_, _, run.Ended = timeline.First[timeline.RunEnded](run.Events)

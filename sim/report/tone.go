@@ -52,6 +52,8 @@ func toneOf(e timeline.Event) Tone {
 		if p.Gone {
 			return Bad
 		}
+	case timeline.ExtensionStateSeen:
+		return operationTone(p.Operation)
 	case timeline.PodSeen:
 		if p.Gone || p.Deleting || p.Phase != "Running" {
 			return Unclear

@@ -7,10 +7,12 @@ package run
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/pflag"
 
 	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/scenario"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
@@ -47,6 +49,26 @@ type Equipped interface {
 	AddFlags(flags *pflag.FlagSet)
 	// Available says in one line what the machine lacks, or nil. It is asked before anything is written.
 	Available(ctx context.Context) error
+}
+
+// Host is a Backend that runs extensions of the user's own.
+type Host interface {
+	// Hosts says why an extension cannot run there, and which field of its file is to blame, or nil.
+	Hosts(ctx context.Context, e landscape.Extension) (field string, err error)
+}
+
+// CheckHosted says which extensions of the files cannot run on a backend, and why.
+func CheckHosted(ctx context.Context, host Host, extensions []landscape.Extension, files []string) error {
+	var errs []error
+	for i, e := range extensions {
+		switch field, err := host.Hosts(ctx, e); {
+		case err != nil && field == "":
+			return err
+		case err != nil:
+			errs = append(errs, scenario.ExtensionMistakeIn(files[i], field, err.Error()))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Request for a landscape.

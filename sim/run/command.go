@@ -30,11 +30,13 @@ Files with the same seeds and settings share one landscape, one after the other,
 to N landscapes at once, and each story is shown when it has ended. If any file has mistakes, nothing is started or written.
 
 The evidence of a story is kept in a folder: timeline.jsonl, verdict.json, junit.xml and report.html, a page to look at; metrics.om, its samples for Prometheus; and scenario.yaml, the story by itself:
-told with the same --seed and --timeout-multiplier, which the verdict shows, it is the same again. Of one story the folder is --out,
+told with the same --seed, --timeout-multiplier and --extension, which the verdict shows, it is the same again. Of one story the folder is --out,
 of several each has its own in it. There is also harness.log, what the client libraries had to say; without --out it is in out.
 
 A scenario with a sweep is told once per crash point, each a story of its own. With --sample N it is N points of each sweep, the
 same ones for the same --seed.
+
+With --extension FILE an extension controller of your own is in every story, as an actor beside the others.
 
 With --begin-within DURATION what has not begun by then is not told: where time is dear, give the files that matter most first.
 
@@ -47,7 +49,7 @@ Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest
 				r.randomSeed = rand.Uint64() >> 11 // exact in JSON readers that use floating point
 			}
 			r.out = command.OutOrStdout()
-			accepted, err := r.accept(files)
+			accepted, err := r.accept(ctx, files)
 			if err != nil {
 				return untold{err}
 			}
@@ -91,6 +93,7 @@ Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest
 			equipped.AddFlags(flags)
 		}
 	}
+	r.extensions.AddFlag(flags)
 	flags.BoolVar(&r.keep, "keep", false, "keep the last landscape after the verdict, until interrupted")
 	return command
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/scenario"
 )
 
@@ -20,8 +22,12 @@ type plan struct {
 }
 
 // accept files, or refuse them before anything is started or written.
-func (r *runner) accept(files []string) (*plan, error) {
-	read, from, err := r.read(files)
+func (r *runner) accept(ctx context.Context, files []string) (*plan, error) {
+	extensions, err := r.extensions.Parse()
+	if err != nil {
+		return nil, err
+	}
+	read, from, err := r.read(files, extensions)
 	if err != nil {
 		return nil, err
 	}
@@ -29,11 +35,26 @@ func (r *runner) accept(files []string) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.host(ctx, backend, extensions); err != nil {
+		return nil, err
+	}
 	stories, sweeps, err := r.expand(read, from)
 	if err != nil {
 		return nil, err
 	}
 	return &plan{backend: backend, stories: stories, sweeps: sweeps}, errors.Join(appendable("--summary", r.summary), appendable("--history", r.history))
+}
+
+// host refuses extensions that the backend cannot run.
+func (r *runner) host(ctx context.Context, backend Backend, extensions []landscape.Extension) error {
+	if len(extensions) == 0 {
+		return nil
+	}
+	host, can := backend.(Host)
+	if !can {
+		return fmt.Errorf("run an extension of one's own: the backend %q runs none", r.backend)
+	}
+	return CheckHosted(ctx, host, extensions, r.extensions.Files)
 }
 
 // appendable makes a file, if there is none, and says why nothing can be appended to it; before an hour was spent on what
@@ -50,7 +71,7 @@ func appendable(flag, file string) error {
 }
 
 // read all files, and report the mistakes of all; from tells each story's file.
-func (r *runner) read(files []string) (stories []*scenario.Scenario, from map[string]string, err error) {
+func (r *runner) read(files []string, extensions []landscape.Extension) (stories []*scenario.Scenario, from map[string]string, err error) {
 	if r.jobs < 1 || r.jobs > 1 && r.keep {
 		return nil, nil, fmt.Errorf("--jobs %d: must be 1 or more, and 1 with --keep, which keeps one landscape", r.jobs)
 	}
@@ -63,7 +84,7 @@ func (r *runner) read(files []string) (stories []*scenario.Scenario, from map[st
 	var errs []error
 	from = map[string]string{}
 	for _, file := range files {
-		s, err := scenario.ParseFile(file)
+		s, err := scenario.ParseFile(file, extensions...)
 		if err != nil {
 			errs = append(errs, err)
 			continue

@@ -117,7 +117,7 @@ func TestNoStoryBeginsTooLate(t *testing.T) {
 	if content, err := os.ReadFile(summary); err != nil || !strings.Contains(string(content), "1 scenario, 1 Held") || !strings.Contains(string(content), "over: second, other") {
 		t.Errorf("the summary says %s, %v", content, err)
 	}
-	if _, err := (&runner{jobs: 1, stretch: 1, beginWithin: -1, clock: clock.RealClock{}}).accept(files); err == nil || !strings.HasPrefix(err.Error(), "--begin-within ") {
+	if _, err := (&runner{jobs: 1, stretch: 1, beginWithin: -1, clock: clock.RealClock{}}).accept(t.Context(), files); err == nil || !strings.HasPrefix(err.Error(), "--begin-within ") {
 		t.Errorf("a time that cannot be: error %v", err)
 	}
 }
@@ -132,7 +132,7 @@ func TestWhereNothingCanBeAppendedIsSaidAtOnce(t *testing.T) {
 	file, nowhere := scene(t, t.TempDir(), "one", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]"), filepath.Join(t.TempDir(), "none", "file")
 	for flag, r := range map[string]*runner{"--summary": {summary: nowhere}, "--history": {history: nowhere}} {
 		r.backends, r.backend, r.clock, r.stretch, r.jobs = map[string]Backend{"small": &small{t: t}}, "small", clock.RealClock{}, 1, 1
-		if _, err := r.accept([]string{file}); err == nil || !strings.HasPrefix(err.Error(), flag+": open ") {
+		if _, err := r.accept(t.Context(), []string{file}); err == nil || !strings.HasPrefix(err.Error(), flag+": open ") {
 			t.Errorf("%s: error %v", flag, err)
 		}
 	}
@@ -182,7 +182,7 @@ func TestJobsThatCannotBe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r.clock, r.stretch = clock.RealClock{}, 1
-			if _, err := r.accept([]string{file}); err == nil || !strings.HasPrefix(err.Error(), "--jobs ") {
+			if _, err := r.accept(t.Context(), []string{file}); err == nil || !strings.HasPrefix(err.Error(), "--jobs ") {
 				t.Errorf("error %v", err)
 			}
 		})

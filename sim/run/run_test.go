@@ -142,7 +142,7 @@ func tellAs(ctx context.Context, s *small, set func(*runner), folder string, fil
 		patience: story.Patience{Raise: time.Minute, Rest: 200 * time.Millisecond, Still: 10 * time.Second, Round: 150 * time.Millisecond},
 	}
 	set(r)
-	accepted, err := r.accept(files)
+	accepted, err := r.accept(context.Background(), files)
 	if err != nil {
 		return "", "", err
 	}
@@ -180,7 +180,7 @@ func TestSummaryAndHistory(t *testing.T) {
 	if err := os.WriteFile(r.summary, []byte("# What was here before\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	accepted, err := r.accept(files)
+	accepted, err := r.accept(t.Context(), files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -445,7 +445,7 @@ func TestAKeptStoryIsNotStretchedTwice(t *testing.T) {
 	stretched := func(folder, file string) (string, verdict.Report, string) {
 		var out bytes.Buffer
 		r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", jobs: 1, out: &out, metrics: metrics.NewExporter(clock.RealClock{}), folder: folder, stretch: 2.5}
-		accepted, err := r.accept([]string{file})
+		accepted, err := r.accept(t.Context(), []string{file})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -524,7 +524,7 @@ func TestNothingIsStartedForWhatCannotBe(t *testing.T) {
 			if c.backend != "" {
 				r.backend = c.backend
 			}
-			_, err := r.accept(c.files)
+			_, err := r.accept(t.Context(), c.files)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}

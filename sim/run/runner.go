@@ -15,6 +15,7 @@ import (
 
 	"github.com/transplant-sim/transplant/sim/metrics"
 	"github.com/transplant-sim/transplant/sim/report"
+	"github.com/transplant-sim/transplant/sim/scenario"
 	"github.com/transplant-sim/transplant/sim/story"
 	"github.com/transplant-sim/transplant/sim/summary"
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -43,6 +44,8 @@ type runner struct {
 
 	beginWithin time.Duration // no story begins later than this; 0 means any time
 	unwatched   bool
+
+	extensions scenario.ExtensionFlag // of the user's own, in every story
 
 	summary string // file
 	history string // file

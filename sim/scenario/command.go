@@ -20,7 +20,8 @@ func (r refused) Unwrap() error { return r.error }
 
 // NewValidateCommand is the command `validate FILE…`: it finds mistakes without starting anything.
 func NewValidateCommand() *cobra.Command {
-	return &cobra.Command{
+	var extensions ExtensionFlag
+	command := &cobra.Command{
 		Use:   "validate FILE…",
 		Short: "Find mistakes in scenario files",
 		Long: `Find mistakes in scenario files, without starting anything. docs/scenarios.md lists every word that may stand in one.
@@ -28,9 +29,13 @@ func NewValidateCommand() *cobra.Command {
 The exit code is 2 if there is a mistake.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(command *cobra.Command, files []string) error {
+			own, err := extensions.Parse()
+			if err != nil {
+				return refused{err}
+			}
 			var errs []error
 			for _, file := range files {
-				s, err := ParseFile(file)
+				s, err := ParseFile(file, own...)
 				if err != nil {
 					errs = append(errs, err)
 					continue
@@ -43,12 +48,15 @@ The exit code is 2 if there is a mistake.`,
 			return nil
 		},
 	}
+	extensions.AddFlag(command.Flags())
+	return command
 }
 
 // NewPlanCommand is the command `plan FILE…`: it prints the stories that a run would tell. Each can be run by itself.
 func NewPlanCommand() *cobra.Command {
 	var sample int
 	var randomSeed uint64
+	var extensions ExtensionFlag
 	command := &cobra.Command{
 		Use:   "plan FILE…",
 		Short: "Print scenarios with every default filled in, and what a sweep expands to",
@@ -64,9 +72,17 @@ N points of each sweep that run tells with the same flags.`,
 			if sample > 0 && !command.Flags().Changed("seed") {
 				return refused{fmt.Errorf("--sample %d: the points are chosen by the random seed: give the --seed of the run", sample)}
 			}
+			own, err := extensions.Parse()
+			if err != nil {
+				return refused{err}
+			}
 			var plan bytes.Buffer
 			for _, file := range files {
-				if err := planFile(&plan, file, sample, randomSeed); err != nil {
+				s, err := ParseFile(file, own...)
+				if err == nil {
+					err = planStories(&plan, s, sample, randomSeed)
+				}
+				if err != nil {
 					return refused{err}
 				}
 			}
@@ -78,15 +94,12 @@ N points of each sweep that run tells with the same flags.`,
 	}
 	command.Flags().IntVar(&sample, "sample", 0, "print so many points of each sweep, chosen by the random seed (default: all)")
 	command.Flags().Uint64Var(&randomSeed, "seed", 0, "random seed of the run")
+	extensions.AddFlag(command.Flags())
 	return command
 }
 
-// planFile adds the stories of a file to a plan, a document each.
-func planFile(plan *bytes.Buffer, file string, sample int, randomSeed uint64) error {
-	s, err := ParseFile(file)
-	if err != nil {
-		return err
-	}
+// planStories adds the stories of a file to a plan, a document each.
+func planStories(plan *bytes.Buffer, s *Scenario, sample int, randomSeed uint64) error {
 	points, err := s.Expand()
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/spelling"
@@ -37,7 +38,7 @@ var (
 	durationType = reflect.TypeFor[metav1.Duration]()
 	quantityType = reflect.TypeFor[resource.Quantity]()
 	// foreignTypes are objects of others that the format has in it; they read themselves, from JSON.
-	foreignTypes = []reflect.Type{reflect.TypeFor[fault.Experiment](), reflect.TypeFor[step.Merge](), reflect.TypeFor[step.Object]()}
+	foreignTypes = []reflect.Type{reflect.TypeFor[fault.Experiment](), reflect.TypeFor[step.Merge](), reflect.TypeFor[step.Object](), reflect.TypeFor[runtime.RawExtension]()}
 )
 
 func (d *decoder) decode(node *yaml.Node, into reflect.Value, path string) {
@@ -282,6 +283,9 @@ func required(of reflect.Type) []string {
 
 func jsonTag(f reflect.StructField) (name string, optional bool) {
 	name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+	if name == "-" { // no field of files
+		return "", true
+	}
 	return name, slices.ContainsFunc(strings.Split(options, ","), func(o string) bool { return o == "omitempty" || o == "omitzero" })
 }
 

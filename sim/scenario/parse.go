@@ -14,73 +14,102 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
 // maxSize of a scenario file in bytes.
 const maxSize = 1 << 20
 
 // ParseFile reads a scenario from a file; see Parse.
-func ParseFile(path string) (*Scenario, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("open the scenario: %w", err)
-	}
-	defer file.Close()
-	content, err := io.ReadAll(io.LimitReader(file, maxSize+1))
+func ParseFile(path string, extensions ...landscape.Extension) (*Scenario, error) {
+	content, err := readFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the scenario: %w", err)
 	}
-	return Parse(path, content)
+	return Parse(path, content, extensions...)
+}
+
+func readFile(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, maxSize+1))
 }
 
 // Parse reads a scenario, fills in the defaults and checks it. The name of the file stands in the errors, which are
-// Mistakes.
-func Parse(file string, content []byte) (*Scenario, error) {
-	s, mistakes := parse(content)
+// Mistakes. It is told on a landscape with these extensions beside the reference provider.
+func Parse(file string, content []byte, extensions ...landscape.Extension) (*Scenario, error) {
+	s := &Scenario{}
+	err := parse(file, content, s, func() field.ErrorList {
+		s.Default()
+		s.Spec.Landscape.Extensions = extensions
+		return s.Check()
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// parse the one object of a file, and check it. The error, if there is one, is Mistakes.
+func parse(file string, content []byte, into any, check func() field.ErrorList) error {
+	mistakes := find(content, into, check)
 	if len(mistakes) == 0 {
-		return s, nil
+		return nil
 	}
 	for i := range mistakes {
 		mistakes[i].File = file
 	}
-	return nil, mistakes.sorted()
+	return mistakes.sorted()
 }
 
-func parse(content []byte) (*Scenario, Mistakes) {
+func find(content []byte, into any, check func() field.ErrorList) Mistakes {
+	object := reflect.ValueOf(into).Elem()
 	if len(content) > maxSize {
-		return nil, Mistakes{{Line: 1, Message: fmt.Sprintf("is larger than %d bytes; a scenario is a page", maxSize)}}
+		return Mistakes{{Line: 1, Message: fmt.Sprintf("is larger than %d bytes; a %s is a page", maxSize, called(object))}}
 	}
-	root, mistake := document(content)
+	root, mistake := document(content, object)
 	if mistake != nil {
-		return nil, Mistakes{*mistake}
+		return Mistakes{*mistake}
 	}
-	s := &Scenario{}
 	d := &decoder{places: map[string]place{}}
-	d.decode(root, reflect.ValueOf(s).Elem(), "")
+	d.decode(root, object, "")
 	if len(d.mistakes) > 0 {
-		return nil, d.mistakes
+		return d.mistakes
 	}
-	s.Default()
-	for _, problem := range s.Check() {
+	for _, problem := range check() {
 		at := d.placeOf(problem.Field)
 		d.mistakes = append(d.mistakes, Mistake{Line: at.line, Column: at.column, Field: problem.Field, Message: message(problem)})
 	}
-	return s, d.mistakes
+	return d.mistakes
+}
+
+// called is what an object of a file is called in sentences.
+func called(object reflect.Value) string {
+	return strings.ToLower(object.Type().Name()[:1]) + object.Type().Name()[1:]
 }
 
 // MistakeIn is a mistake that shows only when the scenario is to be told, at the place of the field in the file.
 func MistakeIn(file, path, message string) Mistake {
+	return mistakeIn(file, path, message, &Scenario{})
+}
+
+func mistakeIn(file, path, message string, form any) Mistake {
+	object := reflect.ValueOf(form).Elem()
 	m := Mistake{File: file, Line: 1, Field: path, Message: message}
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return m // it was there a moment ago; the field still says where to look
 	}
-	root, wrong := document(content)
+	root, wrong := document(content, object)
 	if wrong != nil {
 		return m
 	}
 	d := &decoder{places: map[string]place{}}
-	d.decode(root, reflect.ValueOf(&Scenario{}).Elem(), "")
+	d.decode(root, object, "")
 	at := d.placeOf(path)
 	m.Line, m.Column = at.line, at.column
 	return m
@@ -89,18 +118,18 @@ func MistakeIn(file, path, message string) Mistake {
 var yamlLine = regexp.MustCompile(`^yaml: (?:unmarshal errors:\n\s*)?line (\d+): `)
 
 // document is the one YAML document in the content.
-func document(content []byte) (root *yaml.Node, mistake *Mistake) {
+func document(content []byte, object reflect.Value) (root *yaml.Node, mistake *Mistake) {
 	stream := yaml.NewDecoder(bytes.NewReader(content))
 	var first, second yaml.Node
 	if err := stream.Decode(&first); err != nil {
 		if errors.Is(err, io.EOF) {
-			return nil, &Mistake{Line: 1, Message: "is empty; must be a Scenario"}
+			return nil, &Mistake{Line: 1, Message: fmt.Sprintf("is empty; must be a %s", object.Type().Name())}
 		}
 		return nil, syntax(err)
 	}
 	switch err := stream.Decode(&second); {
 	case err == nil:
-		return nil, &Mistake{Line: second.Line, Column: second.Column, Message: "is a second document; a file holds one scenario"}
+		return nil, &Mistake{Line: second.Line, Column: second.Column, Message: fmt.Sprintf("is a second document; a file holds one %s", called(object))}
 	case !errors.Is(err, io.EOF):
 		return nil, syntax(err)
 	}

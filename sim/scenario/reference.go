@@ -204,5 +204,6 @@ func (p *page) links() {
 	for _, actor := range l.Actors() {
 		p.say("- `%s` to %s", actor, strings.Join(l.TargetsOf(actor), ", "))
 	}
+	p.say("- `NAME-SEED` to SEED, cloud: an [extension of one's own](own-extension.md) of that name, where the run is given it.")
 	p.say("\n`shoots` are all of them, `shoot/NAME` is one. `garden-controller-manager` speaks to shoots only with the setting `secondSign`.")
 }

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/invopop/jsonschema"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/sim/fault"
@@ -17,9 +19,9 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-//go:generate go run ./generate ../../scenarios/scenario.schema.json ../../docs/scenarios.md
+//go:generate go run ./generate ../../scenarios/scenario.schema.json ../../scenarios/extensiondeployment.schema.json ../../docs/scenarios.md
 
-const schemaID = "https://transplant.dev/schemas/scenario.v1alpha1.json"
+const schemaIDs = "https://transplant.dev/schemas/"
 
 // sources of the types of the format, relative to this package. Their comments are the descriptions in the schema.
 var sources = []string{".", "../step", "../fault", "../landscape", "../expression", "../oracle", "../../clusters/link"}
@@ -27,14 +29,24 @@ var sources = []string{".", "../step", "../fault", "../landscape", "../expressio
 // Schema is the JSON Schema of the file format, generated from the Go types. It reads the sources of this package and
 // so must be called from its folder.
 func Schema() ([]byte, error) {
+	return generate(&Scenario{}, "A story about a landscape: what it needs, what happens, and what must hold.", restrictions)
+}
+
+// ExtensionSchema is that of files about extensions of the user's own, made in the same way.
+func ExtensionSchema() ([]byte, error) {
+	return generate(&ExtensionDeployment{}, "An extension controller of one's own, which runs on every seed of a landscape.", extensionRestrictions)
+}
+
+func generate(of any, about string, restrictions map[string]func(*jsonschema.Schema)) ([]byte, error) {
 	r, err := reflector()
 	if err != nil {
 		return nil, err
 	}
-	schema := r.Reflect(&Scenario{})
-	schema.ID = schemaID
-	schema.Title = "Scenario"
-	schema.Description = "A story about a landscape: what it needs, what happens, and what must hold."
+	form := reflect.TypeOf(of).Elem()
+	schema := r.Reflect(of)
+	schema.ID = jsonschema.ID(schemaIDs + strings.ToLower(form.Name()) + ".v1alpha1.json")
+	schema.Title = form.Name()
+	schema.Description = about
 	for name, restrict := range restrictions {
 		definition := schema.Definitions[name]
 		if definition == nil {
@@ -42,7 +54,7 @@ func Schema() ([]byte, error) {
 		}
 		restrict(definition)
 	}
-	withoutZeros(schema, reflect.TypeFor[Scenario](), map[reflect.Type]bool{})
+	withoutZeros(schema, form, map[reflect.Type]bool{})
 	content, err := json.MarshalIndent(schema, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("marshal the schema: %w", err)
@@ -85,6 +97,19 @@ var restrictions = map[string]func(*jsonschema.Schema){
 	"When": func(s *jsonschema.Schema) { // exactly one trigger
 		s.MinProperties, s.MaxProperties = number(1), number(1)
 	},
+}
+
+// extensionRestrictions do so for files about extensions.
+var extensionRestrictions = map[string]func(*jsonschema.Schema){
+	"ExtensionDeployment": func(s *jsonschema.Schema) {
+		property(s, "apiVersion").Const = APIVersion
+		property(s, "kind").Const = ExtensionKind
+	},
+	"Extension": func(s *jsonschema.Schema) {
+		property(s, "resources").MinItems = number(1)
+		s.OneOf = []*jsonschema.Schema{{Required: []string{"binary"}}, {Required: []string{"image"}}}
+	},
+	"ExtensionResource": func(s *jsonschema.Schema) { property(s, "kind").Enum = choices(landscape.ExtensionKinds()) },
 }
 
 // withoutZeros forbids the zeros that the decoder refuses, in a type and in those of its fields.
@@ -150,6 +175,8 @@ func schemaOf(t reflect.Type) *jsonschema.Schema {
 		return merge()
 	case reflect.TypeFor[step.Object]():
 		return object()
+	case reflect.TypeFor[runtime.RawExtension]():
+		return &jsonschema.Schema{Type: "object"}
 	case reflect.TypeFor[step.Heal]():
 		return &jsonschema.Schema{Type: "string", Description: "the name of the fault that ends"}
 	}

@@ -72,6 +72,7 @@ func (s *Scenario) point(sweep Sweep, n int) (*Scenario, error) {
 	if err := json.Unmarshal(content, point); err != nil {
 		return nil, fmt.Errorf("copy the scenario %q: %w", s.Metadata.Name, err)
 	}
+	point.Spec.Landscape.Extensions = s.Spec.Landscape.Extensions // they are of no file of scenarios
 	point.Metadata.Name = pointName(s.Metadata.Name, sweep.Crash, n)
 	point.Spec.Sweep = nil
 	point.Spec.Steps = slices.DeleteFunc(point.Spec.Steps, func(one step.Spec) bool {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/probe"
 	"github.com/transplant-sim/transplant/sim/step"
@@ -150,6 +151,9 @@ func (t *teller) watch(ctx context.Context, shoot landscape.Shoot) error {
 			return err
 		}
 	}
+	if err := t.watchStates(ctx, shoot.Name); err != nil {
+		return err
+	}
 	t.crew.sample(ctx, shoot.Name, &probe.Epochs{Shoot: shoot.Name, World: t.World})
 	t.crew.sample(ctx, shoot.Name, &probe.Reachability{Shoot: shoot.Name, Actor: world.User, Connect: user})
 	t.crew.follow(ctx, shoot.Name, &probe.Revisions{Shoot: shoot.Name, Actor: world.User, Connect: user})
@@ -171,6 +175,36 @@ func (t *teller) watchExtensions(ctx context.Context, shoot landscape.Shoot, obs
 		return err
 	}
 	t.crew.follow(ctx, shoot.Name, extensions)
+	return nil
+}
+
+// watchStates follows what extensions of the user's own keep of a shoot, on every seed. The first look is taken here, where
+// the shoot is.
+func (t *teller) watchStates(ctx context.Context, shoot string) error {
+	id, err := t.technicalID(ctx, shoot)
+	if err != nil {
+		return err
+	}
+	for _, e := range t.Scenario.Spec.Landscape.Extensions {
+		for _, resource := range e.Resources {
+			// A Worker's state is the gardenlet's, which makes it of the machines (SPEC 3.7).
+			kind, known := extensionsv1alpha1.KindByName(resource.Kind)
+			if !known || !kind.Namespaced || kind.Name == extensionsv1alpha1.WorkerResource || resource.StateMayChange {
+				continue
+			}
+			for _, seed := range t.World.Seeds() {
+				c, err := t.clients.Cluster(seed)
+				if err != nil {
+					return err
+				}
+				states := &probe.States{Shoot: shoot, Namespace: id, SeedName: seed, Seed: c, Kind: kind, Type: resource.Type}
+				if err := states.Look(ctx, t.Journal); err != nil {
+					return fmt.Errorf("look at the %s: %w", states.Name(), err)
+				}
+				t.crew.follow(ctx, shoot, states)
+			}
+		}
+	}
 	return nil
 }
 

@@ -10,8 +10,10 @@ type RunStarted struct {
 	// TimeoutMultiplier is what the deadlines and goals of the story were multiplied by.
 	TimeoutMultiplier float64 `json:"timeoutMultiplier,omitempty"`
 	// Unwatched runs have no probes but their loads, and prove nothing.
-	Unwatched bool            `json:"unwatched,omitempty"`
-	Story     json.RawMessage `json:"story"` // the scenario as it is told: with all defaults, and stretched
+	Unwatched bool `json:"unwatched,omitempty"`
+	// Extensions are those of the user's own, by their names.
+	Extensions []string        `json:"extensions,omitempty"`
+	Story      json.RawMessage `json:"story"` // the scenario as it is told: with all defaults, and stretched
 }
 
 // Kind of RunStarted.

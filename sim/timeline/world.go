@@ -96,6 +96,22 @@ type ExtensionSeen struct {
 // Kind of ExtensionSeen.
 func (ExtensionSeen) Kind() Kind { return "ExtensionSeen" }
 
+// ExtensionStateSeen is what an object of an extension of the user's own says on a seed, noted when it has changed; the subject
+// is the shoot.
+type ExtensionStateSeen struct {
+	Seed   string `json:"seed"`
+	Object string `json:"object"` // with its kind, such as Extension vault
+	Gone   bool   `json:"gone,omitempty"`
+	UID    string `json:"uid,omitempty"`
+	// Operation is the last one: its type and its state.
+	Operation Operation `json:"operation,omitzero"`
+	// Holds is the digest of status.state, empty while there is none.
+	Holds string `json:"holds,omitempty"`
+}
+
+// Kind of ExtensionStateSeen.
+func (ExtensionStateSeen) Kind() Kind { return "ExtensionStateSeen" }
+
 // CloudCalled is an entry of the cloud's ledger: one mutating call, refused ones included. The actor is the caller's
 // identity, the subject the technical id of the shoot it was made for, or empty.
 type CloudCalled struct {

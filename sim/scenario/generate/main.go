@@ -1,5 +1,5 @@
-// Command generate writes the JSON Schema of scenario files, and the page for people that lists their words. It is called
-// by go generate.
+// Command generate writes the JSON Schemas of scenario files and of files about extensions, and the page for people that
+// lists the words of scenarios. It is called by go generate.
 package main
 
 import (
@@ -18,10 +18,14 @@ func main() {
 }
 
 func write() error {
-	if len(os.Args) != 3 {
-		return fmt.Errorf("usage: %s SCHEMA PAGE", os.Args[0])
+	if len(os.Args) != 4 {
+		return fmt.Errorf("usage: %s SCHEMA EXTENSION-SCHEMA PAGE", os.Args[0])
 	}
 	schema, err := scenario.Schema()
+	if err != nil {
+		return err
+	}
+	extensionSchema, err := scenario.ExtensionSchema()
 	if err != nil {
 		return err
 	}
@@ -29,5 +33,5 @@ func write() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.WriteFile(os.Args[1], schema, 0o644), os.WriteFile(os.Args[2], page, 0o644))
+	return errors.Join(os.WriteFile(os.Args[1], schema, 0o644), os.WriteFile(os.Args[2], extensionSchema, 0o644), os.WriteFile(os.Args[3], page, 0o644))
 }

@@ -1,0 +1,118 @@
+package landscape
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+)
+
+// ProviderType is the type that every extension object of a landscape has, but for Extensions that are asked for by theirs.
+const ProviderType = "transplant"
+
+// Extension is an extension controller of the user's own. It runs on every seed, each an actor of its own.
+type Extension struct {
+	// Name of the extension, which its file has as that of the object.
+	Name string `json:"-"`
+	// Resources that it reconciles, at least one.
+	Resources []ExtensionResource `json:"resources"`
+	// Image that holds it, one that Docker has on this machine; for the backend kind.
+	Image string `json:"image,omitempty"`
+	// Binary is the program, a path from the folder of the file. For the backend kind it has to be static.
+	Binary string `json:"binary,omitempty"`
+	// Command in place of the image's own, or of the program.
+	Command []string `json:"command,omitempty"`
+	// Args for the command.
+	Args []string `json:"args,omitempty"`
+	// Env is its environment, beside what every extension is told.
+	Env []EnvVar `json:"env,omitempty"`
+	// Rules say what it may do on its seed, beside what its resources need.
+	Rules []Rule `json:"rules,omitempty"`
+	// ProviderConfig stands in the shoots' spec.extensions, for a kind Extension.
+	ProviderConfig *runtime.RawExtension `json:"providerConfig,omitempty"`
+}
+
+// ExtensionResource is a kind of objects of a type, as in a ControllerRegistration of Gardener.
+type ExtensionResource struct {
+	// Kind in the group extensions.gardener.cloud.
+	Kind string `json:"kind"`
+	// Type of the objects. For an Extension a new one, which every shoot then has; for all other kinds that of the landscape,
+	// and the reference provider stands aside.
+	Type string `json:"type"`
+	// StateMayChange says that what the objects keep in status.state may be something else after a move. Without it that
+	// breaks the promise MigrationEnds.
+	StateMayChange bool `json:"stateMayChange,omitempty"`
+}
+
+// EnvVar is a variable of an environment.
+type EnvVar struct {
+	// Name of the variable.
+	Name string `json:"name"`
+	// Value it has.
+	Value string `json:"value,omitempty"`
+}
+
+// Rule is a PolicyRule of RBAC about resources.
+type Rule struct {
+	// APIGroups of the resources; "" is the core group.
+	APIGroups []string `json:"apiGroups"`
+	// Resources in plural, such as secrets.
+	Resources []string `json:"resources"`
+	// ResourceNames bounds it to objects of these names.
+	ResourceNames []string `json:"resourceNames,omitempty"`
+	// Verbs that are allowed.
+	Verbs []string `json:"verbs"`
+}
+
+// unused are kinds of which no landscape has an object that a type could name.
+var unused = []string{extensionsv1alpha1.BastionResource, extensionsv1alpha1.SelfHostedShootExposureResource}
+
+// ExtensionKinds are the kinds that an own extension may reconcile.
+func ExtensionKinds() []string {
+	var kinds []string
+	for _, kind := range extensionsv1alpha1.Kinds() {
+		if !slices.Contains(unused, kind.Name) {
+			kinds = append(kinds, kind.Name)
+		}
+	}
+	return kinds
+}
+
+// ReservedVariables are those that every extension is told.
+func ReservedVariables() []string {
+	return []string{
+		"KUBECONFIG", "CLOUD_KUBECONFIG", "SEED_NAME", "LEADER_ELECTION_NAMESPACE", "POD_NAME", "POD_NAMESPACE", "POD_IP", ActorVariable,
+	}
+}
+
+// ActorVariable tells a process of an own extension, and whoever looks for it, which actor it is.
+const ActorVariable = "TRANSPLANT_ACTOR"
+
+// ActorOn is the name of the extension as an actor, on a seed.
+func (e Extension) ActorOn(seed string) string { return e.Name + "-" + seed }
+
+// Types of kind Extension that it reconciles: every shoot has one of each.
+func (e Extension) Types() []string {
+	var types []string
+	for _, resource := range e.Resources {
+		if resource.Kind == extensionsv1alpha1.ExtensionResource {
+			types = append(types, resource.Type)
+		}
+	}
+	return types
+}
+
+// TakenKinds are those at which the reference provider stands aside.
+func TakenKinds(all []Extension) []string {
+	var kinds []string
+	for _, e := range all {
+		for _, resource := range e.Resources {
+			if resource.Kind != extensionsv1alpha1.ExtensionResource {
+				kinds = append(kinds, resource.Kind)
+			}
+		}
+	}
+	slices.Sort(kinds)
+	return kinds
+}

@@ -1,0 +1,72 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/utils/clock"
+
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/metrics"
+)
+
+// hosting is a small backend that runs extensions, or says why not.
+type hosting struct {
+	*small
+	refuse error
+}
+
+func (h hosting) Hosts(context.Context, landscape.Extension) (string, error) {
+	return "spec.binary", h.refuse
+}
+
+// An extension of the user's own is in every story, or nothing is started.
+func TestExtensionsAreAccepted(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	program, file := filepath.Join(folder, "vault"), filepath.Join(folder, "vault.yaml")
+	text := `apiVersion: transplant.dev/v1alpha1
+kind: ExtensionDeployment
+metadata: {name: vault}
+spec:
+  resources: [{kind: Extension, type: vault}]
+  binary: vault
+`
+	if err := errors.Join(os.WriteFile(program, nil, 0o755), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	fine := scene(t, folder, "fine", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]")
+	s := &small{t: t}
+	for name, c := range map[string]struct {
+		backend Backend
+		file    string
+		want    string
+	}{
+		"a backend that runs it":   {backend: hosting{small: s}, file: file},
+		"one that runs none":       {backend: s, file: file, want: `run an extension of one's own: the backend "small" runs none`},
+		"one that cannot":          {backend: hosting{s, errors.New("it is not static")}, file: file, want: file + ":6:11: spec.binary: it is not static"},
+		"a file that is not there": {backend: hosting{small: s}, file: program + ".yaml.yaml", want: "no such file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": c.backend}, backend: "small", jobs: 1, out: io.Discard, metrics: metrics.NewExporter(clock.RealClock{}), folder: t.TempDir(), stretch: 1}
+			r.extensions.Files = []string{c.file}
+			accepted, err := r.accept(t.Context(), []string{fine})
+			switch {
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("error %v, want %q", err, c.want)
+			case c.want == "" && err != nil:
+				t.Error(err)
+			case c.want == "":
+				if own := grouped(accepted.stories)[0].needs.Extensions; len(own) != 1 || own[0].Binary != program {
+					t.Errorf("the landscape is to run %+v", own)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,172 @@
+package scenario_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/scenario"
+)
+
+const vault = `apiVersion: transplant.dev/v1alpha1
+kind: ExtensionDeployment
+metadata: {name: my-vault}
+spec:
+  resources: [{kind: Extension, type: vault}, {kind: Network, type: transplant, stateMayChange: true}]
+  binary: vault
+  args: [--verbose]
+  env: [{name: LEVEL, value: high}]
+  rules: [{apiGroups: [""], resources: [secrets], verbs: [get, create]}]
+  providerConfig: {size: 3}
+`
+
+// extensionFile is a file beside a program.
+func extensionFile(t *testing.T, text string) string {
+	t.Helper()
+	folder := t.TempDir()
+	for name, mode := range map[string]os.FileMode{"vault": 0o755, "notes": 0o644} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte("#!"), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(folder, "vault.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestAnExtensionInAFile(t *testing.T) {
+	t.Parallel()
+	file := extensionFile(t, vault)
+	got, err := scenario.ParseExtension(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := landscape.Extension{
+		Name: "my-vault", Binary: filepath.Join(filepath.Dir(file), "vault"), Args: []string{"--verbose"},
+		Resources: []landscape.ExtensionResource{{Kind: "Extension", Type: "vault"}, {Kind: "Network", Type: "transplant", StateMayChange: true}},
+		Env:       []landscape.EnvVar{{Name: "LEVEL", Value: "high"}},
+		Rules:     []landscape.Rule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "create"}}},
+		ProviderConfig: &runtime.RawExtension{
+			Raw: []byte(`{"size":3}`),
+		},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestMistakesInExtensions(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ old, new, want string }{
+		"another kind":          {"kind: ExtensionDeployment", "kind: Extension", `:2:7: kind: Unsupported value: "Extension": supported values: "ExtensionDeployment"`},
+		"an unknown field":      {"  args:", "  arg:", `:7:3: spec.arg: unknown field; did you mean "args"?`},
+		"nothing to do":         {"[{kind: Extension, type: vault}, {kind: Network, type: transplant, stateMayChange: true}]", "[]", ":5:14: spec.resources: Required value: an extension reconciles something"},
+		"an unknown kind":       {"kind: Network", "kind: Net", `:5:54: spec.resources[1].kind: Unsupported value: "Net": supported values: "BackupBucket"`},
+		"a kind nobody makes":   {"kind: Network", "kind: Bastion", `spec.resources[1].kind: Unsupported value: "Bastion"`},
+		"a type nobody uses":    {"type: transplant", "type: calico", `:5:69: spec.resources[1].type: Invalid value: "calico": no Network of a landscape has this type; must be "transplant"`},
+		"the reference's type":  {"type: vault", "type: transplant", `:5:39: spec.resources[0].type: Invalid value: "transplant": is the reference provider's; give your Extension a type of its own`},
+		"twice the same":        {"{kind: Network, type: transplant, stateMayChange: true}", "{kind: Extension, type: vault}", `:5:47: spec.resources[1]: Duplicate value: "Extension/vault"`},
+		"no program":            {"  binary: vault\n", "", "spec.binary: Required value: an extension is a program"},
+		"image and program":     {"  binary: vault\n", "  binary: vault\n  image: vault:dev\n", ":7:10: spec.image: Forbidden: there is a binary, too; give one of both"},
+		"a program not there":   {"binary: vault", "binary: missing", "no such file or directory; the path is one from the folder of this file"},
+		"a folder":              {"binary: vault", "binary: .", "is no file; must be a program"},
+		"not executable":        {"binary: vault", "binary: notes", "is not executable; make it so with chmod +x"},
+		"a variable of ours":    {"name: LEVEL", "name: KUBECONFIG", ":8:16: spec.env[0].name: Forbidden: every extension is told it by the landscape; leave it out"},
+		"a rule without verbs":  {"verbs: [get, create]", "verbs: []", "spec.rules[0].verbs: Required value: a rule without one allows nothing"},
+		"configuring no shoots": {"{kind: Extension, type: vault}, ", "", "spec.providerConfig: Forbidden: shoots have one for Extensions alone"},
+		"a name for nobody":     {"my-vault", "My_Vault", ":3:18: metadata.name: Invalid value"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if !strings.Contains(vault, c.old) {
+				t.Fatalf("there is no %q to be replaced", c.old)
+			}
+			file := extensionFile(t, strings.Replace(vault, c.old, c.new, 1))
+			_, err := scenario.ParseExtension(file)
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), file+":") {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// The flag holds files against each other: they are to run together.
+func TestExtensionsSideBySide(t *testing.T) {
+	t.Parallel()
+	first := extensionFile(t, vault)
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	given := scenario.ExtensionFlag{}
+	given.AddFlag(flags)
+	if err := flags.Parse([]string{"--extension", first, "--extension", extensionFile(t, vault)}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := given.Parse()
+	for _, want := range []string{
+		`metadata.name: "my-vault" is also the name of the extension in ` + first,
+		"spec.resources[0]: Extension/vault is reconciled by the extension in " + first + ", too; only one may",
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+// A story may name an own extension as an actor where it is given, and nowhere else; nobody may have two names for one.
+func TestOwnExtensionsAreActors(t *testing.T) {
+	t.Parallel()
+	story := []byte(`apiVersion: transplant.dev/v1alpha1
+kind: Scenario
+metadata: {name: killed}
+spec:
+  why: it comes back
+  landscape: {seeds: [{name: a}]}
+  steps:
+  - fault: {name: gone, kill: {actor: my-vault-a}}
+`)
+	own := landscape.Extension{Name: "my-vault"}
+	s, err := scenario.Parse("f", story, own)
+	if err != nil || len(s.Spec.Landscape.Extensions) != 1 {
+		t.Errorf("with the extension: %v", err)
+	}
+	if _, err := scenario.Parse("f", story); err == nil || !strings.Contains(err.Error(), "spec.steps[0].fault.kill.actor") {
+		t.Errorf("without the extension: %v", err)
+	}
+	if _, err := scenario.Parse("f", story, own, landscape.Extension{Name: "gardenlet"}); err == nil || !strings.Contains(err.Error(), `"gardenlet-a": would be two actors`) {
+		t.Errorf("with one that is called as another actor is: %v", err)
+	}
+}
+
+func TestTheExtensionSchemaIsUpToDate(t *testing.T) {
+	want, err := scenario.ExtensionSchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = "extensiondeployment.schema.json"
+	got, err := os.ReadFile(filepath.Join(folder, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("run go generate ./sim/scenario (-generated +file):\n%s", diff)
+	}
+	schema, err := jsonschema.NewCompiler().Compile(filepath.Join(folder, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(asJSON(t, []byte(vault))); err != nil {
+		t.Errorf("the schema refuses what the parser takes: %v", err)
+	}
+	if schema.Validate(asJSON(t, []byte(strings.Replace(vault, "  binary: vault\n", "", 1)))) == nil {
+		t.Error("the schema takes an extension without a program")
+	}
+}
