@@ -69,17 +69,35 @@ The stories are in scenarios/ of the repository; docs/scenarios.md there lists e
 			root.AddCommand(command)
 		}
 	}
-	buckets, chaosMesh := &stage.Buckets{}, &stage.ChaosMesh{}
-	staged := func() *stage.Stage {
+	buckets, chaosMesh, extensions := &stage.Buckets{}, &stage.ChaosMesh{}, &stage.Extensions{}
+	staged := func() (*stage.Stage, error) {
 		s := stage.New(stage.ScenarioSettings)
 		s.Buckets, s.ChaosMesh = buckets, chaosMesh
-		return s
+		return s, extensions.On(s)
 	}
 	add(people, cli.NewCommands(cli.Configure{
-		AddFlags: func(flags *pflag.FlagSet) { buckets.AddFlags(flags); chaosMesh.AddFlags(flags) },
-		Check:    func(backend string) error { return errors.Join(buckets.Check(backend), chaosMesh.Check(backend)) },
-		Embedded: func(o *embedded.Options) { staged().Configure(o) },
-		Kind:     func(ctx context.Context, o *kind.Options) error { return staged().ConfigureKind(ctx, o) },
+		AddFlags: func(flags *pflag.FlagSet) {
+			buckets.AddFlags(flags)
+			chaosMesh.AddFlags(flags)
+			extensions.AddFlag(flags)
+		},
+		Check: func(ctx context.Context, backend string) error {
+			return errors.Join(buckets.Check(backend), chaosMesh.Check(backend), extensions.Check(ctx, backend))
+		},
+		Embedded: func(o *embedded.Options) error {
+			s, err := staged()
+			if err == nil {
+				s.Configure(o)
+			}
+			return err
+		},
+		Kind: func(ctx context.Context, o *kind.Options) error {
+			s, err := staged()
+			if err != nil {
+				return err
+			}
+			return s.ConfigureKind(ctx, o)
+		},
 	})...)
 	add(people,
 		run.NewRunCommand(map[string]run.Backend{

@@ -24,9 +24,9 @@ import (
 type Configure struct {
 	// AddFlags adds flags of the caller's own to up; nil for none. Check says what is wrong with them on a backend.
 	AddFlags func(*pflag.FlagSet)
-	Check    func(backend string) error
+	Check    func(ctx context.Context, backend string) error
 
-	Embedded func(*embedded.Options)
+	Embedded func(*embedded.Options) error
 	Kind     func(context.Context, *kind.Options) error
 }
 

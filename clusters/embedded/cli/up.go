@@ -55,7 +55,15 @@ func (f *planFlags) arguments() []string {
 		fmt.Sprintf("--slot=%d", f.slot), fmt.Sprintf("--nodes=%t", f.nodes),
 		"--backend=" + f.backend, "--node-image=" + f.nodeImage,
 	}
-	f.own.VisitAll(func(flag *pflag.Flag) { arguments = append(arguments, "--"+flag.Name+"="+flag.Value.String()) })
+	f.own.VisitAll(func(flag *pflag.Flag) {
+		values := []string{flag.Value.String()}
+		if list, is := flag.Value.(pflag.SliceValue); is {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			arguments = append(arguments, "--"+flag.Name+"="+value)
+		}
+	})
 	return arguments
 }
 
@@ -74,7 +82,9 @@ func (f *planFlags) start(configure Configure) (supervisor.Start, error) {
 	case embeddedBackend:
 		options := f.options()
 		if configure.Embedded != nil {
-			configure.Embedded(&options)
+			if err := configure.Embedded(&options); err != nil {
+				return nil, err
+			}
 		}
 		return supervisor.Embedded(options), nil
 	case kindBackend:
@@ -110,7 +120,7 @@ func (f *planFlags) check(ctx context.Context, configure Configure) error {
 		return err
 	}
 	if configure.Check != nil {
-		if err := configure.Check(f.backend); err != nil {
+		if err := configure.Check(ctx, f.backend); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -96,9 +97,15 @@ func established(definition *apiextensionsv1.CustomResourceDefinition) bool {
 	return false
 }
 
+// inJSON is a value as YAML of one line.
+func inJSON(value any) (string, error) {
+	content, err := json.Marshal(value)
+	return string(content), err
+}
+
 // apply applies a manifest, filled in with values.
 func apply(ctx context.Context, c client.Client, manifest string, values any) error {
-	t, err := template.New(manifest).Option("missingkey=error").ParseFS(manifests, "manifests/"+manifest)
+	t, err := template.New(manifest).Option("missingkey=error").Funcs(template.FuncMap{"json": inJSON}).ParseFS(manifests, "manifests/"+manifest)
 	if err != nil {
 		return fmt.Errorf("parse manifest %q: %w", manifest, err)
 	}

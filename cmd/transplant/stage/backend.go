@@ -130,6 +130,7 @@ func staged(request run.Request) *Stage {
 	s := New(settingsOf(request.Landscape.Settings))
 	s.Regions = map[string]string{}
 	s.Taints, s.Tolerable = map[string][]landscape.Taint{}, request.Landscape.Tolerable
+	s.Extensions = request.Landscape.Extensions
 	for _, seed := range request.Landscape.Seeds {
 		s.Regions[seed.Name], s.Taints[seed.Name] = seed.Region, seed.Taints
 	}

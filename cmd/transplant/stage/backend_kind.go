@@ -130,6 +130,8 @@ func (s *Stage) ConfigureKind(ctx context.Context, options *kind.Options) error 
 		{Name: image, Programs: map[string]string{"transplant": executable}},
 		{Name: kubernetesImage, Programs: programs},
 	}
+	own, local := s.kindImages()
+	options.Images, options.LocalImages = append(options.Images, own...), local
 	options.CompanionImage = kind.Image{
 		Name: companionImage, Programs: map[string]string{"transplant": executable, "controlplane": controlPlane},
 	}

@@ -80,8 +80,8 @@ func (w *World) Parts(ctx context.Context, cluster string, pods []corev1.Pod) (a
 	playing := map[types.UID]string{}
 	for _, c := range running {
 		uid, _ := podOf(c)
-		for _, actor := range (landscape.Landscape{Seeds: w.seedsOf(cluster)}).ProcessActors() {
-			if at, program := actorProgram(actor); at == cluster && runs(c, program) {
+		for _, actor := range (landscape.Landscape{Seeds: w.seedsOf(cluster), Extensions: w.stage.Extensions}).ProcessActors() {
+			if at, plays := w.part(actor); at == cluster && plays(c) {
 				playing[uid] = actor
 			}
 		}

@@ -101,8 +101,8 @@ func (w *World) breakProgram(ctx context.Context, wanted world.Process, harm wor
 // find lists the containers of an actor, or of a program of a shoot's control plane on every seed.
 func (w *World) find(ctx context.Context, wanted world.Process) ([]process.Program, error) {
 	if wanted.Actor != "" {
-		cluster, program := actorProgram(wanted.Actor)
-		return w.containers(ctx, cluster, func(c process.Program) bool { return runs(c, program) })
+		cluster, plays := w.part(wanted.Actor)
+		return w.containers(ctx, cluster, plays)
 	}
 	program := wanted.Program
 	role, known := programRoles[program]
@@ -151,8 +151,25 @@ func (w *World) containers(ctx context.Context, cluster string, match func(proce
 	return slices.DeleteFunc(all, func(c process.Program) bool { return !match(c) }), err
 }
 
-// runs tells whether the container runs a program, by its own name or as a subcommand of transplant.
+// part says where an actor runs, and which containers there it is.
+func (w *World) part(actor string) (cluster string, plays func(process.Program) bool) {
+	for _, seed := range w.Seeds() {
+		for _, e := range w.stage.Extensions {
+			if e.ActorOn(seed) == actor {
+				return seed, func(c process.Program) bool { return c.Env[landscape.ActorVariable] == actor }
+			}
+		}
+	}
+	cluster, program := actorProgram(actor)
+	return cluster, func(c process.Program) bool { return runs(c, program) }
+}
+
+// runs tells whether the container runs a program, by its own name or as a subcommand of transplant. What an extension of
+// the user's own is called says nothing.
 func runs(c process.Program, program string) bool {
+	if c.Env[landscape.ActorVariable] != "" {
+		return false
+	}
 	name := c.Args[0][strings.LastIndex(c.Args[0], "/")+1:]
 	return name == program || (name == "transplant" && len(c.Args) > 1 && c.Args[1] == program)
 }

@@ -83,7 +83,12 @@ func refreshOnce(ctx context.Context, c client.Client) error {
 
 // isActor leaves out what a backend brings along, such as a cluster's DNS: no story kills it, and it takes its time to end.
 func isActor(spec *corev1.PodSpec) bool {
-	return slices.ContainsFunc(spec.Containers, func(c corev1.Container) bool { return c.Image == image })
+	return slices.ContainsFunc(spec.Containers, func(c corev1.Container) bool { return c.Image == image || isOwn(c) })
+}
+
+// isOwn tells a container of an extension of the user's own.
+func isOwn(c corev1.Container) bool {
+	return slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == landscape.ActorVariable })
 }
 
 func restarted(status corev1.ContainerStatus) bool { return status.RestartCount > 0 }

@@ -32,6 +32,7 @@ type seedValues struct {
 	Pods, Services, Region                string
 	Image, KubernetesImage, ShootProxyURL string
 	Taints                                []landscape.Taint
+	TakenKinds                            []string // by extensions of the user's own
 	User                                  int64
 	Settings                              Settings
 }
@@ -90,7 +91,7 @@ func (s *Stage) seedValues(l Landscape, seed string) (seedValues, error) {
 	}
 	return seedValues{
 		Name: seed, Domain: Domain, DefaultDomain: DefaultDomain, Pods: pods, Services: services, Region: cmp.Or(s.Regions[seed], landscape.Home),
-		Image: image, KubernetesImage: kubernetesImage, ShootProxyURL: proxy.URL(), Taints: s.Taints[seed], User: s.User, Settings: s.Settings,
+		Image: image, KubernetesImage: kubernetesImage, ShootProxyURL: proxy.URL(), Taints: s.Taints[seed], TakenKinds: landscape.TakenKinds(s.Extensions), User: s.User, Settings: s.Settings,
 	}, nil
 }
 
@@ -120,7 +121,10 @@ func (s *Stage) startSeed(ctx context.Context, l Landscape, c client.Client, see
 	if err != nil {
 		return err
 	}
-	return apply(ctx, c, "seed-actors.yaml", values)
+	if err := apply(ctx, c, "seed-actors.yaml", values); err != nil {
+		return err
+	}
+	return s.startExtensions(ctx, l, c, seed)
 }
 
 // kubeconfigFor says which actor gets a kubeconfig for which target, and where.

@@ -86,6 +86,8 @@ type Stage struct {
 	Regions map[string]string
 	// Taints of seeds, by name.
 	Taints map[string][]landscape.Taint
+	// Extensions of the user's own, on every seed.
+	Extensions []landscape.Extension
 	// Tolerable are the keys of taints that shoots may tolerate.
 	Tolerable []string
 	// User that actors run as; 0 leaves it to their image.
@@ -114,6 +116,7 @@ func (s *Stage) Configure(options *embedded.Options) {
 		}
 		return extras, err
 	}
+	options.Images = s.embeddedImages()
 	options.AfterClusters = func(ctx context.Context, l *embedded.Landscape) error { return s.setUp(ctx, l) }
 	options.Shoots = func(*embedded.Landscape) embedded.Shoots { return embedded.Shoots{Roots: s.published.roots} }
 }
@@ -214,6 +217,9 @@ func (s *Stage) writeTokens(l Landscape) error {
 	for _, seed := range seeds(l) {
 		for _, actor := range seedActors(seed) {
 			add(actor)
+		}
+		for _, e := range s.Extensions {
+			add(e.ActorOn(seed))
 		}
 	}
 	content, err := yaml.Marshal(file)

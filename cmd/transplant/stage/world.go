@@ -135,6 +135,11 @@ func (w *World) ShootManifest(wanted landscape.Shoot) (*gardencorev1beta1.Shoot,
 	if wanted.Extended {
 		shoot.Spec.Extensions = []gardencorev1beta1.Extension{{Type: "transplant"}}
 	}
+	for _, e := range w.stage.Extensions {
+		for _, own := range e.Types() {
+			shoot.Spec.Extensions = append(shoot.Spec.Extensions, gardencorev1beta1.Extension{Type: own, ProviderConfig: e.ProviderConfig})
+		}
+	}
 	if wanted.Workers > 0 {
 		shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{
 			Name: "pool", Minimum: int32(wanted.Workers), Maximum: int32(wanted.Workers), Zones: []string{"here-1"},

@@ -1,0 +1,36 @@
+package cli
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// The supervisor is told every flag as it was given; of one that may be repeated each value, whatever is in it.
+func TestTheSupervisorIsToldOwnFlags(t *testing.T) {
+	t.Parallel()
+	configure := Configure{AddFlags: func(flags *pflag.FlagSet) {
+		flags.StringArray("extension", nil, "")
+		flags.String("bucket-url", "", "")
+	}}
+	given, told := planFlags{}, planFlags{}
+	command, supervise := &cobra.Command{}, &cobra.Command{}
+	given.register(command, configure)
+	told.register(supervise, configure)
+	want := []string{"a,b.yaml", "c [d].yaml"}
+	if err := command.ParseFlags([]string{"--extension", want[0], "--extension", want[1], "--bucket-url=file:///x"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := supervise.ParseFlags(given.arguments()[1:]); err != nil {
+		t.Fatal(err)
+	}
+	extensions, err := told.own.GetStringArray("extension")
+	if err != nil || !slices.Equal(extensions, want) {
+		t.Errorf("the supervisor is told of %q, %v", extensions, err)
+	}
+	if url, err := told.own.GetString("bucket-url"); err != nil || url != "file:///x" {
+		t.Errorf("and of %q, %v", url, err)
+	}
+}
