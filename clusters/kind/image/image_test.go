@@ -5,9 +5,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/transplant-sim/transplant/clusters/kind/imagebuild"
 )
 
 func TestImagesAreToldByName(t *testing.T) {
@@ -49,65 +50,10 @@ func TestTheVersionIsThatOfTheControlPlane(t *testing.T) {
 	}
 }
 
-func TestTheDigestFollowsTheSources(t *testing.T) {
-	t.Parallel()
-	program := filepath.Join(t.TempDir(), "controlplane")
-	if err := os.WriteFile(program, []byte("program"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	of := func(files fstest.MapFS) string {
-		t.Helper()
-		sum, err := digest(files, program)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return sum
-	}
-	base := of(fstest.MapFS{"a/b": {Data: []byte("1")}})
-	for name, test := range map[string]struct {
-		files fstest.MapFS
-		same  bool
-	}{
-		"nothing":       {fstest.MapFS{"a/b": {Data: []byte("1")}}, true},
-		"a test":        {fstest.MapFS{"a/b": {Data: []byte("1")}, "x_test.go": {}}, true},
-		"a file's text": {fstest.MapFS{"a/b": {Data: []byte("2")}}, false},
-		"a file's name": {fstest.MapFS{"a/c": {Data: []byte("1")}}, false},
-		"another file":  {fstest.MapFS{"a/b": {Data: []byte("1")}, "c": {}}, false},
-	} {
-		if got := of(test.files); (got == base) != test.same {
-			t.Errorf("%s changed: same digest is %t", name, got == base)
-		}
-	}
-}
-
-func TestOnlySourcesOfTheReleaseAreTaken(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	for name, content := range map[string]string{
-		"sources.list.d/debian.sources": "Types: deb\nSuites: bookworm bookworm-updates\n",
-		"sources.list.d/other.list":     "deb https://packages.test/tool nodistro main\n",
-		"sources.list.d/off.disabled":   "Suites: bookworm\n",
-	} {
-		if err := copyText(filepath.Join(folder, name), content); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := aptSources(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{filepath.Join(folder, "sources.list.d/debian.sources")}, got); diff != "" {
-		t.Errorf("sources (-want +got):\n%s", diff)
-	}
-	if _, err := aptSources(t.TempDir()); err == nil || !strings.Contains(err.Error(), "there are none") {
-		t.Errorf("without sources: got %v", err)
-	}
-}
-
 func TestFilesOfOurOwnAreWhole(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	if err := copyTree("rootfs", root, strings.NewReplacer("@PAUSE@", "pause:1")); err != nil {
+	if err := imagebuild.CopyTree("rootfs", root, strings.NewReplacer("@PAUSE@", "pause:1")); err != nil {
 		t.Fatal(err)
 	}
 	if err := units(root); err != nil {
@@ -131,11 +77,4 @@ func TestFilesOfOurOwnAreWhole(t *testing.T) {
 			t.Errorf("unit %q is started, and is not there: %v", unit, err)
 		}
 	}
-}
-
-func copyText(path, content string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(path, []byte(content), 0o600)
 }

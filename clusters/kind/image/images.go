@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/transplant-sim/transplant/clusters/kind/imagebuild"
 )
 
 // names are those that kubeadm gives to the images of a control plane.
@@ -21,7 +23,7 @@ type names struct {
 
 // list asks kubeadm for the names.
 func (i *image) list(ctx context.Context) error {
-	output, err := do(ctx, "", nil, i.at("bin", "kubeadm"), "config", "images", "list", "--kubernetes-version", i.version)
+	output, err := imagebuild.Run(ctx, "", nil, i.at("bin", "kubeadm"), "config", "images", "list", "--kubernetes-version", i.version)
 	if err != nil {
 		return err
 	}
@@ -55,11 +57,14 @@ func sort(list string) (names, error) {
 	return sorted, nil
 }
 
+// searchPath is where images' programs are looked for.
+const searchPath = "ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
 // images builds the images that kubeadm names. None has a shell.
 func (i *image) images(ctx context.Context) error {
 	programs := []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 	folder := i.at("images", "controlplane", "usr", "local", "bin")
-	if err := copyFile(i.controlPlane, filepath.Join(folder, "controlplane"), 0o755, nil); err != nil {
+	if err := imagebuild.CopyFile(i.controlPlane, filepath.Join(folder, "controlplane"), 0o755, nil); err != nil {
 		return err
 	}
 	for _, program := range programs {
@@ -67,10 +72,10 @@ func (i *image) images(ctx context.Context) error {
 			return fmt.Errorf("link the program %q: %w", program, err)
 		}
 	}
-	if err := copyFile(i.at("bin", "coredns"), i.at("images", "coredns", "coredns"), 0o755, nil); err != nil {
+	if err := imagebuild.CopyFile(i.at("bin", "coredns"), i.at("images", "coredns", "coredns"), 0o755, nil); err != nil {
 		return err
 	}
-	if err := copyFile(i.at("bin", "pause"), i.at("images", "pause", "pause"), 0o755, nil); err != nil {
+	if err := imagebuild.CopyFile(i.at("bin", "pause"), i.at("images", "pause", "pause"), 0o755, nil); err != nil {
 		return err
 	}
 	if err := i.proxy(ctx); err != nil {
@@ -85,27 +90,11 @@ func (i *image) images(ctx context.Context) error {
 		{"pause", "USER 65535:65535\nENTRYPOINT [\"/pause\"]", []string{i.names.pause}},
 		{"proxy", "", []string{i.names.proxy}},
 	} {
-		if err := dockerBuild(ctx, i.at("images", one.folder), one.config, one.tags...); err != nil {
+		if err := imagebuild.Build(ctx, i.at("images", one.folder), []string{"FROM scratch", "COPY . /", searchPath, one.config}, one.tags...); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// dockerBuild makes an image of the files in a folder, and nothing else.
-func dockerBuild(ctx context.Context, folder, config string, tags ...string) error {
-	file := folder + ".dockerfile"
-	text := "FROM scratch\nCOPY . /\nENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n" + config + "\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return fmt.Errorf("write the Dockerfile: %w", err)
-	}
-	args := []string{"build", "--quiet", "--file", file}
-	for _, tag := range tags {
-		args = append(args, "--tag", tag)
-	}
-	// the classic builder needs no image of its own
-	_, err := do(ctx, "", []string{"DOCKER_BUILDKIT=0"}, "docker", append(args, folder)...)
-	return err
 }
 
 var library = regexp.MustCompile(`(?m)(/\S+) \(0x`)
@@ -121,7 +110,7 @@ func (i *image) proxy(ctx context.Context) error {
 	for _, plugin := range plugins {
 		files = append(files, "/"+plugin)
 	}
-	output, err := do(ctx, "", nil, "chroot", append([]string{root, "ldd"}, files...)...)
+	output, err := imagebuild.Run(ctx, "", nil, "chroot", append([]string{root, "ldd"}, files...)...)
 	if err != nil {
 		return err
 	}
@@ -131,12 +120,12 @@ func (i *image) proxy(ctx context.Context) error {
 	slices.Sort(files)
 	files = slices.Compact(files)
 	// links are followed inside the root: some are absolute
-	output, err = do(ctx, "", nil, "chroot", append([]string{root, "readlink", "-f"}, files...)...)
+	output, err = imagebuild.Run(ctx, "", nil, "chroot", append([]string{root, "readlink", "-f"}, files...)...)
 	if err != nil {
 		return err
 	}
 	for n, real := range strings.Fields(output) {
-		if err := copyFile(filepath.Join(root, real), filepath.Join(target, files[n]), 0o755, nil); err != nil {
+		if err := imagebuild.CopyFile(filepath.Join(root, real), filepath.Join(target, files[n]), 0o755, nil); err != nil {
 			return err
 		}
 	}
@@ -145,5 +134,5 @@ func (i *image) proxy(ctx context.Context) error {
 			return fmt.Errorf("link the program %q: %w", name, err)
 		}
 	}
-	return copyFile(i.at("bin", "kube-proxy"), filepath.Join(target, "usr", "local", "bin", "kube-proxy"), 0o755, nil)
+	return imagebuild.CopyFile(i.at("bin", "kube-proxy"), filepath.Join(target, "usr", "local", "bin", "kube-proxy"), 0o755, nil)
 }

@@ -13,18 +13,14 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/binary"
+	"github.com/transplant-sim/transplant/clusters/kind/imagebuild"
 )
-
-// sourceLabel of an image is the digest of what it was made of.
-const sourceLabel = "dev.transplant.source"
 
 func main() {
 	source := flag.String("source", filepath.Join("clusters", "kind", "image"), "folder of this command's sources")
@@ -56,14 +52,14 @@ func (i *image) at(elements ...string) string {
 
 // build takes the steps in order; each finds what those before it have left in the work folder.
 func build(ctx context.Context, source, tag string) error {
-	if err := tools("mmdebstrap", "docker", "go", "tar"); err != nil {
+	if err := imagebuild.Tools("mmdebstrap", "docker", "go", "tar"); err != nil {
 		return err
 	}
 	made, err := prepare(ctx, source, tag)
 	if err != nil {
 		return err
 	}
-	if made.there(ctx) {
+	if imagebuild.Present(ctx, made.tag, made.digest) {
 		fmt.Printf("node image: %s is there already\n", made.tag)
 		return nil
 	}
@@ -71,25 +67,14 @@ func build(ctx context.Context, source, tag string) error {
 		return fmt.Errorf("make the work folder: %w", err)
 	}
 	defer os.RemoveAll(made.work)
-	begin := time.Now()
-	for _, step := range []struct {
-		name string
-		run  func(context.Context) error
-	}{
-		{"programs", made.programs},
-		{"Debian's packages", made.debian},
-		{"files of our own", made.files},
-		{"images of the control plane", made.images},
-		{"images into the runtime's store", made.store},
-		{"node image", made.pack},
-	} {
-		fmt.Printf("node image: %3.0fs %s\n", time.Since(begin).Seconds(), step.name)
-		if err := step.run(ctx); err != nil {
-			return fmt.Errorf("%s: %w", step.name, err)
-		}
-	}
-	fmt.Printf("node image: %3.0fs %s is built\n", time.Since(begin).Seconds(), made.tag)
-	return nil
+	return imagebuild.Steps(ctx, "node image", made.tag+" is built",
+		imagebuild.Step{Name: "programs", Do: made.programs},
+		imagebuild.Step{Name: "Debian's packages", Do: made.debian},
+		imagebuild.Step{Name: "files of our own", Do: made.files},
+		imagebuild.Step{Name: "images of the control plane", Do: made.images},
+		imagebuild.Step{Name: "images into the runtime's store", Do: made.store},
+		imagebuild.Step{Name: "node image", Do: made.pack},
+	)
 }
 
 // prepare finds what the image is made of, before anything is made.
@@ -108,44 +93,13 @@ func prepare(ctx context.Context, source, tag string) (*image, error) {
 	if made.controlPlane, err = binary.Ensure(ctx, nil); err != nil {
 		return nil, err
 	}
-	output, err := do(ctx, "", nil, made.controlPlane, "kubectl", "version", "--client")
+	output, err := imagebuild.Run(ctx, "", nil, made.controlPlane, "kubectl", "version", "--client")
 	if err != nil {
 		return nil, err
 	}
 	if !strings.Contains(output, "Client Version: "+made.version+"\n") {
 		return nil, fmt.Errorf("take the control-plane binary %q: the other programs are of %s, it says %q", made.controlPlane, made.version, output)
 	}
-	made.digest, err = digest(os.DirFS(source), made.controlPlane)
+	made.digest, err = imagebuild.Digest([]string{source, filepath.Join(source, "..", "imagebuild")}, made.controlPlane)
 	return made, err
-}
-
-func tools(names ...string) error {
-	for _, name := range names {
-		if _, err := exec.LookPath(name); err != nil {
-			return fmt.Errorf("find %q, which this needs: %w", name, err)
-		}
-	}
-	return nil
-}
-
-// there tells whether Docker has the image, made of the same sources.
-func (i *image) there(ctx context.Context) bool {
-	format := fmt.Sprintf("{{index .Config.Labels %q}}", sourceLabel)
-	output, err := exec.CommandContext(ctx, "docker", "image", "inspect", "-f", format, i.tag).Output()
-	return err == nil && strings.TrimSpace(string(output)) == i.digest
-}
-
-// do runs a command, and tells what it said when it fails.
-func do(ctx context.Context, folder string, environment []string, name string, args ...string) (string, error) {
-	command := exec.CommandContext(ctx, name, args...)
-	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
-	command.WaitDelay = 10 * time.Second
-	command.Dir = folder
-	command.Env = append(os.Environ(), environment...)
-	output, err := command.CombinedOutput()
-	if err != nil {
-		said := strings.TrimSpace(string(output))
-		return said, fmt.Errorf("run %s %s: %w: %s", name, strings.Join(args, " "), err, said[max(0, len(said)-4000):])
-	}
-	return string(output), nil
 }

@@ -2,15 +2,13 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/transplant-sim/transplant/clusters/kind/imagebuild"
 )
 
 var kubernetesRequirement = regexp.MustCompile(`(?m)^\s*k8s\.io/kubernetes (v\d+\.\d+\.\S+)`)
@@ -26,36 +24,6 @@ func kubernetesVersion(file string) (string, error) {
 		return "", fmt.Errorf("read the Kubernetes version: %q does not require k8s.io/kubernetes", file)
 	}
 	return found[1], nil
-}
-
-// digest of everything an image is made of that can change without Debian.
-func digest(sources fs.FS, controlPlane string) (string, error) {
-	hash := sha256.New()
-	err := fs.WalkDir(sources, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		file, err := sources.Open(path)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		fmt.Fprintln(hash, path)
-		_, err = io.Copy(hash, file)
-		return err
-	})
-	if err != nil {
-		return "", fmt.Errorf("read the sources: %w", err)
-	}
-	file, err := os.Open(controlPlane)
-	if err != nil {
-		return "", fmt.Errorf("read the control-plane binary: %w", err)
-	}
-	defer file.Close()
-	if _, err := io.Copy(hash, file); err != nil {
-		return "", fmt.Errorf("read the control-plane binary: %w", err)
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
 // programs compiles those that come from Go modules into the work folder's bin, static and small.
@@ -76,7 +44,7 @@ func (i *image) programs(ctx context.Context) error {
 		{"runtime", []string{"-ldflags", "-s -w", "-tags", "no_btrfs no_devmapper no_zfs", "tool", "./coredns", "./crictl", "./pause", "./storage"}},
 	} {
 		args := append([]string{"build", "-trimpath", "-o", bin}, module.args...)
-		if _, err := do(ctx, filepath.Join(i.source, module.folder), environment, "go", args...); err != nil {
+		if _, err := imagebuild.Run(ctx, filepath.Join(i.source, module.folder), environment, "go", args...); err != nil {
 			return err
 		}
 	}

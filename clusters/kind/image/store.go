@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
+
+	"github.com/transplant-sim/transplant/clusters/kind/imagebuild"
 )
 
 // store puts the control plane's images where a node's container runtime looks for them, so that a node pulls nothing:
@@ -18,22 +18,22 @@ import (
 func (i *image) store(ctx context.Context) error {
 	archive, address := i.at("images.tar"), i.at("containerd.sock")
 	tags := slices.Concat(i.names.controlPlane, []string{i.names.coredns, i.names.proxy, i.names.pause})
-	if _, err := do(ctx, "", nil, "docker", append([]string{"save", "--output", archive}, tags...)...); err != nil {
+	if _, err := imagebuild.Run(ctx, "", nil, "docker", append([]string{"save", "--output", archive}, tags...)...); err != nil {
 		return err
 	}
 	// in Docker they were only on their way
-	if _, err := do(ctx, "", nil, "docker", append([]string{"image", "rm"}, tags...)...); err != nil {
+	if _, err := imagebuild.Run(ctx, "", nil, "docker", append([]string{"image", "rm"}, tags...)...); err != nil {
 		return err
 	}
 	stop, err := i.containerd(ctx, address)
 	if err != nil {
 		return err
 	}
-	_, err = do(ctx, "", nil, i.at("bin", "ctr"), "--address", address, "--namespace", "k8s.io",
+	_, err = imagebuild.Run(ctx, "", nil, i.at("bin", "ctr"), "--address", address, "--namespace", "k8s.io",
 		"images", "import", "--local", "--discard-unpacked-layers", "--snapshotter", "overlayfs", archive)
 	if err == nil {
 		// nothing refers to the unpacked layers' archives any more
-		_, err = do(ctx, "", nil, i.at("bin", "ctr"), "--address", address, "--namespace", "k8s.io", "content", "prune", "references")
+		_, err = imagebuild.Run(ctx, "", nil, i.at("bin", "ctr"), "--address", address, "--namespace", "k8s.io", "content", "prune", "references")
 	}
 	return errors.Join(err, stop())
 }
@@ -66,7 +66,7 @@ func (i *image) containerd(ctx context.Context, address string) (stop func() err
 		return nil
 	}
 	for range 60 {
-		if _, err = do(ctx, "", nil, i.at("bin", "ctr"), "--address", address, "--connect-timeout", "1s", "version"); err == nil {
+		if _, err = imagebuild.Run(ctx, "", nil, i.at("bin", "ctr"), "--address", address, "--connect-timeout", "1s", "version"); err == nil {
 			return stop, nil
 		}
 		select {
@@ -84,20 +84,15 @@ func (i *image) pack(ctx context.Context) error {
 	if err := os.Mkdir(i.at("node"), 0o755); err != nil {
 		return fmt.Errorf("make the build folder: %w", err)
 	}
-	if _, err := do(ctx, "", nil, "tar", "--numeric-owner", "--xattrs", "-C", i.at("root"), "-cf", i.at("node", "root.tar"), "."); err != nil {
+	if _, err := imagebuild.Run(ctx, "", nil, "tar", "--numeric-owner", "--xattrs", "-C", i.at("root"), "-cf", i.at("node", "root.tar"), "."); err != nil {
 		return err
 	}
-	file := strings.Join([]string{
+	return imagebuild.Build(ctx, i.at("node"), []string{
 		"FROM scratch",
 		"ADD root.tar /",
 		"ENV container=docker",
-		fmt.Sprintf("LABEL %s=%s", sourceLabel, i.digest),
+		imagebuild.Label(i.digest),
 		"STOPSIGNAL SIGRTMIN+3", // systemd's signal to shut down
 		`ENTRYPOINT ["/usr/local/bin/entrypoint"]`,
-	}, "\n") + "\n"
-	if err := os.WriteFile(filepath.Join(i.at("node"), "Dockerfile"), []byte(file), 0o600); err != nil {
-		return fmt.Errorf("write the Dockerfile: %w", err)
-	}
-	_, err := do(ctx, "", []string{"DOCKER_BUILDKIT=0"}, "docker", "build", "--quiet", "--tag", i.tag, i.at("node"))
-	return err
+	}, i.tag)
 }
