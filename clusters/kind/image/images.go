@@ -57,9 +57,6 @@ func sort(list string) (names, error) {
 	return sorted, nil
 }
 
-// searchPath is where images' programs are looked for.
-const searchPath = "ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
 // images builds the images that kubeadm names. None has a shell.
 func (i *image) images(ctx context.Context) error {
 	programs := []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
@@ -90,7 +87,7 @@ func (i *image) images(ctx context.Context) error {
 		{"pause", "USER 65535:65535\nENTRYPOINT [\"/pause\"]", []string{i.names.pause}},
 		{"proxy", "", []string{i.names.proxy}},
 	} {
-		if err := imagebuild.Build(ctx, i.at("images", one.folder), []string{"FROM scratch", "COPY . /", searchPath, one.config}, one.tags...); err != nil {
+		if err := imagebuild.Build(ctx, i.at("images", one.folder), []string{"FROM scratch", "COPY . /", imagebuild.SearchPath, one.config}, one.tags...); err != nil {
 			return err
 		}
 	}

@@ -62,6 +62,9 @@ func Digest(sources []string, programs ...string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
+// SearchPath is the line of a Dockerfile that says where programs are looked for.
+const SearchPath = "ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
 // Build makes an image of the files in a folder by the lines of a Dockerfile.
 func Build(ctx context.Context, folder string, lines []string, tags ...string) error {
 	file := folder + ".dockerfile"

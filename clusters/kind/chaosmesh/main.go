@@ -1,0 +1,184 @@
+// Command chaosmesh builds the images and the chart of Chaos Mesh from its Go module and Debian's packages, for machines
+// that cannot pull the published ones; where those can be pulled, they serve. "run --chaos-mesh FOLDER" takes the chart.
+//
+// What no Go module has is left out: experiments with files, memory, HTTP and Java do not work with these images. PodChaos
+// and NetworkChaos do. It needs Debian, root, a C compiler, mmdebstrap and Docker: ".ci/docker up" sees to them.
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/transplant-sim/transplant/clusters/kind/imagebuild"
+)
+
+// registry of the images' names: nobody has published them.
+const registry = "transplant.dev"
+
+// module is Chaos Mesh's own.
+const module = "github.com/chaos-mesh/chaos-mesh"
+
+// packages that the daemon calls.
+var packages = []string{"iptables", "ipset", "iproute2", "procps", "util-linux"}
+
+func main() {
+	source := flag.String("source", filepath.Join("clusters", "kind", "chaosmesh"), "folder of this command's sources")
+	chart := flag.String("chart", filepath.Join("out", "chaos-mesh"), "where to lay the chart; what is there is replaced")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := build(ctx, *source, *chart)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "Chaos Mesh:", err)
+		os.Exit(1)
+	}
+}
+
+// maker makes the images and the chart of one version.
+type maker struct {
+	source  string // of this command
+	theirs  string // the folder of Chaos Mesh's module
+	version string // of it
+	digest  string
+	chart   string
+	work    string
+}
+
+func build(ctx context.Context, source, chart string) error {
+	if err := imagebuild.Tools("mmdebstrap", "docker", "go", "cc"); err != nil {
+		return err
+	}
+	m := &maker{source: source, chart: chart}
+	if err := m.prepare(ctx); err != nil {
+		return err
+	}
+	steps := []imagebuild.Step{{Name: "chart", Do: m.layChart}}
+	if !imagebuild.Present(ctx, m.tag("chaos-mesh"), m.digest) || !imagebuild.Present(ctx, m.tag("chaos-daemon"), m.digest) {
+		work, err := os.MkdirTemp("", "chaos-mesh-")
+		if err != nil {
+			return fmt.Errorf("make the work folder: %w", err)
+		}
+		defer os.RemoveAll(work)
+		m.work = work
+		steps = append(steps,
+			imagebuild.Step{Name: "programs", Do: m.programs},
+			imagebuild.Step{Name: "image of the controller manager", Do: m.manager},
+			imagebuild.Step{Name: "image of the daemon", Do: m.daemon},
+		)
+	}
+	return imagebuild.Steps(ctx, "Chaos Mesh", "the images are in Docker, the chart is in "+chart, steps...)
+}
+
+func (m *maker) prepare(ctx context.Context) error {
+	modules := filepath.Join(m.source, "programs")
+	if _, err := imagebuild.Run(ctx, modules, []string{"GOWORK=off"}, "go", "mod", "download", module); err != nil {
+		return err
+	}
+	output, err := imagebuild.Run(ctx, modules, []string{"GOWORK=off"}, "go", "list", "-m", "-f", "{{.Dir}} {{.Version}}", module)
+	if err != nil {
+		return err
+	}
+	found := strings.Fields(output)
+	if len(found) != 2 {
+		return fmt.Errorf("find the module %s: go list says %q", module, output)
+	}
+	m.theirs, m.version = found[0], found[1]
+	m.digest, err = imagebuild.Digest([]string{m.source, filepath.Join(m.source, "..", "imagebuild")})
+	return err
+}
+
+// tag is the name of an image, such as the chart makes it.
+func (m *maker) tag(name string) string { return registry + "/chaos-mesh/" + name + ":" + m.version }
+
+// layChart lays their chart out, with the names of our images in it.
+func (m *maker) layChart(context.Context) error {
+	if err := os.RemoveAll(m.chart); err != nil {
+		return fmt.Errorf("remove the chart of before: %w", err)
+	}
+	if err := imagebuild.CopyTree(filepath.Join(m.theirs, "helm", "chaos-mesh"), m.chart, nil); err != nil {
+		return err
+	}
+	file := filepath.Join(m.chart, "values.yaml")
+	values, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("read the chart's values: %w", err)
+	}
+	if values, err = m.rename(values); err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, values, 0o600); err != nil {
+		return fmt.Errorf("write the chart's values: %w", err)
+	}
+	return nil
+}
+
+// rename the images in a chart's values: the lines of the section "images" that say from where they are, and which.
+func (m *maker) rename(values []byte) ([]byte, error) {
+	lines := bytes.Split(values, []byte("\n"))
+	inside, renamed := false, 0
+	for n, line := range lines {
+		switch text := string(line); {
+		case text == "images:":
+			inside = true
+		case inside && strings.HasPrefix(text, "  registry:"):
+			lines[n], renamed = []byte("  registry: "+registry), renamed+1
+		case inside && strings.HasPrefix(text, "  tag:"):
+			lines[n], renamed = []byte("  tag: "+m.version), renamed+1
+		case text != "" && text[0] != ' ' && text[0] != '#':
+			inside = false
+		}
+	}
+	if renamed != 2 {
+		return nil, fmt.Errorf("name the images in the chart's values: %d of the 2 lines images.registry and images.tag are there", renamed)
+	}
+	return bytes.Join(lines, []byte("\n")), nil
+}
+
+// programs compiles them, static: the daemon has some C in it.
+func (m *maker) programs(ctx context.Context) error {
+	_, err := imagebuild.Run(ctx, filepath.Join(m.source, "programs"), []string{"CGO_ENABLED=1", "GOWORK=off"}, "go", "build", "-trimpath",
+		"-tags", "netgo,osusergo", "-ldflags", "-s -w -linkmode external -extldflags -static", "-o", filepath.Join(m.work, "bin")+string(filepath.Separator), "tool")
+	return err
+}
+
+// manager makes the image of the controller manager: that program, and nothing else.
+func (m *maker) manager(ctx context.Context) error {
+	folder := filepath.Join(m.work, "manager")
+	if err := m.place(folder, "chaos-controller-manager", "chaos-controller-manager"); err != nil {
+		return err
+	}
+	return imagebuild.Build(ctx, folder, []string{"FROM scratch", "COPY . /", imagebuild.SearchPath, imagebuild.Label(m.digest)}, m.tag("chaos-mesh"))
+}
+
+// daemon makes the image of the daemon: Debian's packages, and the programs over them.
+func (m *maker) daemon(ctx context.Context) error {
+	folder := filepath.Join(m.work, "daemon")
+	for program, name := range map[string]string{"chaos-daemon": "chaos-daemon", "chaos-daemon-helper": "cdh"} {
+		if err := m.place(filepath.Join(folder, "own"), program, name); err != nil {
+			return err
+		}
+	}
+	if err := imagebuild.CopyTree(filepath.Join(m.source, "rootfs"), filepath.Join(folder, "own"), nil); err != nil {
+		return err
+	}
+	archive, err := imagebuild.Debian(ctx, packages...)
+	if err != nil {
+		return err
+	}
+	if err := imagebuild.CopyFile(archive, filepath.Join(folder, "debian.tar"), 0o600, nil); err != nil {
+		return err
+	}
+	return imagebuild.Build(ctx, folder, []string{"FROM scratch", "ADD debian.tar /", "COPY own /", imagebuild.SearchPath, imagebuild.Label(m.digest)}, m.tag("chaos-daemon"))
+}
+
+// place puts a program where the chart looks for it.
+func (m *maker) place(folder, program, name string) error {
+	return imagebuild.CopyFile(filepath.Join(m.work, "bin", program), filepath.Join(folder, "usr", "local", "bin", name), 0o755, nil)
+}
