@@ -63,6 +63,11 @@ controlplane: build ## Build the Kubernetes programs into the cache (minutes, on
 kind-image: ## Build a node image for kind, where the published one cannot be pulled (needs ".ci/docker up")
 	go run ./clusters/kind/image
 
+.PHONY: chaos-mesh
+chaos-mesh: ## Build Chaos Mesh's images and chart, and helm, where published ones cannot be pulled (needs ".ci/docker up")
+	GOBIN=$(CURDIR)/out/bin go install helm.sh/helm/v3/cmd/helm@v3.22.0
+	go run ./clusters/kind/chaosmesh -chart out/chaos-mesh
+
 .PHONY: generate
 generate: ## Generate deep copies, CRDs and schemas anew; leaves no diff
 	go generate ./...

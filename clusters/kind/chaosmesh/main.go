@@ -98,7 +98,7 @@ func (m *maker) prepare(ctx context.Context) error {
 func (m *maker) tag(name string) string { return registry + "/chaos-mesh/" + name + ":" + m.version }
 
 // layChart lays their chart out, with the names of our images in it.
-func (m *maker) layChart(context.Context) error {
+func (m *maker) layChart(ctx context.Context) error {
 	if err := os.RemoveAll(m.chart); err != nil {
 		return fmt.Errorf("remove the chart of before: %w", err)
 	}
@@ -116,7 +116,21 @@ func (m *maker) layChart(context.Context) error {
 	if err := os.WriteFile(file, values, 0o600); err != nil {
 		return fmt.Errorf("write the chart's values: %w", err)
 	}
-	return nil
+	return m.define(ctx, filepath.Join(m.chart, "crds"))
+}
+
+// define makes the definitions of the kinds anew, of the Go types that the programs have: those are a module of its own,
+// whose versions are others than the chart's. Its webhooks refuse every update of an object that lost a field on its way.
+func (m *maker) define(ctx context.Context, folder string) error {
+	if err := os.RemoveAll(folder); err != nil {
+		return fmt.Errorf("remove the chart's definitions: %w", err)
+	}
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return fmt.Errorf("find the folder of definitions: %w", err)
+	}
+	_, err = imagebuild.Run(ctx, m.source, nil, "go", "tool", "controller-gen", "crd:ignoreUnexportedFields=true", "paths="+module+"/api/v1alpha1", "output:crd:dir="+folder)
+	return err
 }
 
 // rename the images in a chart's values: the lines of the section "images" that say from where they are, and which.

@@ -3,9 +3,32 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
+
+// The definitions are made of the types that the main module has.
+func TestProgramsAndDefinitionsAreOfTheSameTypes(t *testing.T) {
+	t.Parallel()
+	version := func(file, pattern string) string {
+		t.Helper()
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := regexp.MustCompile(pattern + ` (v\S+)`).FindSubmatch(content)
+		if found == nil {
+			t.Fatalf("%s has no line %q", file, pattern)
+		}
+		return string(found[1])
+	}
+	const types = `github\.com/chaos-mesh/chaos-mesh/api`
+	ours, theirs := version("../../../go.mod", types), version("programs/go.mod", types+" => "+types)
+	if ours != theirs {
+		t.Errorf("definitions are made of %s, programs of %s", ours, theirs)
+	}
+}
 
 func TestTheChartNamesOurImages(t *testing.T) {
 	t.Parallel()
@@ -19,10 +42,14 @@ func TestTheChartNamesOurImages(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(theirs, "helm", "chaos-mesh", "values.yaml"), []byte(values), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return (&maker{theirs: theirs, version: "v0.1.0", chart: chart}).layChart(t.Context())
+		return (&maker{source: ".", theirs: theirs, version: "v0.1.0", chart: chart}).layChart(t.Context())
 	}
 	if err := lay(values); err != nil {
 		t.Fatal(err)
+	}
+	kinds, err := os.ReadFile(filepath.Join(chart, "crds", "chaos-mesh.org_networkchaos.yaml"))
+	if err != nil || !strings.Contains(string(kinds), "partitionBehavior") {
+		t.Errorf("the definition of NetworkChaos has not the fields of its type: %v", err)
 	}
 	got, err := os.ReadFile(filepath.Join(chart, "values.yaml"))
 	if err != nil {

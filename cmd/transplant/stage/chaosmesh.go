@@ -69,7 +69,7 @@ func (c *ChaosMesh) install(ctx context.Context, kubeconfigs map[string]string) 
 	return group.Wait()
 }
 
-// arguments of helm. kind's nodes have containerd; nobody looks at the dashboard.
+// arguments of helm. kind's nodes have containerd; nobody looks at the dashboard, and DNSChaos is none of our faults.
 func (c *ChaosMesh) arguments(kubeconfig string) []string {
 	chart := []string{c.Chart}
 	if _, err := semver.NewVersion(c.Chart); err == nil {
@@ -78,6 +78,6 @@ func (c *ChaosMesh) arguments(kubeconfig string) []string {
 	return append(append([]string{"install", "chaos-mesh"}, chart...),
 		"--kubeconfig", kubeconfig, "--namespace", "chaos-mesh", "--create-namespace", "--wait", "--timeout", "10m",
 		"--set", "chaosDaemon.runtime=containerd", "--set", "chaosDaemon.socketPath=/run/containerd/containerd.sock",
-		"--set", "controllerManager.replicaCount=1", "--set", "dashboard.create=false",
+		"--set", "controllerManager.replicaCount=1", "--set", "dashboard.create=false", "--set", "dnsServer.create=false",
 	)
 }
