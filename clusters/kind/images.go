@@ -159,11 +159,17 @@ func CheckProgram(file string) error {
 
 // CheckImage says why nodes could not be given an image: Docker does not have it.
 func CheckImage(ctx context.Context, name string) error {
-	id, err := Image{Name: name}.id(ctx)
-	if err == nil && id == "" {
+	has, err := HasImage(ctx, name)
+	if err == nil && !has {
 		err = fmt.Errorf("there is no image %q in the Docker of this machine: pull or build it first", name)
 	}
 	return err
+}
+
+// HasImage tells whether Docker has an image.
+func HasImage(ctx context.Context, name string) (bool, error) {
+	id, err := Image{Name: name}.id(ctx)
+	return id != "", err
 }
 
 // load puts the images of an archive into the node's store.

@@ -131,7 +131,11 @@ func (s *Stage) ConfigureKind(ctx context.Context, options *kind.Options) error 
 		{Name: kubernetesImage, Programs: programs},
 	}
 	own, local := s.kindImages()
-	options.Images, options.LocalImages = append(options.Images, own...), local
+	mesh, err := s.ChaosMesh.images(ctx)
+	if err != nil {
+		return err
+	}
+	options.Images, options.LocalImages = append(options.Images, own...), append(local, mesh...)
 	options.CompanionImage = kind.Image{
 		Name: companionImage, Programs: map[string]string{"transplant": executable, "controlplane": controlPlane},
 	}

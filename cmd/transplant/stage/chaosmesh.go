@@ -3,15 +3,20 @@ package stage
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os/exec"
-	"strings"
+	"slices"
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/clusters/kind"
 )
 
 const chaosMeshFlag = "chaos-mesh"
@@ -30,7 +35,7 @@ func (c *ChaosMesh) AddFlags(flags *pflag.FlagSet) {
 	}
 	flags.StringVar(&c.Chart, chaosMeshFlag, "",
 		"backend kind: install Chaos Mesh on every cluster with the helm command: a version of its published chart, such as 2.8.2, or a chart as helm takes it; "+
-			"its images are pulled")
+			"images that this machine's Docker has are taken from there, others are pulled")
 }
 
 func (c *ChaosMesh) wanted() bool { return c != nil && c.Chart != "" }
@@ -57,11 +62,9 @@ func (c *ChaosMesh) install(ctx context.Context, kubeconfigs map[string]string) 
 	group, ctx := errgroup.WithContext(ctx)
 	for cluster, kubeconfig := range kubeconfigs {
 		group.Go(func() error {
-			command := exec.CommandContext(ctx, "helm", c.arguments(kubeconfig)...)
-			var said bytes.Buffer
-			command.Stdout, command.Stderr = &said, &said
-			if err := command.Run(); err != nil {
-				return fmt.Errorf("install Chaos Mesh on cluster %q: run helm: %w: %s", cluster, err, strings.TrimSpace(said.String()))
+			args := append(c.arguments("install"), "--kubeconfig", kubeconfig, "--create-namespace", "--wait", "--timeout", "10m")
+			if _, err := helm(ctx, args); err != nil {
+				return fmt.Errorf("install Chaos Mesh on cluster %q: %w", cluster, err)
 			}
 			return nil
 		})
@@ -69,14 +72,75 @@ func (c *ChaosMesh) install(ctx context.Context, kubeconfigs map[string]string) 
 	return group.Wait()
 }
 
+// images of the chart that this machine's Docker has: nodes are given them, and pull the others.
+func (c *ChaosMesh) images(ctx context.Context) ([]string, error) {
+	if !c.wanted() {
+		return nil, nil
+	}
+	rendered, err := helm(ctx, c.arguments("template"))
+	if err != nil {
+		return nil, fmt.Errorf("find the images of Chaos Mesh: %w", err)
+	}
+	names, err := imagesOf(rendered)
+	if err != nil {
+		return nil, fmt.Errorf("find the images of Chaos Mesh in what helm has rendered: %w", err)
+	}
+	var local []string
+	for _, name := range names {
+		has, err := kind.HasImage(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if has {
+			local = append(local, name)
+		}
+	}
+	return local, nil
+}
+
+// imagesOf manifests are those that their containers name, in order.
+func imagesOf(manifests []byte) ([]string, error) {
+	var names []string
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
+	for {
+		var manifest struct {
+			Spec struct {
+				Template corev1.PodTemplateSpec `json:"template"`
+			} `json:"spec"`
+		}
+		err := decoder.Decode(&manifest)
+		if errors.Is(err, io.EOF) {
+			slices.Sort(names)
+			return slices.Compact(names), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		spec := manifest.Spec.Template.Spec
+		for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
+			names = append(names, container.Image)
+		}
+	}
+}
+
+func helm(ctx context.Context, args []string) ([]byte, error) {
+	command := exec.CommandContext(ctx, "helm", args...)
+	var said, complained bytes.Buffer
+	command.Stdout, command.Stderr = &said, &complained
+	if err := command.Run(); err != nil {
+		return nil, fmt.Errorf("run helm: %w: %s", err, bytes.TrimSpace(append(said.Bytes(), complained.Bytes()...)))
+	}
+	return said.Bytes(), nil
+}
+
 // arguments of helm. kind's nodes have containerd; nobody looks at the dashboard, and DNSChaos is none of our faults.
-func (c *ChaosMesh) arguments(kubeconfig string) []string {
+func (c *ChaosMesh) arguments(verb string) []string {
 	chart := []string{c.Chart}
 	if _, err := semver.NewVersion(c.Chart); err == nil {
 		chart = []string{"chaos-mesh", "--repo", "https://charts.chaos-mesh.org", "--version", c.Chart}
 	}
-	return append(append([]string{"install", "chaos-mesh"}, chart...),
-		"--kubeconfig", kubeconfig, "--namespace", "chaos-mesh", "--create-namespace", "--wait", "--timeout", "10m",
+	return append(append([]string{verb, "chaos-mesh"}, chart...),
+		"--namespace", "chaos-mesh",
 		"--set", "chaosDaemon.runtime=containerd", "--set", "chaosDaemon.socketPath=/run/containerd/containerd.sock",
 		"--set", "controllerManager.replicaCount=1", "--set", "dashboard.create=false", "--set", "dnsServer.create=false",
 	)
