@@ -77,7 +77,6 @@ func TestEveryMutantNamesAnOracleOfItsScenario(t *testing.T) {
 var unbroken = map[string]string{
 	"Linearizable": "a bug by which a read is stale, and not a write lost at the end, which is NoLostWrite's",
 	"Revisions":    "a bug by which a client goes on where it should start over",
-	verdict.Settle: "a bug that writes something again and again",
 }
 
 // What no bug was ever seen to break promises nothing. An expectation is a step's own: whoever writes it has seen it fail.
