@@ -58,12 +58,9 @@ func TestTheCatalogueIsFine(t *testing.T) {
 	}
 }
 
-// faultsWithoutStory are those that no story of the catalogue has yet; the tests of sim/fault are all that shows what
-// they do.
-var faultsWithoutStory = []string{
-	"failRequest", "delayRequest", "dropAnswer", "holdRequest", "frozenWatch", "closeWatch", "goneWatch", "cloudError",
-	"cloudThrottle", "slowCloud", "chaos",
-}
+// faultsWithoutStory are those that no story of the catalogue has; the tests of sim/fault are all that shows what they do.
+// How often a cloud that throttles refuses depends on how fast it is asked, which no story can promise.
+var faultsWithoutStory = []string{"cloudThrottle"}
 
 // Every fault is told of: one that stands in no story has never harmed the product.
 func TestEveryFaultIsInAStory(t *testing.T) {
