@@ -34,6 +34,9 @@ func (a *answer) Write(p []byte) (int, error) {
 // FlushError flushes nothing: the answer is not on its way yet.
 func (a *answer) FlushError() error { return nil }
 
+// success says that the server has carried the request out.
+func (a *answer) success() bool { return a.status >= 200 && a.status < 300 }
+
 // send gives the answer to the client.
 func (a *answer) send(w http.ResponseWriter) {
 	maps.Copy(w.Header(), a.header)

@@ -104,15 +104,16 @@ func (x *exchange) keep(next func(*exchange)) *answer {
 // at strikes a request at a moment and does something then; the request ends there when that says false. A fault that is
 // over when the moment comes strikes no more.
 func (a *active) at(m Moment, x *exchange, next func(*exchange), do func() bool) {
-	if !a.injection.turns.next() {
-		next(x)
-		return
-	}
 	var kept *answer
-	if m == After && !x.endless() {
+	keeps := m == After && !x.endless()
+	if keeps && a.carriedOut {
 		kept = x.keep(next)
 	}
-	if !a.isOver() {
+	struck := (kept == nil || kept.success()) && a.injection.turns.next()
+	if struck && keeps && kept == nil {
+		kept = x.keep(next)
+	}
+	if struck && !a.isOver() {
 		a.strike(x)
 		if !do() {
 			a.traffic.errors.Add(1)

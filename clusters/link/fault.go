@@ -70,6 +70,8 @@ type effect struct {
 	// the server stores.
 	match  Match
 	writes bool
+	// carriedOut leaves out, where the moment is After, what the server has refused: it takes no turn.
+	carriedOut bool
 	// serve acts on a selected request; next brings it to the server and the answer back.
 	serve func(a *active, x *exchange, next func(*exchange))
 	// watch begins to act on a selected watch that is open, or opens; unwatch ends what watch has begun. Both are

@@ -83,6 +83,9 @@ func (f *forwarder) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	f.failed.Add(1)
 	f.log.V(1).Info("Upstream does not answer", "method", r.Method, "path", r.URL.Path, "error", err.Error())
+	if _, ok := errors.AsType[unsentError](err); ok {
+		w.Header().Set(proxyStatus, unsentStatus)
+	}
 	http.Error(w, fmt.Sprintf("%s: %v", f.name, err), http.StatusBadGateway)
 }
 

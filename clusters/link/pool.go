@@ -29,10 +29,14 @@ func newTransport(u *upstream, http2 bool) *http.Transport {
 		alpn = []string{"h2", "http/1.1"}
 	}
 	return &http.Transport{
-		Protocols:   protocols,
-		DialContext: u.dial,
+		Protocols: protocols,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			connection, err := u.dial(ctx, network, address)
+			return connection, unsent(err)
+		},
 		DialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			return u.dialTLS(ctx, network, address, alpn)
+			connection, err := u.dialTLS(ctx, network, address, alpn)
+			return connection, unsent(err)
 		},
 		DisableCompression:  true, // bodies pass as they are
 		MaxIdleConnsPerHost: 100,

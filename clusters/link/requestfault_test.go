@@ -33,6 +33,9 @@ func newAPIScene(t *testing.T) *apiScene {
 			return
 		}
 		_, _ = io.Copy(io.Discard, r.Body)
+		if strings.HasSuffix(r.URL.Path, "/refused") {
+			w.WriteHeader(http.StatusConflict)
+		}
 		_, _ = io.WriteString(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"7"}}`)
 	}))
 	s.link = s.world.link(t, link.Options{})
@@ -207,6 +210,27 @@ func TestMatchAndTurn(t *testing.T) {
 			content, _ := json.Marshal(c.fault)
 			t.Errorf("%s (-want +got):\n%s", content, diff)
 		}
+	}
+}
+
+// What the server has refused was not carried out: it neither feels what strikes afterwards nor takes its turn.
+func TestRefusedRequestsTakeNoTurn(t *testing.T) {
+	t.Parallel()
+	s := newAPIScene(t)
+	for name, f := range map[string]link.Fault{
+		"drop answer": link.DropAnswer{Turn: link.Turn{Nth: 2}},
+		"crash":       link.Crash{At: link.After, Turn: link.Turn{Nth: 2}},
+		"tripwire":    link.Tripwire{At: link.After, Turn: link.Turn{Nth: 2}},
+	} {
+		i := s.link.Begin(f)
+		for number, path := range []string{"/a", "/refused", "/refused", "/b"} {
+			err := s.send(t.Context(), "h2", http.MethodPut, collection+path, "{}")
+			last := number == 3
+			if (err != nil) != (last && name != "tripwire") || (i.Touched() == 1) != last {
+				t.Errorf("%s: request %d to %s: %v, felt %d times", name, number+1, path, err, i.Touched())
+			}
+		}
+		i.Heal()
 	}
 }
 

@@ -295,15 +295,23 @@ func TestUpstreamTrouble(t *testing.T) {
 	stranger := newWorld(t, answer(10))
 	gone := newWorld(t, answer(10))
 	gone.upstream.Close()
-	for name, c := range map[string]struct{ l, want string }{
-		"unknown authority": {w.linkTo(t, stranger.upstream.URL), "certificate signed by unknown authority"},
-		"gone":              {w.linkTo(t, gone.upstream.URL), "connection refused"},
+	deaf := w.serve("127.0.0.1:0", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), nil, "127.0.0.1")
+	for name, c := range map[string]struct {
+		l, want string
+		unsent  bool
+	}{
+		"unknown authority": {w.linkTo(t, stranger.upstream.URL), "certificate signed by unknown authority", true},
+		"gone":              {w.linkTo(t, gone.upstream.URL), "connection refused", true},
+		"deaf":              {w.linkTo(t, deaf.URL), "INTERNAL_ERROR", false},
 	} {
 		response := open(t, w.client("h2"), c.l)
 		text, _ := io.ReadAll(response.Body)
 		if response.StatusCode != http.StatusBadGateway || !strings.Contains(string(text), c.want) ||
 			!strings.HasPrefix(string(text), "link(gardenlet-a,garden): ") {
 			t.Errorf("%s: got %s %q, want 502 with the link's name and %q", name, response.Status, text, c.want)
+		}
+		if link.Unsent(response.Header) != c.unsent {
+			t.Errorf("%s: the link says that it has sent the request: %t", name, c.unsent)
 		}
 	}
 }

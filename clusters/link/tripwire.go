@@ -20,7 +20,7 @@ func (t Tripwire) Validate() error { return valid(t.Match, t.Turn, t.At) }
 func (t Tripwire) turn() Turn { return t.Turn }
 
 func (t Tripwire) start(dice) *effect {
-	return &effect{match: t.Match, serve: func(a *active, x *exchange, next func(*exchange)) {
+	return &effect{match: t.Match, carriedOut: true, serve: func(a *active, x *exchange, next func(*exchange)) {
 		a.at(t.At, x, next, func() bool { return true })
 	}}
 }

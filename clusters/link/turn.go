@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// Turn says which of the selected requests feel a fault; the zero value means all.
+// Turn says which of the selected requests feel a fault; the zero value means all. What a crash, a lost answer or a
+// tripwire is to strike after the server has carried it out is counted then, and only if it was.
 type Turn struct {
 	// Nth alone feels it, counted from 1 at the injection.
 	Nth int `json:"nth,omitempty"`

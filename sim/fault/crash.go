@@ -20,7 +20,7 @@ import (
 type Crash struct {
 	Requests `json:",inline"`
 	// At says whether it dies before the API server sees the write (Before, when not given), or after the write was
-	// carried out and before it knows (After).
+	// carried out and before it knows (After). Refused writes do not count then.
 	At link.Moment `json:"at,omitempty"`
 	// Victim is the process that dies, when it is not the actor itself: a program of a shoot's control plane.
 	Victim *Process `json:"victim,omitempty"`

@@ -11,7 +11,7 @@ import (
 )
 
 // DropAnswer lets the API server carry requests out, and closes the connection instead of answering. When no verb is
-// given it strikes writes only.
+// given it strikes writes only. Answers that refuse reach the actor, and do not count.
 type DropAnswer struct {
 	Requests `json:",inline"`
 }

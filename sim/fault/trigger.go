@@ -26,7 +26,7 @@ type Trigger interface {
 type OnRequest struct {
 	Requests `json:",inline"`
 	// At says whether the fault begins before the API server sees the request (Before, when not given), or when it was
-	// carried out and the actor does not know yet (After).
+	// carried out and the actor does not know yet (After). Refused requests do not count then.
 	At link.Moment `json:"at,omitempty"`
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -54,7 +56,7 @@ func resumingTransport(config *rest.Config) (http.RoundTripper, error) {
 
 // freshClient is a clientset of which each request uses a connection of its own.
 func freshClient(config *rest.Config) (kubernetes.Interface, error) {
-	transport, err := freshTransport(config, nil)
+	transport, err := freshTransport(noticing(config), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +65,7 @@ func freshClient(config *rest.Config) (kubernetes.Interface, error) {
 
 // steadyClient is a clientset that keeps its connection.
 func steadyClient(config *rest.Config) (kubernetes.Interface, error) {
-	client, err := rest.HTTPClientFor(config)
+	client, err := rest.HTTPClientFor(noticing(config))
 	if err != nil {
 		return nil, fmt.Errorf("make the HTTP client: %w", err)
 	}
@@ -97,10 +99,30 @@ func clientFor(config *rest.Config, client *http.Client) (kubernetes.Interface, 
 }
 
 // sending tells whether a request has left: one that has not cannot have had an effect.
-type sending struct{ left bool }
+type sending struct{ left atomic.Bool }
+
+type sendingKey struct{}
 
 func (s *sending) watch(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { s.left = true }})
+	return httptrace.WithClientTrace(context.WithValue(ctx, sendingKey{}, s), &httptrace.ClientTrace{WroteHeaders: func() { s.left.Store(true) }})
+}
+
+// noticing has it noticed whether a request got no further than the link.
+func noticing(config *rest.Config) *rest.Config {
+	noticing := rest.CopyConfig(config)
+	noticing.Wrap(func(next http.RoundTripper) http.RoundTripper { return noticer{next} })
+	return noticing
+}
+
+type noticer struct{ http.RoundTripper }
+
+// RoundTrip passes the request on.
+func (n noticer) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := n.RoundTripper.RoundTrip(r)
+	if s, ok := r.Context().Value(sendingKey{}).(*sending); ok && err == nil && link.Unsent(answer.Header) {
+		s.left.Store(false)
+	}
+	return answer, err
 }
 
 // outcomeOf a request that may have an effect, and the HTTP status if there was an answer.
@@ -110,7 +132,7 @@ func (s *sending) outcomeOf(err error) (timeline.Outcome, int) {
 	}
 	status := statusOf(err)
 	switch {
-	case !s.left:
+	case !s.left.Load():
 		return timeline.Failed, status
 	case status >= http.StatusBadRequest && status < http.StatusInternalServerError && status != http.StatusRequestTimeout:
 		return timeline.Failed, status

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -24,6 +25,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/probe"
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -54,6 +56,35 @@ func serving(t *testing.T, handler http.HandlerFunc) (probe.Connector, *atomic.I
 func to(host string) probe.Connector {
 	return func(context.Context) (*rest.Config, error) {
 		return &rest.Config{Host: host, BearerToken: "t", ContentConfig: rest.ContentConfig{ContentType: "application/json"}}, nil
+	}
+}
+
+// linkedTo is a connector to a link to the target.
+func linkedTo(t *testing.T, target string) probe.Connector {
+	t.Helper()
+	upstream, err := url.Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca, err := link.NewCA()
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := ca.Issue("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := link.New(link.Options{Actor: "user", Target: "shoots", Listen: "127.0.0.1:0", Certificate: *certificate, Upstream: upstream})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return func(context.Context) (*rest.Config, error) {
+		return &rest.Config{Host: l.URL(), TLSClientConfig: rest.TLSClientConfig{CAData: ca.PEM()}, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}, nil
 	}
 }
 
@@ -109,6 +140,7 @@ func TestTheOutcomeOfAWrite(t *testing.T) {
 		"connection lost":  {hangUp, timeline.Unknown},
 		"no answer at all": {nil, timeline.Unknown},
 		"nobody listens":   {nil, timeline.Failed},
+		"link to nobody":   {nil, timeline.Failed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -119,6 +151,8 @@ func TestTheOutcomeOfAWrite(t *testing.T) {
 			case "no answer at all":
 				connect, _ = serving(t, losing(cancel, silent))
 			case "nobody listens":
+			case "link to nobody":
+				connect = linkedTo(t, "https://127.0.0.1:1")
 			default:
 				connect, _ = serving(t, c.handler)
 			}
