@@ -47,9 +47,6 @@ const mostMoved = 10
 // restless says what moves although everything seems to be done: what is written, heartbeats and the story's own loads
 // left out, and what is no longer at rest.
 func (t *teller) restless(ctx context.Context) []string {
-	if t.Unwatched {
-		return nil
-	}
 	before, err := t.versions(ctx)
 	if err != nil {
 		return []string{err.Error()}
