@@ -6,7 +6,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// Evacuation is what it took to bring the shoots back that went elsewhere after the first fault.
+// Evacuation is what it took to bring the shoots back that went elsewhere after the first fault and had not been handed over.
 type Evacuation struct {
 	// Shoots that were restored on another seed than that of before.
 	Shoots int `json:"shoots"`
@@ -28,14 +28,19 @@ func EvacuationOf(events []timeline.Event) *Evacuation {
 	if !any {
 		return nil
 	}
-	from, restored := map[string]string{}, map[string]bool{}
+	from, restored, handed := map[string]string{}, map[string]bool{}, map[string]bool{}
 	var last time.Duration
 	for e, p := range timeline.Of[timeline.ShootSeen](events) {
+		asked := handed[e.Subject]
+		handed[e.Subject] = handedOver(p, asked)
 		switch {
 		case e.At < fault.At:
 			from[e.Subject] = p.StatusSeed
 		case restored[e.Subject] || p.SpecSeed != p.StatusSeed || p.StatusSeed == from[e.Subject] || from[e.Subject] == "":
-		case p.Operation.Type == "Restore" && p.Operation.State == "Succeeded":
+		case p.Operation.Type != "Restore" || p.Operation.State != "Succeeded":
+		case asked:
+			from[e.Subject] = p.StatusSeed
+		default:
 			restored[e.Subject], last = true, e.At
 		}
 	}
