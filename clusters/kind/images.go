@@ -3,11 +3,13 @@ package kind
 import (
 	"context"
 	"debug/elf"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -42,8 +44,28 @@ func buildImages(ctx context.Context, dir rundir.Dir, images []Image, local []st
 		names = append(names, image.Name)
 	}
 	archive := dir.Join("images.tar")
-	_, err = docker(ctx, append([]string{"save", "--output", archive}, append(names, local...)...)...)
+	arguments, err := saveArguments(ctx, local)
+	if err == nil {
+		_, err = docker(ctx, slices.Concat([]string{"save", "--output", archive}, arguments, names, local)...)
+	}
 	return archive, err
+}
+
+// saveArguments are more of docker save, for images that it has already. Where Docker keeps an image as a list of platforms,
+// it would save the list, of which nodes import all, and has pulled but its own (kubernetes-sigs/kind#3795).
+func saveArguments(ctx context.Context, local []string) ([]string, error) {
+	for _, name := range local {
+		image, err := inspect(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if list := image.Descriptor.MediaType; !strings.Contains(list, "index") && !strings.Contains(list, "manifest.list") {
+			continue
+		}
+		platform, err := serverPlatform(ctx)
+		return []string{"--platform", platform}, err
+	}
+	return nil, nil
 }
 
 // make builds an image that no node gets.
@@ -151,19 +173,72 @@ func CheckProgram(file string) error {
 		return fmt.Errorf("it is no program of Linux: %w", err)
 	}
 	defer program.Close()
+	processors := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
+	if ours, known := processors[runtime.GOARCH]; known && program.Machine != ours {
+		return fmt.Errorf("it is for another processor (%s): build it with GOARCH=%s", program.Machine, runtime.GOARCH)
+	}
 	if slices.ContainsFunc(program.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
 		return errors.New("it is not static: build it with CGO_ENABLED=0")
 	}
 	return nil
 }
 
-// CheckImage says why nodes could not be given an image: Docker does not have it.
-func CheckImage(ctx context.Context, name string) error {
-	has, err := HasImage(ctx, name)
-	if err == nil && !has {
-		err = fmt.Errorf("there is no image %q in the Docker of this machine: pull or build it first", name)
+// CheckImage says why nodes could not be given an image by its name, or could not start it without a command.
+func CheckImage(ctx context.Context, name string, commanded bool) error {
+	image, err := inspect(ctx, name)
+	if err != nil {
+		if strings.Contains(strings.ToLower(err.Error()), "no such image") {
+			return fmt.Errorf("there is no image %q in the Docker of this machine: pull or build it first", name)
+		}
+		return err
 	}
-	return err
+	platform, err := serverPlatform(ctx)
+	if err != nil {
+		return err
+	}
+	switch its := image.Os + "/" + image.Architecture; {
+	case !slices.Contains(image.RepoTags, tagged(name)):
+		return fmt.Errorf("nodes know images by name and tag, and Docker has this one as %q: give one of these, or make one with docker tag", image.RepoTags)
+	case its != platform:
+		return fmt.Errorf("it is for %s, and the nodes are %s: pull or build it with --platform %s", its, platform, platform)
+	case !commanded && len(image.Config.Entrypoint)+len(image.Config.Cmd) == 0:
+		return errors.New("nothing says what to start in it: give the extension's spec.command, or the image an ENTRYPOINT")
+	}
+	return nil
+}
+
+// inspected is what Docker says of an image.
+type inspected struct {
+	RepoTags         []string
+	Os, Architecture string
+	Config           struct{ Entrypoint, Cmd []string }
+	Descriptor       struct{ MediaType string } // of its store of containerd only
+}
+
+func inspect(ctx context.Context, name string) (image inspected, err error) {
+	output, err := docker(ctx, "image", "inspect", "--format", "{{json .}}", name)
+	if err != nil {
+		return image, err
+	}
+	if err := json.Unmarshal([]byte(output), &image); err != nil {
+		return image, fmt.Errorf("read what Docker says of image %q: %w", name, err)
+	}
+	return image, nil
+}
+
+// tagged is the name as Docker lists it: without its own registry, and with a tag.
+func tagged(name string) string {
+	name = strings.TrimPrefix(strings.TrimPrefix(name, "docker.io/"), "library/")
+	if !strings.Contains(name[strings.LastIndex(name, "/")+1:], ":") {
+		name += ":latest"
+	}
+	return name
+}
+
+// serverPlatform is that of the nodes.
+func serverPlatform(ctx context.Context) (string, error) {
+	output, err := docker(ctx, "version", "--format", "{{.Server.Os}}/{{.Server.Arch}}")
+	return strings.TrimSpace(output), err
 }
 
 // HasImage tells whether Docker has an image.

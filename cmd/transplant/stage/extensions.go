@@ -148,7 +148,7 @@ func (*KindBackend) Hosts(ctx context.Context, e landscape.Extension) (field str
 		if err := kind.Available(ctx); err != nil {
 			return "", err
 		}
-		return "spec.image", kind.CheckImage(ctx, e.Image)
+		return "spec.image", kind.CheckImage(ctx, e.Image, len(e.Command)+len(e.Args) > 0)
 	}
 	return "spec.binary", kind.CheckProgram(e.Binary)
 }
