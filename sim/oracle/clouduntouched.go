@@ -1,6 +1,10 @@
 package oracle
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -16,7 +20,10 @@ func (CloudUntouched) Name() string { return "CloudUntouched" }
 // fluid are kinds that come and go by themselves: backups are written, ownership is fenced.
 var fluid = map[string]bool{"objects": true, "fences": true, "faults": true}
 
-// Lacks the ledger, when there are nodes and so there must be entries.
+// ofShoots are kinds of which each is a shoot's.
+var ofShoots = []string{"networks", "subnets", "routers", "security-groups", "key-pairs", "machines", "volumes", "load-balancers", "records"}
+
+// Lacks the ledger, when there are nodes and so there must be entries, or whose things an extension of the user's own makes.
 func (CloudUntouched) Lacks(events []timeline.Event) []string {
 	called := map[string]bool{}
 	for e := range timeline.Of[timeline.CloudCalled](events) {
@@ -26,6 +33,13 @@ func (CloudUntouched) Lacks(events []timeline.Event) []string {
 	for id, shoot := range technicalIDs(events) {
 		if steadyNodes(events, shoot) > 0 && !called[id] {
 			lacks = append(lacks, "the cloud's ledger for "+shoot)
+		}
+	}
+	_, run, _ := timeline.First[timeline.RunStarted](events)
+	for e, call := range timeline.Of[timeline.CloudCalled](events) {
+		byOwn := func(own string) bool { return strings.HasPrefix(e.Actor, own+"-") }
+		if e.Subject == "" && call.Took && slices.Contains(ofShoots, call.What) && slices.ContainsFunc(run.Extensions, byOwn) {
+			return append(lacks, fmt.Sprintf("for which shoot %s has made the cloud %s %s: its calls say so with the scope of package api/cloud", e.Actor, call.Verb, call.What))
 		}
 	}
 	return lacks

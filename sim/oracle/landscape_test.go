@@ -37,7 +37,14 @@ func TestCloudUntouched(t *testing.T) {
 	asleep.WantsToSleep, asleep.Hibernated = true, true
 	fallingAsleep := shoot("a", "a", "Reconcile", "Succeeded")
 	fallingAsleep.WantsToSleep = true
+	own := of("", timeline.RunStarted{Extensions: []string{"acme"}})
+	forNobody := func(actor, verb, what string) timeline.Event {
+		return by(actor, "", timeline.CloudCalled{Verb: verb, What: what, ID: "x-1", Outcome: "OK", Took: true})
+	}
 	check(t, oracle.CloudUntouched{}, map[string]row{
+		"an own extension says not whose": {events: history(own, call("create", "machines", 1, "OK"), forNobody("acme-b", "create", "routers"), steady(3)),
+			lacks: "for which shoot acme-b has made the cloud create routers: its calls say so with the scope of package api/cloud"},
+		"buckets are no shoot's":      {events: history(own, call("create", "machines", 1, "OK"), forNobody("acme-b", "create", "buckets"), forNobody("harness", "create", "records"), steady(3))},
 		"only names and backups":      {events: history(call("create", "machines", 1, "OK"), steady(3), step("migrate"), call("put", "records", 2, "OK"), call("delete", "objects", 2, "OK"), call("update", "networks", 2, "OK"))},
 		"a name is deleted":           {events: history(call("create", "machines", 1, "OK"), steady(3), step("migrate"), call("delete", "records", 1, "OK")), want: "delete records"},
 		"a machine is deleted":        {events: history(call("create", "machines", 1, "OK"), steady(3), step("migrate"), call("delete", "machines", 1, "OK")), want: "extensions-a has made the cloud delete machines m-1 (worker) (ledger entry 7)"},
