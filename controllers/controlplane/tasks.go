@@ -155,6 +155,15 @@ func Forced(object client.Object) bool {
 	return object.GetAnnotations()[constants.ShootForceRestore] == constants.LabelTrue
 }
 
+// StoppedRetry is when to look again at a shoot whose seed's operations are stopped: nobody tells of the end of that.
+const StoppedRetry = 15 * time.Second
+
+// Stopped tells that operators have stopped the operations on the shoots of this seed in an emergency (SPEC 1.12, 2.5). What
+// is under way goes on.
+func (o *Operation) Stopped() bool {
+	return o.SeedObject.Annotations[constants.ShootEmergencyStopReconciliations] == constants.LabelTrue
+}
+
 // OperationType is what has to be done for a shoot (SPEC 2.3), first match wins.
 func OperationType(shoot *gardencorev1beta1.Shoot) gardencorev1beta1.LastOperationType {
 	last, spec, status := shoot.Status.LastOperation, shoot.Spec.SeedName, shoot.Status.SeedName

@@ -52,6 +52,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if controlplane.ResponsibleSeed(o.Shoot.Spec.SeedName, o.Shoot.Status.SeedName) != o.SeedName || o.Shoot.Annotations[constants.ShootIgnore] == constants.LabelTrue {
 		return reconcile.Result{}, nil
 	}
+	if o.Stopped() {
+		return reconcile.Result{RequeueAfter: controlplane.StoppedRetry}, nil
+	}
 	switch controlplane.OperationType(o.Shoot) {
 	case gardencorev1beta1.LastOperationTypeMigrate:
 		if wait := controlplane.BackOff(o); wait > 0 {

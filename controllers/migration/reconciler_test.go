@@ -55,6 +55,42 @@ func TestAHandOverThatNobodyWorksOnIsCalledOff(t *testing.T) {
 	}
 }
 
+// A seed whose operators have stopped the operations on its shoots neither gives one away nor takes one.
+func TestNothingMovesInAnEmergency(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ spec, status, want string }{
+		{"c", "b", "c b Migrate/Error false"}, // it would run, and find no profile
+		{"b", "b", "b b Restore/Error false"},
+	} {
+		for _, stopped := range []bool{false, true} {
+			shoot := stranded("s", c.spec, c.status, "Migrate", "Aborted")
+			shoot.Status.Constraints = []gardencorev1beta1.Condition{{Type: "ReadyForMigration", Status: "True"}}
+			shoot.Spec.CloudProfileName = ptr.To("missing")
+			garden := newGarden(t, "True", shoot)
+			before, want := state(t, garden)["s"], c.want
+			if stopped {
+				want = before
+				seed := &gardencorev1beta1.Seed{}
+				if err := garden.Get(t.Context(), client.ObjectKey{Name: "b"}, seed); err != nil {
+					t.Fatal(err)
+				}
+				seed.Annotations = map[string]string{"shoot.gardener.cloud/emergency-stop-reconciliations": "true"}
+				if err := garden.Update(t.Context(), seed); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r := &Reconciler{
+				Factory: newFactory(t, garden, ownedBy("b", 3), shelves{}),
+				Runner:  &controlplane.Runner{Version: "v1", Events: &eventLog{}, Periods: controlplane.Periods{Retry: time.Hour, Progress: time.Millisecond}},
+			}
+			result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)})
+			if got := state(t, garden)["s"]; got != want || (err == nil) != stopped || (result.RequeueAfter > 0) != stopped {
+				t.Errorf("stopped %t, to %s: it is %s, want %s; %+v, %v", stopped, c.spec, got, want, result, err)
+			}
+		}
+	}
+}
+
 // The final snapshot needs etcd, and etcd sleeps until the wake-up has ended, whatever the specification says (SPEC 2.6, WAKE).
 func TestWhoSleepsIsWokenToBeMigrated(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ package seed
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -112,7 +113,13 @@ func (h *Heartbeat) report(ctx context.Context, seed *gardencorev1beta1.Seed) er
 	for _, condition := range []gardencorev1beta1.ConditionType{
 		gardencorev1beta1.SeedGardenletReady, gardencorev1beta1.SeedSystemComponentsHealthy,
 	} {
-		h.setTrue(seed, condition)
+		h.setTrue(seed, condition, "The seed's gardenlet and API server answer.")
+	}
+	const stopped = gardencorev1beta1.SeedEmergencyStopShootReconciliations
+	if seed.Annotations[constants.ShootEmergencyStopReconciliations] == constants.LabelTrue {
+		h.setTrue(seed, stopped, "No operations on the seed's shoots begin: its annotation "+constants.ShootEmergencyStopReconciliations+" says so.")
+	} else {
+		seed.Status.Conditions = slices.DeleteFunc(seed.Status.Conditions, func(c gardencorev1beta1.Condition) bool { return c.Type == stopped })
 	}
 	patch := client.MergeFrom(before)
 	if data, err := patch.Data(seed); err != nil || string(data) == "{}" {
@@ -124,11 +131,11 @@ func (h *Heartbeat) report(ctx context.Context, seed *gardencorev1beta1.Seed) er
 	return nil
 }
 
-func (h *Heartbeat) setTrue(seed *gardencorev1beta1.Seed, wanted gardencorev1beta1.ConditionType) {
+func (h *Heartbeat) setTrue(seed *gardencorev1beta1.Seed, wanted gardencorev1beta1.ConditionType, message string) {
 	now := metav1.NewTime(h.Clock.Now())
 	condition := gardencorev1beta1.Condition{
 		Type: wanted, Status: gardencorev1beta1.ConditionTrue, LastTransitionTime: now, LastUpdateTime: now,
-		Reason: string(wanted), Message: "The seed's gardenlet and API server answer.",
+		Reason: string(wanted), Message: message,
 	}
 	for i, old := range seed.Status.Conditions {
 		if old.Type != wanted {

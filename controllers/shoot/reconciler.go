@@ -49,6 +49,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if controlplane.ResponsibleSeed(o.Shoot.Spec.SeedName, o.Shoot.Status.SeedName) != o.SeedName || ignored(o.Shoot) {
 		return reconcile.Result{}, nil
 	}
+	if o.Stopped() {
+		return reconcile.Result{RequeueAfter: controlplane.StoppedRetry}, nil
+	}
 	operation := controlplane.OperationType(o.Shoot)
 	if misplaced, err := r.misplaced(ctx, o, operation); misplaced || err != nil {
 		return reconcile.Result{}, err

@@ -74,6 +74,50 @@ func TestADeletionThatHasFailedForGoodIsNotTriedAgain(t *testing.T) {
 	}
 }
 
+// While the operators of a seed have stopped the operations on its shoots, none begins, whatever it is for and whoever asks.
+func TestNothingBeginsInAnEmergency(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		stop    string
+		deleted *metav1.Time
+		runs    bool
+	}{
+		"a reconciliation in an emergency": {stop: "true"},
+		"a deletion in an emergency":       {stop: "true", deleted: ptr.To(metav1.Now())},
+		"a reconciliation":                 {runs: true},
+		"a deletion":                       {deleted: ptr.To(metav1.Now()), runs: true},
+		"the stop is over":                 {stop: "false", runs: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			scheme := testScheme(t)
+			shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "garden-p", Name: "alpha", UID: "u", Finalizers: []string{"gardener"}, DeletionTimestamp: c.deleted,
+				Annotations: map[string]string{"gardener.cloud/operation": "reconcile"},
+			}}
+			shoot.Spec.SeedName = ptr.To("a")
+			shoot.Status.TechnicalID, shoot.Status.UID = "shoot--p--alpha", "u"
+			seed := &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{
+				Name: "a", Annotations: map[string]string{"shoot.gardener.cloud/emergency-stop-reconciliations": c.stop},
+			}}
+			happened := &reasons{}
+			r := &Reconciler{
+				Factory: &controlplane.Factory{
+					Settings: controlplane.Settings{SeedName: "a", WaitInterval: time.Millisecond}, Clock: clock.RealClock{},
+					Garden: fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(shoot).WithObjects(shoot, seed).Build(),
+					Seed:   fake.NewClientBuilder().WithScheme(scheme).Build(), Bell: &controlplane.Bell{},
+				},
+				Runner: &controlplane.Runner{Version: "v1", Events: happened, Periods: controlplane.Periods{Retry: time.Hour}}, Cleanup: noCleanup{},
+			}
+			// The flow itself finds no cloud profile, and ends with an error.
+			result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)})
+			if ran := len(*happened) > 0; ran != c.runs || (err != nil) != c.runs || (result.RequeueAfter > 0) == c.runs {
+				t.Errorf("events %v, %+v, %v", *happened, result, err)
+			}
+		})
+	}
+}
+
 // What somebody asked for stays on the shoot until its run has begun, and what others are to do stays after it.
 func TestARequestIsTakenOffByTheRunItAsksFor(t *testing.T) {
 	t.Parallel()
