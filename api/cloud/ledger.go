@@ -153,7 +153,7 @@ func (c *Client) Fences(ctx context.Context) ([]Fence, error) {
 }
 
 // Snapshot streams a copy of the whole cloud as a tar archive, from which `transplant cloud --restore` starts another.
-// Writes wait until all of it has been read. Only an admin may.
+// It is of one moment; calls go on while it is read. Only an admin may.
 func (c *Client) Snapshot(ctx context.Context) (io.ReadCloser, error) {
 	answer, err := c.send(ctx, http.MethodPost, []string{"snapshot"}, nil, nil, nil)
 	if err != nil {
