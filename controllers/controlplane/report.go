@@ -9,6 +9,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
@@ -135,5 +136,9 @@ func (r *Reporter) write(ctx context.Context, progress flow.Progress) error {
 	before := shoot.DeepCopy()
 	last := shoot.Status.LastOperation
 	last.Progress, last.Description, last.LastUpdateTime = progress.Percent, strings.Join(names, ", "), metav1.NewTime(r.o.Clock.Now())
+	// What an earlier run could not do, and this one has done, is no error any more (SPEC 2.12).
+	shoot.Status.LastErrors = slices.DeleteFunc(shoot.Status.LastErrors, func(e gardencorev1beta1.LastError) bool {
+		return slices.Contains(progress.Succeeded, flow.TaskID(ptr.Deref(e.TaskID, "")))
+	})
 	return r.o.Garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
