@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
@@ -223,6 +224,30 @@ func (o *Operation) SyncCluster(ctx context.Context) error {
 		c.Spec.Shoot, c.Spec.Seed, c.Spec.CloudProfile = *shoot, *seed, *profile
 		return nil
 	})
+}
+
+// TellFailed lets extensions know of a shoot whose operation has failed for good, if they do not: they stop as well, until the
+// next flow begins (SPEC 3.2). A Cluster that there is not is not made for it.
+func (o *Operation) TellFailed(ctx context.Context) error {
+	cluster := &extensionsv1alpha1.Cluster{}
+	cluster.Name = o.Namespace()
+	if err := o.Seed.Get(ctx, client.ObjectKeyFromObject(cluster), cluster); err != nil {
+		return describe("read", cluster, o.Seed, client.IgnoreNotFound(err))
+	}
+	known := &gardencorev1beta1.Shoot{}
+	if err := json.Unmarshal(cluster.Spec.Shoot.Raw, known); err != nil {
+		return fmt.Errorf("read the shoot of Cluster %q: %w", cluster.Name, err)
+	}
+	if last := known.Status.LastOperation; last != nil && last.State == gardencorev1beta1.LastOperationStateFailed {
+		return nil
+	}
+	shoot, err := o.raw(ctx, "Shoot", o.Shoot.Namespace, o.Shoot.Name)
+	if err != nil {
+		return err
+	}
+	before := cluster.DeepCopy()
+	cluster.Spec.Shoot = *shoot
+	return describe("patch", cluster, o.Seed, client.IgnoreNotFound(o.Seed.Patch(ctx, cluster, client.MergeFrom(before))))
 }
 
 func (o *Operation) raw(ctx context.Context, kind, namespace, name string) (*runtime.RawExtension, error) {

@@ -52,6 +52,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if o.Stopped() {
 		return reconcile.Result{RequeueAfter: controlplane.StoppedRetry}, nil
 	}
+	// Whatever has failed, a migration included, that says so in the garden has woken us.
+	if controlplane.Stuck(o.Shoot) {
+		if err := o.TellFailed(ctx); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
 	operation := controlplane.OperationType(o.Shoot)
 	if misplaced, err := r.misplaced(ctx, o, operation); misplaced || err != nil {
 		return reconcile.Result{}, err
