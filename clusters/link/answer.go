@@ -43,3 +43,12 @@ func (a *answer) send(w http.ResponseWriter) {
 	w.WriteHeader(a.status)
 	_, _ = w.Write(a.body.Bytes()) // the client may have gone
 }
+
+// objects are those that the answer lists; nil if it lists none that could be told apart.
+func (a *answer) objects() *listed {
+	list := &listed{}
+	if a.status != http.StatusOK || decode(a.body.Bytes(), list) != nil || list.version() == 0 {
+		return nil
+	}
+	return list
+}

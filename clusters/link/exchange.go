@@ -12,6 +12,7 @@ type exchange struct {
 	w       http.ResponseWriter
 	r       *http.Request
 	request *Request
+	bare    http.Handler // the link's own work, without faults
 }
 
 // Moment is when a fault strikes a request. The zero value means Before.
@@ -46,7 +47,7 @@ func (l *Link) interposed(next http.Handler) http.Handler {
 			return
 		}
 		q := describe(r)
-		p.serve(0, &exchange{w, r, &q}, to)
+		p.serve(0, &exchange{w, r, &q, to}, to)
 	})
 }
 
@@ -97,7 +98,7 @@ func (x *exchange) endless() bool {
 // keep has the request carried out and keeps the answer.
 func (x *exchange) keep(next func(*exchange)) *answer {
 	kept := &answer{header: http.Header{}}
-	next(&exchange{kept, x.r, x.request})
+	next(&exchange{kept, x.r, x.request, x.bare})
 	return kept
 }
 

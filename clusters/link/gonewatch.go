@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"net/http"
 	"strconv"
 	"sync"
 
@@ -58,9 +57,9 @@ func (h *horizon) learn(x *exchange, next func(*exchange)) {
 	}
 	x.r.Header.Del("Accept-Encoding") // to be able to read it
 	list := x.keep(next)
-	if version := listVersion(list.body.Bytes()); list.status == http.StatusOK && version > 0 {
+	if objects := list.objects(); objects != nil {
 		h.mu.Lock()
-		h.first = min(h.first, version)
+		h.first = min(h.first, objects.version())
 		h.mu.Unlock()
 	}
 	list.send(x.w)

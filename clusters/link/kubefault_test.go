@@ -294,6 +294,8 @@ func staleList(t *testing.T, s *stand) {
 	s.mustCreate(t, "a")
 	s.watchNow(t) // by which the link knows what to keep
 	i := s.begin(t, link.StaleList{Match: s.match()}, nil)
+	_, _ = s.list(t, s.through, metav1.ListOptions{ResourceVersion: "0"})
+	expectTouched(t, i, 0) // nothing is old yet
 	s.mustCreate(t, "b")
 	fresh, _ := s.list(t, s.through, metav1.ListOptions{})
 	old, version := s.list(t, s.through, metav1.ListOptions{ResourceVersion: "0", Limit: 500})

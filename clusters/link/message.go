@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -137,25 +138,29 @@ type reread struct {
 	io.Closer
 }
 
-// listVersion is the resource version of a list; 0 when it cannot be read.
-func listVersion(content []byte) uint64 {
-	var list listHead
-	if decode(content, &list) != nil {
-		return 0
-	}
-	version, _ := strconv.ParseUint(list.Metadata.ResourceVersion, 10, 64)
+// listed is what the link reads of a list in one of the media types.
+type listed struct {
+	Metadata metav1.ListMeta                `json:"metadata"`
+	Items    []metav1.PartialObjectMetadata `json:"items"`
+}
+
+// Unmarshal reads a list's protobuf message.
+func (l *listed) Unmarshal(raw []byte) error {
+	var list metav1.PartialObjectMetadataList
+	err := list.Unmarshal(raw)
+	l.Metadata, l.Items = list.ListMeta, list.Items
+	return err
+}
+
+// version is the list's resource version; 0 when there is none.
+func (l *listed) version() uint64 {
+	version, _ := strconv.ParseUint(l.Metadata.ResourceVersion, 10, 64)
 	return version
 }
 
-// listHead is a list without its items.
-type listHead struct {
-	Metadata metav1.ListMeta `json:"metadata"`
-}
-
-// Unmarshal reads the metadata from a list's protobuf message: field 1 of every list.
-func (l *listHead) Unmarshal(raw []byte) error {
-	var list metav1.PartialObjectMetadataList
-	err := list.Unmarshal(raw)
-	l.Metadata = list.ListMeta
-	return err
+// same says that both lists hold the same objects in the same versions.
+func (l *listed) same(other *listed) bool {
+	return slices.EqualFunc(l.Items, other.Items, func(a, b metav1.PartialObjectMetadata) bool {
+		return a.UID == b.UID && a.ResourceVersion == b.ResourceVersion
+	})
 }

@@ -3,9 +3,11 @@ package link_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +24,7 @@ type apiScene struct {
 	*world
 	link    *link.Link
 	watched *stream
+	version atomic.Int64 // of the only object, which changes with every request
 }
 
 func newAPIScene(t *testing.T) *apiScene {
@@ -36,7 +39,8 @@ func newAPIScene(t *testing.T) *apiScene {
 		if strings.HasSuffix(r.URL.Path, "/refused") {
 			w.WriteHeader(http.StatusConflict)
 		}
-		_, _ = io.WriteString(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"7"}}`)
+		version := s.version.Add(1)
+		fmt.Fprintf(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"%d"},"items":[{"metadata":{"resourceVersion":"%d"}}]}`, version, version)
 	}))
 	s.link = s.world.link(t, link.Options{})
 	return s

@@ -18,7 +18,8 @@ import (
 // whose cache lags behind. Watches that follow such a list hear nothing before it is healed.
 //
 // It does only what the Kubernetes API allows: a list at any version ("resourceVersion=0"), or not older than one that
-// the old answer has. Consistent lists, exact ones and pages are never touched. A list that is streamed by a watch is
+// the old answer has. It counts what the client would not have got from the server: a list in which nothing has changed
+// meanwhile is not old. Consistent lists, exact ones and pages are never touched. A list that is streamed by a watch is
 // refused, as by an API server that does not know that, so that the client lists in the ordinary way.
 type StaleList struct {
 	Match Match `json:"match,omitzero"`
@@ -61,7 +62,7 @@ type shelf struct {
 
 type snapshot struct {
 	answer    *answer
-	version   uint64
+	objects   *listed
 	handedOut bool
 }
 
@@ -78,19 +79,19 @@ func plainAccept(r *http.Request) string {
 }
 
 func (s *shelf) put(key string, list *answer) {
-	version := listVersion(list.body.Bytes())
-	if list.status != http.StatusOK || version == 0 {
+	objects := list.objects()
+	if objects == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lists[key] == nil {
-		s.lists[key] = &snapshot{answer: list, version: version}
+		s.lists[key] = &snapshot{answer: list, objects: objects}
 	}
 }
 
-// primeTimeout bounds the lists that an injection takes.
-const primeTimeout = 5 * time.Second
+// listTimeout bounds the lists that the fault itself takes.
+const listTimeout = 5 * time.Second
 
 // prime lists what is being watched, as the watcher would. What does not answer in time is listed when it is asked for.
 func (s *shelf) prime(a *active, open []*stream) {
@@ -99,16 +100,20 @@ func (s *shelf) prime(a *active, open []*stream) {
 		if !a.match.fits(st.request, st.r) {
 			continue
 		}
-		all.Go(func() {
-			ctx, cancel := context.WithTimeout(st.r.Context(), primeTimeout)
-			defer cancel()
-			defer func() { _ = recover() }() // the link's own work breaks off so when the server does
-			list := &answer{header: http.Header{}}
-			st.next.ServeHTTP(list, listOf(st.r).WithContext(ctx))
-			s.put(asked(st.r), list)
-		})
+		all.Go(func() { s.put(asked(st.r), listNow(st.r, st.next)) })
 	}
 	all.Wait()
+}
+
+// listNow is what the server answers to the consistent list of what a request asks for, whatever faults there are;
+// incomplete when the server breaks off, or takes too long.
+func listNow(r *http.Request, bare http.Handler) (list *answer) {
+	ctx, cancel := context.WithTimeout(r.Context(), listTimeout)
+	defer cancel()
+	defer func() { _ = recover() }() // the link's own work breaks off so when the server does
+	list = &answer{header: http.Header{}}
+	bare.ServeHTTP(list, listOf(r).WithContext(ctx))
+	return list
 }
 
 // listOf is the consistent list of what a request watches.
@@ -149,13 +154,15 @@ func (s *shelf) list(a *active, x *exchange, next func(*exchange)) {
 	key := asked(x.r)
 	s.mu.Lock()
 	old := s.lists[key]
-	usable := old != nil && old.version >= oldest
+	usable := old != nil && old.objects.version() >= oldest
 	if usable {
 		old.handedOut = true
 	}
 	s.mu.Unlock()
 	if usable {
-		a.strike(x)
+		if now := listNow(x.r, x.bare).objects(); now != nil && !now.same(old.objects) {
+			a.strike(x)
+		}
 		old.answer.send(x.w)
 		return
 	}
@@ -172,7 +179,7 @@ func (s *shelf) handedOut(r *http.Request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.lists[asked(r)]
-	return err == nil && old != nil && old.handedOut && old.version == version
+	return err == nil && old != nil && old.handedOut && old.objects.version() == version
 }
 
 // withoutWatchList is what an API server says that does not stream lists.

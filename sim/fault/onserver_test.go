@@ -303,9 +303,11 @@ func (c *client) object() *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: c.name}}
 }
 
+// listTwice finds the second list old: something was written since the first.
 func listTwice(ctx context.Context, c *client) {
 	for range 2 {
 		_, c.err = c.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+		write(ctx, c)
 	}
 }
 
