@@ -237,8 +237,17 @@ func (o *Operation) DestroySourceBackupEntry(ctx context.Context) error {
 	if err := remove(ctx, o.Garden, entry); err != nil {
 		return err
 	}
-	return o.Until(ctx, 10*time.Minute, fmt.Sprintf("the deletion of backup entry %q", name), func(ctx context.Context) error {
-		return gone(ctx, o.Garden, entry)
+	return o.waitBackupEntryGone(ctx, entry)
+}
+
+// waitBackupEntryGone passes on what its seed says of the deletion when time is up.
+func (o *Operation) waitBackupEntryGone(ctx context.Context, entry *gardencorev1beta1.BackupEntry) error {
+	return o.Until(ctx, 10*time.Minute, fmt.Sprintf("the deletion of backup entry %q", entry.Name), func(ctx context.Context) error {
+		err := gone(ctx, o.Garden, entry)
+		if lastError := entry.Status.LastError; err != nil && lastError != nil {
+			return &CodedError{Message: lastError.Description, Codes: lastError.Codes}
+		}
+		return err
 	})
 }
 

@@ -237,9 +237,7 @@ func (o *Operation) deleteBackupEntries(ctx context.Context) error {
 	if err := remove(ctx, o.Garden, entry); err != nil {
 		return err
 	}
-	return o.Until(ctx, 10*time.Minute, fmt.Sprintf("the deletion of backup entry %q", entry.Name), func(ctx context.Context) error {
-		return gone(ctx, o.Garden, entry)
-	})
+	return o.waitBackupEntryGone(ctx, entry)
 }
 
 // DeleteShootState deletes the shoot's ShootState and its chunks, if the shoot is still in the hands of this run.

@@ -150,11 +150,15 @@ func (r *BackupEntries) deploy(ctx context.Context, entry *gardencorev1beta1.Bac
 	return r.answered(ctx, entry, object)
 }
 
-// needsRequest tells whether the garden's entry has changed since the extension last answered.
+// needsRequest tells whether the garden's entry has changed since the extension last answered. What the extension has let go
+// for a migration that was called off is not ready, whatever its state.
 func needsRequest(entry *gardencorev1beta1.BackupEntry, object *extensionsv1alpha1.BackupEntry) bool {
 	last := object.Status.LastOperation
-	idle := object.Annotations[constants.GardenerOperation] == ""
-	return idle && last != nil && (last.State == gardencorev1beta1.LastOperationStateFailed || entry.Annotations[constants.GardenerOperation] == constants.ShootOperationReconcile)
+	if last == nil || object.Annotations[constants.GardenerOperation] != "" {
+		return false
+	}
+	return last.State == gardencorev1beta1.LastOperationStateFailed || last.Type == gardencorev1beta1.LastOperationTypeMigrate ||
+		entry.Annotations[constants.GardenerOperation] == constants.ShootOperationReconcile
 }
 
 func (r *BackupEntries) answered(ctx context.Context, entry *gardencorev1beta1.BackupEntry, object *extensionsv1alpha1.BackupEntry) (bool, error) {
@@ -249,7 +253,7 @@ func (r *BackupEntries) remove(ctx context.Context, entry *gardencorev1beta1.Bac
 	object := &extensionsv1alpha1.BackupEntry{}
 	err := r.Seed.Get(ctx, client.ObjectKey{Name: entry.Name}, object)
 	if err == nil {
-		return reconcile.Result{RequeueAfter: r.Retry}, r.confirmAndDelete(ctx, object)
+		return reconcile.Result{RequeueAfter: r.Retry}, r.removing(ctx, entry, object)
 	}
 	if !apierrors.IsNotFound(err) {
 		return reconcile.Result{}, fmt.Errorf("read the extension's backup entry %q: %w", entry.Name, err)
@@ -261,6 +265,20 @@ func (r *BackupEntries) remove(ctx context.Context, entry *gardencorev1beta1.Bac
 	before := entry.DeepCopy()
 	controllerutil.RemoveFinalizer(entry, constants.GardenerFinalizer)
 	return reconcile.Result{}, client.IgnoreNotFound(r.Garden.Patch(ctx, entry, client.MergeFrom(before)))
+}
+
+// removing deletes the extension's object, and says what keeps it.
+func (r *BackupEntries) removing(ctx context.Context, entry *gardencorev1beta1.BackupEntry, object *extensionsv1alpha1.BackupEntry) error {
+	var lastError *gardencorev1beta1.LastError
+	if object.DeletionTimestamp != nil { // an older error is none of the deletion
+		lastError = object.Status.LastError
+	}
+	if err := r.confirmAndDelete(ctx, object); err != nil {
+		return err
+	}
+	return r.report(ctx, entry, gardencorev1beta1.LastOperationTypeDelete, gardencorev1beta1.LastOperationStateProcessing, 0, func(s *gardencorev1beta1.BackupEntryStatus) {
+		s.LastError = lastError
+	})
 }
 
 // report patches the entry's status, unless it says that already.
