@@ -31,6 +31,11 @@ func TestOwnExtensionsKeepTheirState(t *testing.T) {
 		"the seed was rebuilt": {events: history(steady(0), created, made, gone, vault("a", "v", "Restore", "Succeeded", "2")),
 			want: "Extension vault on seed a has another status.state than it had on seed a before the move"},
 		"it goes with the shoot": {events: history(steady(0), created, made, seen(timeline.ShootSeen{Absent: true}), seen(shoot("b", "b", "Create", "Succeeded")), vault("b", "w", "Create", "Succeeded", "2"))},
-		"nobody looks after it":  {events: history(steady(0), created, made, leaving, gone, there), lacks: unseen},
+		"it is gone while the shoot sleeps, and created again": {events: history(steady(0), created, made, gone, vault("a", "v", "", "", ""), vault("a", "v", "Create", "Succeeded", "2"),
+			vault("a", "v", "Reconcile", "Succeeded", "2"), leaving, gone, there, vault("b", "w", "Restore", "Succeeded", "2"))},
+		"it is created again and then forgotten": {events: history(steady(0), created, made, gone, vault("a", "v", "Create", "Succeeded", "2"), leaving, gone, there, vault("b", "w", "Restore", "Succeeded", "1")), want: changed},
+		"it is gone before the shoot leaves":     {events: history(steady(0), created, made, gone, leaving, there)},
+		"the restore creates it":                 {events: history(steady(0), created, made, leaving, gone, there, vault("b", "v", "Create", "Succeeded", "2")), lacks: unseen},
+		"nobody looks after it":                  {events: history(steady(0), created, made, leaving, gone, there), lacks: unseen},
 	})
 }
