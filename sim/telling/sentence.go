@@ -125,6 +125,8 @@ func worldSentence(payload timeline.Payload) string {
 			return fmt.Sprintf("%s, of an extension, is gone", p.Name)
 		}
 		return fmt.Sprintf("%s, of an extension: %.8s", p.Name, p.Holds)
+	case timeline.ExtensionStateSeen:
+		return stateSentence(p)
 	case timeline.CloudCalled:
 		return cloudSentence(p)
 	case timeline.InventorySeen:
@@ -180,6 +182,21 @@ func orNone(seed string) string {
 		return "no seed"
 	}
 	return seed
+}
+
+func stateSentence(p timeline.ExtensionStateSeen) string {
+	text := fmt.Sprintf("%s on seed %s", p.Object, p.Seed)
+	if p.Gone {
+		return text + " is gone"
+	}
+	state := "none"
+	if p.Holds != "" {
+		state = p.Holds[:min(8, len(p.Holds))]
+	}
+	if p.Operation.Type != "" {
+		text += fmt.Sprintf(": %s %s", p.Operation.Type, p.Operation.State)
+	}
+	return text + ", status.state " + state
 }
 
 func cloudSentence(p timeline.CloudCalled) string {

@@ -40,6 +40,10 @@ func TestSentences(t *testing.T) {
 			Conditions: []timeline.ConditionIs{{Type: "EveryNodeReady", Status: "Unknown"}, {Type: "Fine", Status: "True"}}},
 			"bound to b, on a; Migrate Processing 43%: Saving; EveryNodeReady is Unknown"},
 		{timeline.CloudCalled{Verb: "delete", What: "machines", ID: "m-1", Outcome: "Fenced", Epoch: 2}, "delete machines m-1: Fenced, as epoch 2"},
+		{timeline.ExtensionStateSeen{Seed: "b", Object: "Extension vault", Operation: timeline.Operation{Type: "Restore", State: "Succeeded"}, Holds: "0123456789"},
+			"Extension vault on seed b: Restore Succeeded, status.state 01234567"},
+		{timeline.ExtensionStateSeen{Seed: "b", Object: "Extension vault"}, "Extension vault on seed b, status.state none"},
+		{timeline.ExtensionStateSeen{Seed: "a", Object: "Extension vault", Gone: true}, "Extension vault on seed a is gone"},
 		{timeline.Settled{Waiting: []string{"alpha", "beta"}}, "not at rest in time: alpha; beta"},
 	} {
 		if got := telling.Sentence(timeline.Event{Payload: c.payload}); got != c.want {
