@@ -112,21 +112,26 @@ func (t *teller) populate(ctx context.Context, shoot landscape.Shoot) (timeline.
 }
 
 func (t *teller) technicalID(ctx context.Context, shoot string) (string, error) {
-	id := ""
-	err := t.poll(ctx, "the technical id", func(ctx context.Context) (bool, error) {
+	id, _, err := t.whereabouts(ctx, shoot)
+	return id, err
+}
+
+// whereabouts of a shoot: its technical id, and the seed that it is on.
+func (t *teller) whereabouts(ctx context.Context, shoot string) (id, seed string, err error) {
+	err = t.poll(ctx, "the technical id and the seed", func(ctx context.Context) (bool, error) {
 		seen := world.Observe(ctx, t.World, t.clients, world.Query{Shoots: []string{shoot}}).Shoots[shoot]
-		if id = seen.TechnicalID; id == "" {
-			return false, fmt.Errorf("the shoot %q has none %v", shoot, seen.Unknown)
+		if id, seed = seen.TechnicalID, seen.Seed; id == "" || seed == "" {
+			return false, fmt.Errorf("the shoot %q has the id %q and the seed %q %v", shoot, id, seed, seen.Unknown)
 		}
 		return true, nil
 	})
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ids[shoot] = id
-	return id, nil
+	return id, seed, nil
 }
 
 // watch starts the probes of the shoot. The first look at nodes and workload is taken here, so that it is there before
@@ -179,9 +184,12 @@ func (t *teller) watchExtensions(ctx context.Context, shoot landscape.Shoot, obs
 }
 
 // watchStates follows what extensions of the user's own keep of a shoot, on every seed. The first look is taken here, where
-// the shoot is.
+// the shoot is: other seeds may be lost just then.
 func (t *teller) watchStates(ctx context.Context, shoot string) error {
-	id, err := t.technicalID(ctx, shoot)
+	if len(t.Scenario.Spec.Landscape.Extensions) == 0 {
+		return nil
+	}
+	id, home, err := t.whereabouts(ctx, shoot)
 	if err != nil {
 		return err
 	}
@@ -198,8 +206,10 @@ func (t *teller) watchStates(ctx context.Context, shoot string) error {
 					return err
 				}
 				states := &probe.States{Shoot: shoot, Namespace: id, SeedName: seed, Seed: c, Kind: kind, Type: resource.Type}
-				if err := states.Look(ctx, t.Journal); err != nil {
-					return fmt.Errorf("look at the %s: %w", states.Name(), err)
+				if seed == home {
+					if err := states.Look(ctx, t.Journal); err != nil {
+						return fmt.Errorf("look at the %s: %w", states.Name(), err)
+					}
 				}
 				t.crew.follow(ctx, shoot, states)
 			}

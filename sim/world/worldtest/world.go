@@ -101,6 +101,7 @@ var (
 	roles      = resource{"rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", false}
 	shoots     = resource{"core.gardener.cloud", "v1beta1", "shoots", "Shoot", true}
 	profiles   = resource{"core.gardener.cloud", "v1beta1", "cloudprofiles", "CloudProfile", false}
+	extensions = resource{"extensions.gardener.cloud", "v1alpha1", "extensions", "Extension", true}
 	seedsKind  = resource{"core.gardener.cloud", "v1beta1", "seeds", "Seed", false}
 )
 
@@ -112,7 +113,7 @@ func New(t testing.TB, seeds ...string) *World {
 		garden: newServer(newStore(), namespaces, events, leases, shoots, states, profiles, seedsKind), cancel: cancel,
 	}
 	for _, seed := range seeds {
-		w.seeds[seed] = newServer(newStore(), namespaces, configMaps, events, leases, roles, pods)
+		w.seeds[seed] = newServer(newStore(), namespaces, configMaps, events, leases, roles, pods, extensions)
 		w.garden.store.put("/apis/core.gardener.cloud/v1beta1/seeds/"+seed, object{
 			"kind": "Seed", "apiVersion": "core.gardener.cloud/v1beta1", "metadata": object{"name": seed},
 			"status": object{"conditions": []object{{"type": "GardenletReady", "status": "True"}}},
