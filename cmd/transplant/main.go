@@ -81,8 +81,8 @@ The stories are in scenarios/ of the repository; docs/scenarios.md there lists e
 			chaosMesh.AddFlags(flags)
 			extensions.AddFlag(flags)
 		},
-		Check: func(ctx context.Context, backend string) error {
-			return errors.Join(buckets.Check(backend), chaosMesh.Check(backend), extensions.Check(ctx, backend))
+		Check: func(ctx context.Context, backend string, seeds []string) error {
+			return errors.Join(buckets.Check(backend), chaosMesh.Check(backend), extensions.Check(ctx, backend, seeds))
 		},
 		Embedded: func(o *embedded.Options) error {
 			s, err := staged()

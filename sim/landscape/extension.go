@@ -92,6 +92,24 @@ const ActorVariable = "TRANSPLANT_ACTOR"
 // ActorOn is the name of the extension as an actor, on a seed.
 func (e Extension) ActorOn(seed string) string { return e.Name + "-" + seed }
 
+// TwoActors is the first name that an extension would share with another actor; empty where each has its own.
+func (l Landscape) TwoActors() string {
+	taken := map[string]bool{}
+	for _, actor := range (Landscape{Seeds: l.Seeds}).Actors() {
+		taken[actor] = true
+	}
+	for _, e := range l.Extensions {
+		for _, seed := range slices.Compact(slices.Sorted(slices.Values(l.SeedNames()))) { // a seed that is there twice is another mistake
+			actor := e.ActorOn(seed)
+			if taken[actor] {
+				return actor
+			}
+			taken[actor] = true
+		}
+	}
+	return ""
+}
+
 // Types of kind Extension that it reconciles: every shoot has one of each.
 func (e Extension) Types() []string {
 	var types []string

@@ -87,7 +87,7 @@ func checkLandscape(path *field.Path, l landscape.Landscape) field.ErrorList {
 			errs = append(errs, checkName(path.Child("seeds").Index(i).Child("region"), seed.Region, maxName)...)
 		}
 	}
-	if twice := firstTwice(l.Actors()); twice != "" {
+	if twice := l.TwoActors(); twice != "" {
 		errs = append(errs, field.Invalid(path.Child("seeds"), twice, "would be two actors, with the extensions that are given: give a seed or an extension another name"))
 	}
 	for i, key := range l.Tolerable {
@@ -100,16 +100,6 @@ func checkLandscape(path *field.Path, l landscape.Landscape) field.ErrorList {
 		errs = append(errs, checkShoot(at, shoot, l.SeedNames())...)
 	}
 	return append(errs, checkSettings(path.Child("settings"), l.Settings)...)
-}
-
-// firstTwice is the first of sorted names that is there twice.
-func firstTwice(names []string) string {
-	for i := 1; i < len(names); i++ {
-		if names[i] == names[i-1] {
-			return names[i]
-		}
-	}
-	return ""
 }
 
 func checkKey(path *field.Path, key string) field.ErrorList {

@@ -144,6 +144,10 @@ spec:
 	if _, err := scenario.Parse("f", story, own, landscape.Extension{Name: "gardenlet"}); err == nil || !strings.Contains(err.Error(), `"gardenlet-a": would be two actors`) {
 		t.Errorf("with one that is called as another actor is: %v", err)
 	}
+	twice := []byte(strings.Replace(string(story), "seeds: [{name: a}]", "seeds: [{name: a}, {name: a}]", 1))
+	if _, err := scenario.Parse("f", twice, own); err == nil || strings.Contains(err.Error(), "two actors") {
+		t.Errorf("a seed that is there twice: %v", err)
+	}
 }
 
 func TestTheExtensionSchemaIsUpToDate(t *testing.T) {

@@ -22,9 +22,10 @@ import (
 // Configure completes the options of a landscape, in the supervisor: the processes of no cluster, and what is applied
 // once the clusters are ready. Of the backends that are nil the landscapes stay bare.
 type Configure struct {
-	// AddFlags adds flags of the caller's own to up; nil for none. Check says what is wrong with them on a backend.
+	// AddFlags adds flags of the caller's own to up; nil for none. Check says what is wrong with them on a backend, beside
+	// these seeds.
 	AddFlags func(*pflag.FlagSet)
-	Check    func(ctx context.Context, backend string) error
+	Check    func(ctx context.Context, backend string, seeds []string) error
 
 	Embedded func(*embedded.Options) error
 	Kind     func(context.Context, *kind.Options) error

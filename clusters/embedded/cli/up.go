@@ -120,7 +120,7 @@ func (f *planFlags) check(ctx context.Context, configure Configure) error {
 		return err
 	}
 	if configure.Check != nil {
-		if err := configure.Check(ctx, f.backend); err != nil {
+		if err := configure.Check(ctx, f.backend, f.seeds); err != nil {
 			return err
 		}
 	}

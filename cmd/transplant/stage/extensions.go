@@ -158,11 +158,18 @@ type Extensions struct {
 	scenario.ExtensionFlag
 }
 
-// Check says what is wrong with them, on a backend.
-func (x *Extensions) Check(ctx context.Context, backend string) error {
+// Check says what is wrong with them, on a backend and these seeds.
+func (x *Extensions) Check(ctx context.Context, backend string, seeds []string) error {
 	own, err := x.Parse()
 	if err != nil {
 		return err
+	}
+	l := landscape.Landscape{Extensions: own}
+	for _, seed := range seeds {
+		l.Seeds = append(l.Seeds, landscape.Seed{Name: seed})
+	}
+	if twice := l.TwoActors(); twice != "" {
+		return fmt.Errorf("--extension: %q would be two actors: give a seed, or in its file the extension, another name", twice)
 	}
 	host := run.Host(&Backend{})
 	if backend == rundir.Kind {

@@ -1,6 +1,9 @@
 package stage
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -127,6 +130,16 @@ func TestOwnExtensionsAreKnownByWhatTheyAreTold(t *testing.T) {
 	}
 }
 
+// Children that an extension had when it was killed need not be there when it runs again.
+func TestAnOwnExtensionThatWasKilledIsOne(t *testing.T) {
+	t.Parallel()
+	own := process.Program{Args: []string{"vault"}, Env: map[string]string{"TRANSPLANT_ACTOR": "vault-a"}}
+	gateway := process.Program{Args: []string{"transplant", "gateway"}}
+	if n := startedAgain([]process.Program{own, own, gateway, gateway}); n != 3 {
+		t.Errorf("%d are awaited, want the extension and two gateways", n)
+	}
+}
+
 func TestWhereOwnExtensionsRun(t *testing.T) {
 	t.Parallel()
 	ofImage, ofProgram := landscape.Extension{Name: "i", Image: "mine:1"}, vault()
@@ -151,5 +164,24 @@ func TestWhereOwnExtensionsRun(t *testing.T) {
 	}
 	if image := s.extensionValues(ofImage, "a"); image.Image != "mine:1" || len(image.Command) > 0 {
 		t.Errorf("an image runs %v in %s", image.Command, image.Image)
+	}
+}
+
+// What up is given is refused as in a story: before anything is made.
+func TestExtensionsThatAreGivenToUpAreChecked(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	program, file := filepath.Join(folder, "program"), filepath.Join(folder, "gateway.yaml")
+	text := "apiVersion: transplant.dev/v1alpha1\nkind: ExtensionDeployment\nmetadata: {name: gateway}\nspec: {resources: [{kind: Extension, type: gate}], binary: program}\n"
+	if err := errors.Join(os.WriteFile(program, nil, 0o755), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	given := Extensions{}
+	given.Files = []string{file}
+	if err := given.Check(t.Context(), "embedded", []string{"a", "b"}); err == nil || !strings.Contains(err.Error(), `"gateway-a" would be two actors`) {
+		t.Errorf("one that is called as another actor is: %v", err)
+	}
+	if err := given.Check(t.Context(), "embedded", nil); err != nil {
+		t.Errorf("without seeds: %v", err)
 	}
 }

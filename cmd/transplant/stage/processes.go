@@ -67,12 +67,26 @@ func awaitOthers(ctx context.Context, victims []process.Program, wanted world.Pr
 	}
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, revivalTimeout, true, func(context.Context) (bool, error) {
 		found, err := find()
-		return len(found) >= len(victims), err
+		return len(found) >= startedAgain(victims), err
 	})
 	if err != nil {
 		return fmt.Errorf("wait until %+v runs again: %w", wanted, err)
 	}
 	return nil
+}
+
+// startedAgain is how many of those that were killed are: of an extension of the user's own one, which may have had children
+// just then.
+func startedAgain(victims []process.Program) int {
+	others, own := 0, map[string]bool{}
+	for _, victim := range victims {
+		if actor := victim.Env[landscape.ActorVariable]; actor != "" {
+			own[actor] = true
+			continue
+		}
+		others++
+	}
+	return others + len(own)
 }
 
 // breakProgram kills or freezes a program of a cluster itself.
