@@ -8,8 +8,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -30,7 +32,7 @@ var packages = []string{"iptables", "ipset", "iproute2", "procps", "util-linux"}
 
 func main() {
 	source := flag.String("source", filepath.Join("clusters", "kind", "chaosmesh"), "folder of this command's sources")
-	chart := flag.String("chart", filepath.Join("out", "chaos-mesh"), "where to lay the chart; what is there is replaced")
+	chart := flag.String("chart", filepath.Join("out", "chaos-mesh"), "where to lay the chart; one that is there is replaced")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := build(ctx, *source, *chart)
@@ -99,8 +101,8 @@ func (m *maker) tag(name string) string { return registry + "/chaos-mesh/" + nam
 
 // layChart lays their chart out, with the names of our images in it.
 func (m *maker) layChart(ctx context.Context) error {
-	if err := os.RemoveAll(m.chart); err != nil {
-		return fmt.Errorf("remove the chart of before: %w", err)
+	if err := m.clearChart(); err != nil {
+		return err
 	}
 	if err := imagebuild.CopyTree(filepath.Join(m.theirs, "helm", "chaos-mesh"), m.chart, nil); err != nil {
 		return err
@@ -117,6 +119,24 @@ func (m *maker) layChart(ctx context.Context) error {
 		return fmt.Errorf("write the chart's values: %w", err)
 	}
 	return m.define(ctx, filepath.Join(m.chart, "crds"))
+}
+
+// clearChart removes the chart of before, and nothing else that a mistaken -chart may name.
+func (m *maker) clearChart() error {
+	entries, err := os.ReadDir(m.chart)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for the chart of before: %w", err)
+	}
+	if _, err := os.Stat(filepath.Join(m.chart, "Chart.yaml")); err != nil && len(entries) > 0 {
+		return fmt.Errorf("-chart %s: there is something else in the folder: name one that is empty, or that has a chart", m.chart)
+	}
+	if err := os.RemoveAll(m.chart); err != nil {
+		return fmt.Errorf("remove the chart of before: %w", err)
+	}
+	return nil
 }
 
 // define makes the definitions of the kinds anew, of the Go types that the programs have: those are a module of its own,

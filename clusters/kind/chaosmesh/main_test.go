@@ -39,8 +39,10 @@ func TestTheChartNamesOurImages(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(theirs, "helm", "chaos-mesh"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(theirs, "helm", "chaos-mesh", "values.yaml"), []byte(values), 0o600); err != nil {
-			t.Fatal(err)
+		for name, content := range map[string]string{"Chart.yaml": "name: chaos-mesh\n", "values.yaml": values} {
+			if err := os.WriteFile(filepath.Join(theirs, "helm", "chaos-mesh", name), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
 		return (&maker{source: ".", theirs: theirs, version: "v0.1.0", chart: chart}).layChart(t.Context())
 	}
@@ -61,5 +63,33 @@ func TestTheChartNamesOurImages(t *testing.T) {
 	}
 	if err := lay(strings.Replace(values, "images:", "pictures:", 1)); err == nil || !strings.Contains(err.Error(), "0 of the 2 lines") {
 		t.Errorf("values that name images in another way: got %v", err)
+	}
+}
+
+// What is no chart is not removed.
+func TestOnlyAChartIsReplaced(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	m := &maker{chart: folder}
+	mine := filepath.Join(folder, "mine")
+	if err := os.WriteFile(mine, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.clearChart(); err == nil || !strings.Contains(err.Error(), "there is something else in the folder") {
+		t.Errorf("another folder: %v", err)
+	}
+	if _, err := os.Stat(mine); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "Chart.yaml"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, what := range []string{"a chart", "nothing"} {
+		if err := m.clearChart(); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := os.Stat(folder); !os.IsNotExist(err) {
+		t.Errorf("the chart of before is still there: %v", err)
 	}
 }
