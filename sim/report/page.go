@@ -47,7 +47,7 @@ type promise struct {
 type line MoreLine
 
 func pageOf(run *Run) page {
-	p := page{Run: run, Verdict: stateOf(run), Tone: "unclear", Facts: factsOf(run), Faults: bandsOf(run), Lines: linesOf(run), Command: verdict.Again("", run.Start.Backend, run.Start.RandomSeed, run.Start.TimeoutMultiplier), Model: ModelOf(run, 0), Assets: theAssets}
+	p := page{Run: run, Verdict: stateOf(run), Tone: "unclear", Facts: factsOf(run), Faults: bandsOf(run), Lines: linesOf(run), Command: verdict.Again("", run.Start.Backend, run.Start.RandomSeed, run.Start.TimeoutMultiplier, run.Start.ExtensionFiles), Model: ModelOf(run, 0), Assets: theAssets}
 	if run.Verdict != nil {
 		p.Tone = verdictTone(run.Verdict.Verdict)
 		p.Measures, p.Phases, p.Promises = measuresOf(run), phasesOf(run), promisesOf(run)

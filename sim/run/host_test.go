@@ -13,6 +13,7 @@ import (
 
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/metrics"
+	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
 // hosting is a small backend that runs extensions, or says why not.
@@ -68,5 +69,15 @@ spec:
 				}
 			}
 		})
+	}
+}
+
+// What is shown with the verdict is all that it takes to tell the story again.
+func TestTheVerdictShowsTheFilesOfExtensions(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	show(&out, &verdict.Report{Verdict: verdict.Held, Scenario: "well", Backend: "small", RandomSeed: 7, ExtensionFiles: []string{"mine/vault.yaml"}}, "out")
+	if want := "--seed 7 --extension mine/vault.yaml"; !strings.Contains(out.String(), want) {
+		t.Errorf("%q is not in\n%s", want, out.String())
 	}
 }

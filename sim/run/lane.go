@@ -171,7 +171,7 @@ func (l *lane) play(ctx context.Context, s *scenario.Scenario, shared *stage, jo
 		return fmt.Errorf("marshal the scenario: %w", err)
 	}
 	journal.Record(timeline.Event{Payload: timeline.RunStarted{
-		Scenario: s.Metadata.Name, Backend: l.backend, RandomSeed: l.randomSeed, TimeoutMultiplier: l.stretch, Unwatched: l.unwatched, Extensions: s.Spec.Landscape.ExtensionNames(), Story: content,
+		Scenario: s.Metadata.Name, Backend: l.backend, RandomSeed: l.randomSeed, TimeoutMultiplier: l.stretch, Unwatched: l.unwatched, Extensions: s.Spec.Landscape.ExtensionNames(), ExtensionFiles: l.extensions.Files, Story: content,
 	}})
 	if err := shared.start(ctx, journal); err != nil {
 		journal.Record(timeline.Event{Payload: timeline.RunEnded{Broken: err.Error()}})

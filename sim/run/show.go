@@ -24,6 +24,9 @@ func show(out io.Writer, r *verdict.Report, folder string) {
 	if r.TimeoutMultiplier != 0 {
 		told += fmt.Sprintf(" --timeout-multiplier %g", r.TimeoutMultiplier)
 	}
+	for _, file := range r.ExtensionFiles {
+		told += " --extension " + file
+	}
 	fmt.Fprintf(out, "\n%s  %s  %s\n", painted.Render(string(r.Verdict)), r.Scenario, s.quiet.Render(told))
 	for _, v := range r.Violations {
 		fmt.Fprintf(out, "  %s\n", s.bad.Render(fmt.Sprintf("%s at %.1fs: %s", v.Oracle, v.At, v.Message)))

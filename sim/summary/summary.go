@@ -148,7 +148,7 @@ func detailsOf(s Story) string {
 	for _, f := range s.Report.Faults {
 		fmt.Fprintf(&b, "- the fault %s was felt %s\n", escape(f.Name), telling.Times(f.Touched))
 	}
-	fmt.Fprintf(&b, "\nThe evidence is in `%s`. The same again: `%s`\n", s.Folder, verdict.Again(s.Folder, s.Report.Backend, s.Report.RandomSeed, s.Report.TimeoutMultiplier))
+	fmt.Fprintf(&b, "\nThe evidence is in `%s`. The same again: `%s`\n", s.Folder, verdict.Again(s.Folder, s.Report.Backend, s.Report.RandomSeed, s.Report.TimeoutMultiplier, s.Report.ExtensionFiles))
 	return b.String()
 }
 

@@ -19,7 +19,7 @@ func TestWrite(t *testing.T) {
 		Objectives: []verdict.Objective{{Measure: "rto", Max: 45, Measured: new(23.71)}, {Measure: "rpo", Max: 2, Measured: new(0.4)}},
 	}
 	violated := &verdict.Report{
-		Scenario: "ill", Backend: "small", RandomSeed: 7, TimeoutMultiplier: 3, Verdict: verdict.Violated, WallSeconds: 9,
+		Scenario: "ill", Backend: "small", RandomSeed: 7, TimeoutMultiplier: 3, Extensions: []string{"vault"}, ExtensionFiles: []string{"mine/vault.yaml"}, Verdict: verdict.Violated, WallSeconds: 9,
 		Measures:   measure.Measures{RTOSeconds: new(50.0)},
 		Objectives: []verdict.Objective{{Measure: "rto", Max: 45, Measured: new(50.0)}},
 		Violations: []verdict.Violation{{Oracle: "expect", At: 1.25, Message: "step 2: shoot_a | *gone*\nand <b>"}},
@@ -45,7 +45,7 @@ func TestWrite(t *testing.T) {
 - **expect** at 1.2 s: step 2: shoot\_a \| \*gone\* and &lt;b>
 - the fault fire was felt 15 times
 
-The evidence is in ` + "`out/ill`. The same again: `transplant run out/ill/scenario.yaml --backend small --seed 7 --timeout-multiplier 3`" + `
+The evidence is in ` + "`out/ill`. The same again: `transplant run out/ill/scenario.yaml --backend small --seed 7 --timeout-multiplier 3 --extension mine/vault.yaml`" + `
 
 ### untold: Broken
 

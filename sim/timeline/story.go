@@ -12,8 +12,10 @@ type RunStarted struct {
 	// Unwatched runs have no probes but their loads, and prove nothing.
 	Unwatched bool `json:"unwatched,omitempty"`
 	// Extensions are those of the user's own, by their names.
-	Extensions []string        `json:"extensions,omitempty"`
-	Story      json.RawMessage `json:"story"` // the scenario as it is told: with all defaults, and stretched
+	Extensions []string `json:"extensions,omitempty"`
+	// ExtensionFiles are theirs, as they were given.
+	ExtensionFiles []string        `json:"extensionFiles,omitempty"`
+	Story          json.RawMessage `json:"story"` // the scenario as it is told: with all defaults, and stretched
 }
 
 // Kind of RunStarted.

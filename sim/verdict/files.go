@@ -21,10 +21,13 @@ const (
 )
 
 // Again is the command that tells the story in a run's folder again.
-func Again(folder, backend string, randomSeed uint64, timeoutMultiplier float64) string {
+func Again(folder, backend string, randomSeed uint64, timeoutMultiplier float64, extensionFiles []string) string {
 	command := fmt.Sprintf("transplant run %s --backend %s --seed %d", filepath.Join(folder, StoryName), backend, randomSeed)
 	if timeoutMultiplier != 0 && timeoutMultiplier != 1 {
 		command += fmt.Sprintf(" --timeout-multiplier %g", timeoutMultiplier)
+	}
+	for _, file := range extensionFiles {
+		command += " --extension " + file
 	}
 	return command
 }

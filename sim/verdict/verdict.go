@@ -76,6 +76,8 @@ type Report struct {
 	WallSeconds float64          `json:"wallSeconds"`
 	// Extensions are those of the user's own that were in the story, by their names.
 	Extensions []string `json:"extensions,omitempty"`
+	// ExtensionFiles are theirs, as they were given.
+	ExtensionFiles []string `json:"extensionFiles,omitempty"`
 	// Objectives are the goals of the scenario, in the order of its fields; absent when it has none.
 	Objectives []Objective `json:"objectives,omitempty"`
 	// AtDefaults is what the recovery would take at the product's default settings; absent when there was none.
@@ -132,7 +134,7 @@ func Judge(events []timeline.Event) (*Report, error) {
 		return nil, fmt.Errorf("read the scenario in the timeline: %w", err)
 	}
 	r := &Report{
-		Scenario: started.Scenario, Backend: started.Backend, RandomSeed: started.RandomSeed, Extensions: started.Extensions, Violations: []Violation{}, Faults: []Fault{},
+		Scenario: started.Scenario, Backend: started.Backend, RandomSeed: started.RandomSeed, Extensions: started.Extensions, ExtensionFiles: started.ExtensionFiles, Violations: []Violation{}, Faults: []Fault{},
 		Measures: measure.Of(events), AtDefaults: measure.Defaults(events, story.Spec.Landscape.Settings), WallSeconds: measure.Seconds(events[len(events)-1].At),
 	}
 	if started.TimeoutMultiplier != 1 {
