@@ -121,6 +121,9 @@ func (r *Runner) work(ctx context.Context, o *Operation, flow Flow) error {
 		<-ended
 	}()
 	err := flow.Work(watched, reporter)
+	if err == nil && flow.Gone {
+		return nil // the watch may have seen that the shoot is gone, as it should be, before the work heard of it
+	}
 	if cause := context.Cause(watched); errors.Is(cause, ErrTakenOver) {
 		return cause
 	}
