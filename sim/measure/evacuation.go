@@ -6,7 +6,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// Evacuation is what it took to bring the shoots back that went elsewhere after the first fault and had not been handed over.
+// Evacuation is what it took to bring the shoots back that went elsewhere after the first fault.
 type Evacuation struct {
 	// Shoots that were restored on another seed than that of before.
 	Shoots int `json:"shoots"`
@@ -28,19 +28,14 @@ func EvacuationOf(events []timeline.Event) *Evacuation {
 	if !any {
 		return nil
 	}
-	from, restored, handed := map[string]string{}, map[string]bool{}, map[string]bool{}
+	from, restored := map[string]string{}, map[string]bool{}
 	var last time.Duration
 	for e, p := range timeline.Of[timeline.ShootSeen](events) {
-		asked := handed[e.Subject]
-		handed[e.Subject] = handedOver(p, asked)
 		switch {
 		case e.At < fault.At:
 			from[e.Subject] = p.StatusSeed
 		case restored[e.Subject] || p.SpecSeed != p.StatusSeed || p.StatusSeed == from[e.Subject] || from[e.Subject] == "":
-		case p.Operation.Type != "Restore" || p.Operation.State != "Succeeded":
-		case asked:
-			from[e.Subject] = p.StatusSeed
-		default:
+		case p.Operation.Type == "Restore" && p.Operation.State == "Succeeded":
 			restored[e.Subject], last = true, e.At
 		}
 	}

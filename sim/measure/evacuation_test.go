@@ -52,11 +52,6 @@ func TestEvacuationOf(t *testing.T) {
 			events: story([]timeline.Event{begin}, before, []timeline.Event{fire, early}, after, []timeline.Event{end, late}),
 			want:   &measure.Evacuation{Shoots: 2, Seconds: 10, RequestsPerShoot: number(110.5), CPUSecondsPerShoot: number(2.5)},
 		},
-		"moved as asked": {events: story(before, []timeline.Event{
-			fire, of("alpha", shoot(4, "b", "a", "Migrate", "Processing")), of("alpha", shoot(5, "b", "b", "Migrate", "Succeeded")),
-			of("alpha", shoot(6, "b", "b", "Restore", "Processing")), of("alpha", shoot(8, "b", "b", "Restore", "Succeeded")),
-			of("alpha", shoot(9, "b", "b", "Restore", "Succeeded")),
-		})},
 		"one of two": {events: story(before, []timeline.Event{fire}, after[:6]), want: &measure.Evacuation{Shoots: 1, Seconds: 6}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,8 +23,7 @@ type Measures struct {
 	// RPOSeconds is the time between the newest write that survived before the first lost one, and the newest lost
 	// one; 0 when none is lost.
 	RPOSeconds *float64 `json:"rpoSeconds,omitempty"`
-	// RTOSeconds is the time from the first fault to the first write that a later owner acknowledged. Absent where the
-	// owner before had handed the shoot over: that is a migration, which the phases tell of.
+	// RTOSeconds is the time from the first fault to the first write that a later owner acknowledged.
 	RTOSeconds *float64 `json:"rtoSeconds,omitempty"`
 	// RestoresAtOnce is the largest number of shoots that one seed was restoring at the same time.
 	RestoresAtOnce *int `json:"restoresAtOnce,omitempty"`
@@ -156,8 +155,7 @@ func rpo(events []timeline.Event, shoot string) (time.Duration, bool) {
 	return time.Duration(newest - kept), true
 }
 
-// rto applies when a fault was injected and a later epoch acknowledged writes after it, unless the one before had let go
-// by itself.
+// rto applies when a fault was injected and a later epoch acknowledged writes after it.
 func rto(events []timeline.Event, shoot string) (time.Duration, bool) {
 	fault, _, any := timeline.First[timeline.FaultInjected](events)
 	if !any {
@@ -165,37 +163,16 @@ func rto(events []timeline.Event, shoot string) (time.Duration, bool) {
 	}
 	epochs := oracle.EpochsOf(events, shoot)
 	var before int64
-	handed := false
-	for _, e := range events {
-		if e.Subject != shoot {
+	for e, w := range timeline.Of[timeline.Write](events) {
+		if e.Subject != shoot || w.Outcome != timeline.Acknowledged {
 			continue
 		}
-		switch p := e.Payload.(type) {
-		case timeline.ShootSeen:
-			handed = handedOver(p, handed)
-		case timeline.Write:
-			if p.Outcome != timeline.Acknowledged {
-				continue
-			}
-			epoch := epochs.Of(p.ResourceVersion)
-			if time.Duration(p.Answered) <= fault.At {
-				before = max(before, epoch)
-			} else if before != 0 && epoch > before {
-				return time.Duration(p.Answered) - fault.At, !handed
-			}
+		epoch := epochs.Of(w.ResourceVersion)
+		if time.Duration(w.Answered) <= fault.At {
+			before = max(before, epoch)
+		} else if before != 0 && epoch > before {
+			return time.Duration(w.Answered) - fault.At, true
 		}
 	}
 	return 0, false
-}
-
-// handedOver says that the last owner of a shoot has let go of it by itself: then it is not brought back after a fault,
-// but moves as it was asked to, whatever faults delay it. It goes on from what was so before.
-func handedOver(p timeline.ShootSeen, before bool) bool {
-	switch {
-	case p.Operation.Type == "Migrate":
-		return p.Operation.State == "Succeeded"
-	case p.Operation.Type == "Restore" && p.Operation.State == "Succeeded":
-		return false
-	}
-	return before
 }

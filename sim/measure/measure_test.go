@@ -108,15 +108,6 @@ func TestOf(t *testing.T) {
 			events: history(steady, valid(1, 1, 10), wrote(1, 1, 11), at{2, timeline.FaultInjected{}}, wrote(2.5, 2, 12), valid(8, 2, 1_000_000), wrote(9, 3, 1_000_001)),
 			want:   measure.Measures{RTOSeconds: number(7.0), Phases: map[string]float64{"recovery.firstWrite": 7}},
 		},
-		"recovery from a fault amid a move": {
-			events: history(steady, valid(1, 1, 10), wrote(1, 1, 11), shoot(1.5, "b", "a", "Migrate", "Processing"), at{2, timeline.FaultInjected{}},
-				shoot(4, "b", "b", "Migrate", "Aborted"), valid(8, 2, 1_000_000), wrote(9, 3, 1_000_001)),
-			want: measure.Measures{RTOSeconds: number(7.0), Phases: map[string]float64{"asked": 0, "recovery.firstWrite": 7, "recovery.detected": 2}},
-		},
-		"a move that a fault delayed": {
-			events: history(steady, valid(1, 1, 10), wrote(1, 1, 11), at{2, timeline.FaultInjected{}}, shoot(4, "b", "b", "Migrate", "Succeeded"),
-				valid(8, 2, 1_000_000), wrote(9, 3, 1_000_001)),
-		},
 		"a fault that no owner fell to": {events: history(steady, valid(1, 1, 10), wrote(1, 1, 11), at{2, timeline.FaultInjected{}}, wrote(2.5, 2, 12))},
 	} {
 		t.Run(name, func(t *testing.T) {

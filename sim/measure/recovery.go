@@ -10,7 +10,7 @@ import (
 )
 
 // Recovery tells how far a shoot's recovery had come, and when: seconds from the first fault, by moment. What was not
-// seen, or has not to do with another owner, is absent, as is a shoot that its owner handed over.
+// seen, or has not to do with another owner, is absent.
 //
 //	recovery.detected        the shoot was bound to another seed, or its migration given up
 //	recovery.ownerMoved      the new owner stood in DNS

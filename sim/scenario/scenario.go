@@ -64,8 +64,7 @@ type Oracle string
 type Measure struct {
 	// APIDowntime bounds how long the API of a shoot was unreachable, in all.
 	APIDowntime *Bound `json:"apiDowntime,omitempty"`
-	// RTO bounds the time from the first fault to the first write that the next owner acknowledges. It does not apply to a
-	// shoot that its owner handed over.
+	// RTO bounds the time from a fault to the first acknowledged write after it.
 	RTO *Bound `json:"rto,omitempty"`
 	// RPO bounds the age of lost writes.
 	RPO *Bound `json:"rpo,omitempty"`
