@@ -35,7 +35,9 @@ type statusWriter struct {
 	signal chan struct{}
 	// shown is what the API server is known to have, as far as this writer has made it.
 	shown *corev1.PodStatus
-	lost  bool // the pod is not there any more
+	// unsure: shown may be wrong, because a write has failed that may have been carried out all the same, or somebody else has written.
+	unsure bool
+	lost   bool // the pod is not there any more
 }
 
 func newStatusWriter(client kubernetes.Interface, clock clock.Clock, log logr.Logger, pod *corev1.Pod, written func()) *statusWriter {
@@ -61,6 +63,28 @@ func (s *statusWriter) want(status *corev1.PodStatus) {
 	case s.signal <- struct{}{}:
 	default:
 	}
+}
+
+// saw compares our conditions, as the API server has them, with what was written. The node lifecycle controller writes them, too: the
+// pods of a node that it has not heard of for a while are not ready, and it is for the node to say that they are again.
+func (s *statusWriter) saw(status *corev1.PodStatus) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.lost || s.wanted == nil || s.shown != s.wanted || sameConditions(s.wanted, status) {
+		return
+	}
+	s.shown, s.unsure = status, true
+	select {
+	case s.signal <- struct{}{}:
+	default:
+	}
+}
+
+// sameConditions says whether a status has our conditions as they are wanted.
+func sameConditions(wanted, status *corev1.PodStatus) bool {
+	return !slices.ContainsFunc(withoutForeign(wanted).Conditions, func(w corev1.PodCondition) bool {
+		return !slices.ContainsFunc(status.Conditions, func(c corev1.PodCondition) bool { return c.Type == w.Type && c.Status == w.Status })
+	})
 }
 
 // upToDate says whether the API server has the status that is wanted, or has lost the pod.
@@ -99,6 +123,11 @@ func (s *statusWriter) run(ctx context.Context) {
 }
 
 func (s *statusWriter) write(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	if err := s.makeSure(ctx); err != nil || s.upToDate() {
+		return err
+	}
 	s.mutex.Lock()
 	from, to := s.shown, s.wanted
 	s.mutex.Unlock()
@@ -106,27 +135,41 @@ func (s *statusWriter) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
-	defer cancel()
 	_, err = s.client.CoreV1().Pods(s.pod.Namespace).Patch(ctx, s.pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
-	lost := apierrors.IsNotFound(err) || apierrors.IsConflict(err) && s.replaced(ctx)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	switch {
 	case err == nil:
 		s.shown = to
-	case lost:
+	case apierrors.IsNotFound(err):
 		s.lost = true
 	default:
+		s.unsure = true
 		return fmt.Errorf("write the status of the pod: %w", err)
 	}
 	return nil
 }
 
-// replaced says whether another pod has taken the name. A conflict may also mean that others write, too.
-func (s *statusWriter) replaced(ctx context.Context) bool {
+// makeSure reads what the API server has, when that is not known: a patch from anything else would leave out what has changed back since.
+func (s *statusWriter) makeSure(ctx context.Context) error {
+	s.mutex.Lock()
+	unsure := s.unsure
+	s.mutex.Unlock()
+	if !unsure {
+		return nil
+	}
 	pod, err := s.client.CoreV1().Pods(s.pod.Namespace).Get(ctx, s.pod.Name, metav1.GetOptions{})
-	return apierrors.IsNotFound(err) || err == nil && pod.UID != s.pod.UID
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("read the status of the pod: %w", err)
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if err != nil || pod.UID != s.pod.UID {
+		s.lost = true
+		return nil
+	}
+	s.shown, s.unsure = &pod.Status, false
+	return nil
 }
 
 // statusPatch changes only what has changed, only on the very same pod, and no conditions of others, of which this node

@@ -1,0 +1,99 @@
+package processnode
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/clock"
+)
+
+// A write that was carried out, and of which nobody heard, is not taken for one that was not: what has changed back meanwhile would never
+// be written, and a container that is ready would count as one that is not.
+func TestAStatusThatWasWrittenUnheard(t *testing.T) {
+	t.Parallel()
+	status := func(ready bool) *corev1.PodStatus {
+		return &corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "c", Ready: ready}}}
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p", UID: "1"}, Status: *status(true)}
+	c := fake.NewClientset(pod)
+	heard := true
+	var s *statusWriter
+	c.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if heard {
+			return false, nil, nil
+		}
+		heard = true
+		changed := pod.DeepCopy()
+		changed.Status = *status(false)
+		if err := c.Tracker().Update(action.GetResource(), changed, action.GetNamespace()); err != nil {
+			t.Error(err)
+		}
+		s.want(status(true)) // it recovers while the answer is on its way
+		return true, nil, errors.New("no answer")
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	written := make(chan struct{}, 1)
+	s = newStatusWriter(c, clock.RealClock{}, testr.New(t), pod, func() { written <- struct{}{} })
+	s.want(status(true))
+	heard = false
+	s.want(status(false))
+	go s.run(ctx)
+	got := statusOnce(ctx, t, written, c)
+	if len(got.ContainerStatuses) != 1 || !got.ContainerStatuses[0].Ready {
+		t.Errorf("in the end the API server has %+v", got)
+	}
+}
+
+// Who takes Ready from a pod because its node was not heard of does not have the last word.
+func TestAStatusThatSomebodyElseHasWritten(t *testing.T) {
+	t.Parallel()
+	status := func(ready corev1.ConditionStatus) *corev1.PodStatus {
+		return &corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}, {Type: "theirs", Status: ready}}}
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p", UID: "1"}, Status: *status(corev1.ConditionTrue)}
+	changed := pod.DeepCopy()
+	changed.Status = *status(corev1.ConditionFalse)
+	c := fake.NewClientset(changed)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	written := make(chan struct{}, 1)
+	s := newStatusWriter(c, clock.RealClock{}, testr.New(t), pod, func() { written <- struct{}{} })
+	go s.run(ctx)
+	s.want(status(corev1.ConditionTrue))
+	s.saw(&pod.Status)
+	s.saw(&changed.Status)
+	got := statusOnce(ctx, t, written, c)
+	if diff := cmp.Diff([]corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}, {Type: "theirs", Status: corev1.ConditionFalse}}, got.Conditions); diff != "" {
+		t.Error(diff)
+	}
+	s.saw(got)
+	if !s.upToDate() {
+		t.Error("it would write again")
+	}
+}
+
+// statusOnce is what the API server has when the writer has written.
+func statusOnce(ctx context.Context, t *testing.T, written <-chan struct{}, c kubernetes.Interface) *corev1.PodStatus {
+	t.Helper()
+	select {
+	case <-written:
+	case <-ctx.Done():
+		t.Fatal("nothing was written")
+	}
+	pod, err := c.CoreV1().Pods("n").Get(ctx, "p", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &pod.Status
+}
