@@ -90,6 +90,9 @@ func (f *flags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := metricsserver.NameHosts(nil, controlConfig); err != nil {
+		return err
+	}
 	guarded, err := f.cloud()
 	if err != nil {
 		return err

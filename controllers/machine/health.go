@@ -45,6 +45,12 @@ func (r *Machines) watch(ctx context.Context, logger logr.Logger, m *machinev1al
 	if reason := sick(m, node); reason != "" {
 		return r.unhealthy(ctx, logger, m, reason)
 	}
+	if m.Status.CurrentStatus.Phase != machinev1alpha1.MachineRunning {
+		// After a restoration the node is that of a backup, and Ready on the word of nobody for some time.
+		if gone, err := r.gone(ctx, logger, m, machinev1alpha1.MachineOperationHealthCheck); err != nil || gone {
+			return 0, err
+		}
+	}
 	if err := r.syncNode(ctx, m, node); err != nil {
 		return 0, err
 	}
@@ -105,13 +111,8 @@ func (r *Machines) unhealthy(ctx context.Context, logger logr.Logger, m *machine
 		machinev1alpha1.MachineInPlaceUpdating, machinev1alpha1.MachineInPlaceUpdateSuccessful, machinev1alpha1.MachineInPlaceUpdateFailed:
 		phase, op, limit = machinev1alpha1.MachineUnknown, machinev1alpha1.MachineOperationHealthCheck, r.healthTimeout(m)
 	}
-	vm, err := r.Cloud.Get(ctx, idOf(m.Spec.ProviderID))
-	if err != nil {
+	if gone, err := r.gone(ctx, logger, m, op); err != nil || gone {
 		return 0, err
-	}
-	if vm == nil {
-		logger.Info("The machine is gone from the cloud", "providerID", m.Spec.ProviderID)
-		return 0, r.phase(ctx, m, machinev1alpha1.MachineFailed, op, machinev1alpha1.MachineStateFailed, "the machine is gone from the cloud")
 	}
 	if err := r.phase(ctx, m, phase, op, machinev1alpha1.MachineStateProcessing, reason); err != nil {
 		return 0, err
@@ -124,6 +125,16 @@ func (r *Machines) unhealthy(ctx context.Context, logger logr.Logger, m *machine
 		return r.Timeouts.Check, nil
 	}
 	return 0, r.phase(ctx, m, machinev1alpha1.MachineFailed, op, machinev1alpha1.MachineStateFailed, fmt.Sprintf("%s for %s", reason, limit))
+}
+
+// gone asks the cloud for the machine, and gives it up if it is there no more.
+func (r *Machines) gone(ctx context.Context, logger logr.Logger, m *machinev1alpha1.Machine, op machinev1alpha1.MachineOperationType) (bool, error) {
+	vm, err := r.Cloud.Get(ctx, idOf(m.Spec.ProviderID))
+	if err != nil || vm != nil {
+		return false, err
+	}
+	logger.Info("The machine is gone from the cloud", "providerID", m.Spec.ProviderID)
+	return true, r.phase(ctx, m, machinev1alpha1.MachineFailed, op, machinev1alpha1.MachineStateFailed, "the machine is gone from the cloud")
 }
 
 func healthTimeoutOff(m *machinev1alpha1.Machine) bool {

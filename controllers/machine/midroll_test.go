@@ -44,3 +44,39 @@ func TestRestoredInARoll(t *testing.T) {
 		}
 	}
 }
+
+// TestEndedButNotTold: the lost seed has ended a machine of a roll after its state was saved, and the node of that machine, which
+// comes from a backup, is Ready for some time yet. It counts for nothing: no other machine may go instead of it.
+func TestEndedButNotTold(t *testing.T) {
+	t.Parallel()
+	for victim := range 3 {
+		b := newBench(t)
+		d := b.deployment(3)
+		b.settle()
+		old := b.all()
+		b.change(d, nextClass(d))
+		for left := 40; b.running() < 4 && left > 0; left-- {
+			b.step()
+			b.boot()
+		}
+		n := restored(b)
+		b.must(b.cloud.Delete(t.Context(), idOf(old[victim].Spec.ProviderID)))
+		n.deployment(3, func(d *machinev1alpha1.MachineDeployment) { nextClass(d)() })
+		bounded := func() {
+			if vms := len(n.cloud.ids()); vms < 3 || vms > 4 {
+				t.Errorf("%d machines", vms)
+			}
+		}
+		for range 10 { // in which nobody notices that the node is silent
+			n.step()
+			bounded()
+		}
+		n.settle(bounded)
+		if len(n.all()) != 3 || len(n.cloud.ids()) != 3 {
+			t.Errorf("in the end %d Machines, %d machines", len(n.all()), len(n.cloud.ids()))
+		}
+		if t.Failed() {
+			t.Fatalf("when machine %d was ended", victim)
+		}
+	}
+}
