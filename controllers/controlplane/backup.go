@@ -76,8 +76,8 @@ func (o *Operation) backupSource(ctx context.Context) (string, error) {
 	if !o.Restoring() {
 		return "", nil
 	}
-	exists, err := o.EtcdExists(ctx)
-	if err != nil || exists {
+	restored, err := o.etcdRestored(ctx)
+	if err != nil || restored {
 		return "", err
 	}
 	entry, err := o.BackupEntry(ctx)
@@ -104,6 +104,17 @@ func (o *Operation) backupSource(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	return bucket, nil
+}
+
+// etcdRestored tells whether the shoot's etcd is here already, by a run before this one. One that an epoch has left which is
+// over does not count: a shoot may be back before its first seed has cleaned up.
+func (o *Operation) etcdRestored(ctx context.Context) (bool, error) {
+	exists, err := o.EtcdExists(ctx)
+	if err != nil || !exists {
+		return false, err
+	}
+	left, err := o.HasLeftovers(ctx)
+	return err == nil && !left, err
 }
 
 // CheckBackups makes sure that there is something to restore etcd from.

@@ -170,18 +170,24 @@ func TestBackupSource(t *testing.T) {
 	t.Parallel()
 	unread, damaged := errors.New("the cloud is away"), errors.New("an object is damaged")
 	etcd := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: "etcd-main"}}
+	here := []client.Object{etcd, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha"}}}
 	const restore = gardencorev1beta1.LastOperationTypeRestore
 	for name, c := range map[string]struct {
 		operation     gardencorev1beta1.LastOperationType
 		onSeed        []client.Object
-		entry, source string // the buckets they name; empty for none
+		owner         ownership.Record // in DNS; this seed's unless it says another
+		down          bool             // DNS
+		entry, source string           // the buckets they name; empty for none
 		content       map[string]error
 		want          string
 		err           string
 		is            error
 	}{
 		"no restore":                             {operation: "Reconcile", entry: "uid-b"},
-		"etcd is here already":                   {operation: restore, onSeed: []client.Object{etcd}, entry: "uid-b"},
+		"etcd is here already":                   {operation: restore, onSeed: here, entry: "uid-b"},
+		"an earlier epoch's etcd is here":        {operation: restore, onSeed: here, owner: owned("uid-b", 3), entry: "uid-b", want: "uid-b"},
+		"so it is, and nobody owns it":           {operation: restore, onSeed: here, owner: owned(ownership.Nobody, 4), entry: "uid-b", want: "uid-b"},
+		"etcd is here, DNS does not tell whose":  {operation: restore, onSeed: here, down: true, entry: "uid-b", is: ownershiptest.ErrDown},
 		"no entry":                               {operation: restore, err: `backup entry "shoot--p--alpha--uid" is missing`},
 		"not begun":                              {operation: restore, entry: "uid-b", want: "uid-b"},
 		"not begun, bucket not asked":            {operation: restore, entry: "uid-b", content: map[string]error{"uid-b": unread}, want: "uid-b"},
@@ -204,7 +210,12 @@ func TestBackupSource(t *testing.T) {
 					inGarden = append(inGarden, entryIn(name, bucket))
 				}
 			}
-			o, _ := onSeedA(t, c.operation, inGarden, interceptor.Funcs{}, c.onSeed...)
+			o, owners := onSeedA(t, c.operation, inGarden, interceptor.Funcs{}, c.onSeed...)
+			if c.owner.Absent() {
+				c.owner = owned("uid-a", 2)
+			}
+			owners.decision.Set(c.owner)
+			owners.decision.Down(c.down)
 			o.Bucket = shelves{content: c.content}
 			got, err := o.backupSource(t.Context())
 			wanted := err == nil && c.err == "" && c.is == nil || c.err != "" && err != nil && strings.Contains(err.Error(), c.err) || c.is != nil && errors.Is(err, c.is)

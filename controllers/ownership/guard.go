@@ -46,7 +46,7 @@ type Fence struct {
 	By Record `json:"by"`
 	// Revoked: no holder has validity any more, step (3).
 	Revoked bool `json:"revoked"`
-	// Finished: steps (4) and (5) are done, or there was nothing to do.
+	// Finished: step (4) is done, or there was nothing to do. Step (5) comes with the end of the pod (docs/deviations.md).
 	Finished bool `json:"finished"`
 }
 

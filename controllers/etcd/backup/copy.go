@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -52,24 +53,57 @@ func Copy(ctx context.Context, o CopyOptions) (Manifest, error) {
 	if err := waitFinal(ctx, o); err != nil {
 		return Manifest{}, err
 	}
-	manifest, made, err := planManifest(ctx, o.Source, o.Target, o.Epoch)
+	planned, err := planManifest(ctx, o.Source, o.Target, o.Epoch)
 	if err != nil {
 		return Manifest{}, err
 	}
-	damaged, err := copyObjects(ctx, o, manifest.Objects)
-	if err != nil || made {
-		return manifest, err
+	if planned.made {
+		_, err := copyObjects(ctx, o, planned.Objects)
+		return planned.Manifest, err
 	}
-	manifest.Objects, manifest.LeftOut = withoutDamaged(manifest.Objects, damaged)
+	manifest, err := copyUsable(ctx, o, planned)
+	if err != nil {
+		return Manifest{}, err
+	}
 	return createManifest(ctx, o.Target, manifest)
 }
 
-// copyObjects copies what is not there yet, and returns what is damaged when that may be left out.
-func copyObjects(ctx context.Context, o CopyOptions, objects []Object) (damaged []Object, err error) {
+// copyUsable copies what is whole, and leaves out of the manifest what is not. Without any full snapshot that is whole
+// there is nothing to begin with, and the damage is an error: etcd would begin empty.
+func copyUsable(ctx context.Context, o CopyOptions, planned plan) (Manifest, error) {
+	manifest := planned.Manifest
+	if len(planned.Objects) == 0 {
+		return manifest, nil
+	}
+	var damage error
+	for _, objects := range [][]Object{planned.Objects, planned.behindFinal} {
+		if len(objects) > 0 && len(chainsOf(objects)) == 0 {
+			damage = errors.Join(damage, noFullSnapshot(objects))
+			continue
+		}
+		damaged, err := copyObjects(ctx, o, objects)
+		if err != nil {
+			return Manifest{}, err
+		}
+		kept, leftOut := withoutDamaged(objects, damaged)
+		manifest.Objects, manifest.LeftOut = kept, append(manifest.LeftOut, leftOut...)
+		if len(chainsOf(kept)) > 0 {
+			return manifest, nil
+		}
+		for _, object := range objects {
+			damage = errors.Join(damage, damaged[object])
+		}
+	}
+	return Manifest{}, damage
+}
+
+// copyObjects copies what is not there yet, and returns what is damaged, and how, when that may be left out.
+func copyObjects(ctx context.Context, o CopyOptions, objects []Object) (map[Object]error, error) {
 	missing, err := missingIn(ctx, o.Target, objects)
 	if err != nil {
 		return nil, err
 	}
+	damaged := map[Object]error{}
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(copiesAtOnce)
@@ -80,7 +114,7 @@ func copyObjects(ctx context.Context, o CopyOptions, objects []Object) (damaged 
 				o.Log.Error(err, "A backup object is left out of the copy")
 				mu.Lock()
 				defer mu.Unlock()
-				damaged = append(damaged, object)
+				damaged[object] = err
 				return nil
 			}
 			return err
@@ -91,9 +125,10 @@ func copyObjects(ctx context.Context, o CopyOptions, objects []Object) (damaged 
 
 // withoutDamaged leaves out what is damaged, and the deltas behind a damaged delta: nothing continues there, unless a full
 // snapshot begins anew between them.
-func withoutDamaged(objects, damaged []Object) (kept, leftOut []Object) {
+func withoutDamaged(objects []Object, damaged map[Object]error) (kept, leftOut []Object) {
 	for _, object := range objects {
-		if slices.ContainsFunc(damaged, func(d Object) bool { return d == object || isCutOff(object, d, objects, damaged) }) {
+		harmed := func(by Object) bool { return by == object || isCutOff(object, by, objects, damaged) }
+		if slices.ContainsFunc(slices.Collect(maps.Keys(damaged)), harmed) {
 			leftOut = append(leftOut, object)
 		} else {
 			kept = append(kept, object)
@@ -102,12 +137,12 @@ func withoutDamaged(objects, damaged []Object) (kept, leftOut []Object) {
 	return kept, leftOut
 }
 
-func isCutOff(object, gap Object, objects, damaged []Object) bool {
+func isCutOff(object, gap Object, objects []Object, damaged map[Object]error) bool {
 	if gap.Kind != Delta || object.Kind != Delta || object.First <= gap.First {
 		return false
 	}
 	return !slices.ContainsFunc(objects, func(full Object) bool {
-		return full.Kind == Full && full.Last >= gap.Last && full.Last < object.Last && !slices.Contains(damaged, full)
+		return full.Kind == Full && full.Last >= gap.Last && full.Last < object.Last && damaged[full] == nil
 	})
 }
 

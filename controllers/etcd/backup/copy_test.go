@@ -122,39 +122,77 @@ func TestCopyRefusesADamagedObject(t *testing.T) {
 	}
 }
 
-// What is behind a damaged delta is needed all the same when a full snapshot has begun a new chain meanwhile.
-func TestCopyKeepsTheChainBehindADamagedDelta(t *testing.T) {
+// What is behind a damaged delta is needed all the same when a full snapshot has begun a new chain meanwhile; and without a full snapshot
+// that is whole nothing is taken over: etcd would begin empty, and the source's backups would be removed.
+func TestCopyWithoutWhatIsDamaged(t *testing.T) {
 	t.Parallel()
-	source, target := &etcdtest.Bucket{}, &etcdtest.Bucket{}
-	if _, err := backup.EnsureManifest(t.Context(), source, source, 1); err != nil {
-		t.Fatal(err)
-	}
-	digest := fmt.Sprintf("%x", sha256.Sum256(nil))
-	var keys []string
-	for _, object := range []backup.Object{
-		{Kind: backup.Full, Last: 10}, {Kind: backup.Delta, First: 11, Last: 20}, {Kind: backup.Delta, First: 21, Last: 30},
-		{Kind: backup.Full, Last: 30}, {Kind: backup.Delta, First: 31, Last: 40},
+	full, delta := func(last int64) backup.Object { return backup.Object{Kind: backup.Full, Last: last} },
+		func(first, last int64) backup.Object {
+			return backup.Object{Kind: backup.Delta, First: first, Last: last}
+		}
+	final := backup.Object{Kind: backup.Full, Last: 50, Final: true}
+	for name, c := range map[string]struct {
+		objects          []backup.Object
+		damaged, leftOut []int // of the objects
+		err              []int
+		missing          string // key
+	}{
+		"a delta":                      {objects: []backup.Object{full(10), delta(11, 20), delta(21, 30), full(30), delta(31, 40)}, damaged: []int{1}, leftOut: []int{1, 2}},
+		"the newest full snapshot":     {objects: []backup.Object{full(10), delta(11, 20), full(20), delta(21, 30)}, damaged: []int{2}, leftOut: []int{2}},
+		"the only full snapshot":       {objects: []backup.Object{full(10), delta(11, 20)}, damaged: []int{0}, err: []int{0}},
+		"all full snapshots":           {objects: []backup.Object{full(10), delta(11, 20), full(20), delta(21, 30)}, damaged: []int{0, 2}, err: []int{0, 2}},
+		"the final snapshot":           {objects: []backup.Object{full(10), delta(11, 20), final}, damaged: []int{2}, leftOut: []int{2}},
+		"the final one, and a delta":   {objects: []backup.Object{full(10), delta(11, 20), delta(21, 30), final}, damaged: []int{1, 3}, leftOut: []int{3, 1, 2}},
+		"the final one, and no other":  {objects: []backup.Object{final}, damaged: []int{0}, err: []int{0}},
+		"a full one that is not there": {objects: []backup.Object{delta(11, 20), delta(21, 30)}, missing: "e1/full-…"},
+		"the final one, and the full one behind it is not there": {objects: []backup.Object{delta(11, 20), final}, damaged: []int{1}, err: []int{1}, missing: "e1/full-…"},
+		"the final one, and all that is behind it":               {objects: []backup.Object{full(10), delta(11, 20), final}, damaged: []int{0, 2}, err: []int{0, 2}},
 	} {
-		object.Epoch, object.SHA256 = 1, digest
-		keys = append(keys, object.Key())
-		content := ""
-		if object.First == 11 {
-			content = "damaged"
-		}
-		if err := source.Create(t.Context(), object.Key(), strings.NewReader(content)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	manifest, err := backup.Copy(t.Context(), backup.CopyOptions{Source: source, Target: target, Epoch: 2, LastGood: true, Clock: clock.RealClock{}, Log: testr.New(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var leftOut []string
-	for _, object := range manifest.LeftOut {
-		leftOut = append(leftOut, object.Key())
-	}
-	if diff := cmp.Diff(keys[1:3], leftOut); diff != "" {
-		t.Error(diff)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			source, target := &etcdtest.Bucket{}, &etcdtest.Bucket{}
+			if _, err := backup.EnsureManifest(t.Context(), source, source, 1); err != nil {
+				t.Fatal(err)
+			}
+			for i := range c.objects {
+				c.objects[i].Epoch, c.objects[i].SHA256 = 1, fmt.Sprintf("%x", sha256.Sum256([]byte("x")))
+				if err := source.Create(t.Context(), c.objects[i].Key(), strings.NewReader("x")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			keys := func(which []int) (keys []string) {
+				for _, i := range which {
+					keys = append(keys, c.objects[i].Key())
+				}
+				return keys
+			}
+			for _, key := range keys(c.damaged) {
+				source.Damage(key)
+			}
+			manifest, err := backup.Copy(t.Context(), backup.CopyOptions{Source: source, Target: target, Epoch: 2, LastGood: true, Clock: clock.RealClock{}, Log: testr.New(t)})
+			named := keys(c.err)
+			if c.missing != "" {
+				named = append(named, c.missing)
+			}
+			if (err != nil) != (len(named) > 0) {
+				t.Fatalf("error is %v, want one that names %v", err, named)
+			}
+			for _, key := range named {
+				if !strings.Contains(err.Error(), key) {
+					t.Errorf("error is %v, want one that names %s", err, key)
+				}
+			}
+			if epochs, _ := backup.Epochs(t.Context(), target); err != nil && len(epochs) > 0 {
+				t.Errorf("a copy that failed has left manifests of %v", epochs)
+			}
+			var leftOut []string
+			for _, object := range manifest.LeftOut {
+				leftOut = append(leftOut, object.Key())
+			}
+			if diff := cmp.Diff(keys(c.leftOut), leftOut); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 

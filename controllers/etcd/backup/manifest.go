@@ -23,6 +23,15 @@ type Manifest struct {
 	LeftOut []Object `json:"leftOut,omitempty"`
 }
 
+// plan of a manifest.
+type plan struct {
+	Manifest
+	// made: it is there already.
+	made bool
+	// behindFinal is what there is besides the final snapshot that the manifest names, for who must do without that.
+	behindFinal []Object
+}
+
 // Final tells whether the epoch starts from a final snapshot, so that nothing acknowledged is missing.
 func (m Manifest) Final() bool {
 	chains := chainsOf(m.Objects)
@@ -82,26 +91,25 @@ func ReadManifest(ctx context.Context, bucket Bucket, epoch int64) (Manifest, er
 // of the newest older epoch and creates the manifest in target; source and target may be the same. Of several callers
 // one creates it, and all get the same.
 func EnsureManifest(ctx context.Context, source, target Bucket, epoch int64) (Manifest, error) {
-	manifest, made, err := planManifest(ctx, source, target, epoch)
-	if err != nil || made {
-		return manifest, err
+	planned, err := planManifest(ctx, source, target, epoch)
+	if err != nil || planned.made {
+		return planned.Manifest, err
 	}
-	return createManifest(ctx, target, manifest)
+	return createManifest(ctx, target, planned.Manifest)
 }
 
 // planManifest is the manifest that the epoch has, or the one it would get.
-func planManifest(ctx context.Context, source, target Bucket, epoch int64) (manifest Manifest, made bool, err error) {
+func planManifest(ctx context.Context, source, target Bucket, epoch int64) (plan, error) {
 	for _, bucket := range []Bucket{target, source} {
 		if err := refuseIfSuperseded(ctx, bucket, epoch); err != nil {
-			return Manifest{}, false, err
+			return plan{}, err
 		}
 	}
-	manifest, err = ReadManifest(ctx, target, epoch)
+	manifest, err := ReadManifest(ctx, target, epoch)
 	if !errors.Is(err, ErrNotFound) {
-		return manifest, err == nil, err
+		return plan{Manifest: manifest, made: err == nil}, err
 	}
-	manifest, err = inherit(ctx, source, target, epoch)
-	return manifest, false, err
+	return inherit(ctx, source, target, epoch)
 }
 
 // createManifest creates it, unless somebody has: then it is that one.
@@ -130,43 +138,54 @@ func refuseIfSuperseded(ctx context.Context, bucket Bucket, epoch int64) error {
 
 // inherit takes the chain of the highest epoch below that has a manifest in either bucket: an epoch without one has
 // never answered.
-func inherit(ctx context.Context, source, target Bucket, epoch int64) (Manifest, error) {
-	manifest := Manifest{Epoch: epoch}
+func inherit(ctx context.Context, source, target Bucket, epoch int64) (plan, error) {
+	planned := plan{Manifest: Manifest{Epoch: epoch}}
 	var owner Bucket
 	for _, bucket := range []Bucket{source, target} {
 		epochs, err := Epochs(ctx, bucket)
 		if err != nil {
-			return Manifest{}, err
+			return plan{}, err
 		}
 		for _, older := range epochs {
-			if older < epoch && older > manifest.From {
-				manifest.From, owner = older, bucket
+			if older < epoch && older > planned.From {
+				planned.From, owner = older, bucket
 			}
 		}
 	}
-	if manifest.From == 0 {
-		return manifest, nil
+	if planned.From == 0 {
+		return planned, nil
 	}
-	var err error
-	manifest.Objects, err = objectsFor(ctx, owner, manifest.From)
-	return manifest, err
+	objects, err := objectsFor(ctx, owner, planned.From)
+	planned.Objects = objects
+	if chains := chainsOf(objects); len(chains) > 0 && chains[0][0].Final {
+		planned.Objects = chains[0] // nothing else is needed
+		planned.behindFinal = slices.DeleteFunc(objects, func(o Object) bool { return o.Final })
+	}
+	return planned, err
 }
 
-// objectsFor are the objects of which a restore of the epoch's state chooses: its own; if it has made no full snapshot
-// yet, those it started from.
+// objectsFor are the objects of which a restore of the epoch's state chooses: its own; if it has made no backup yet, those it
+// started from. Deltas without a full snapshot are a DamageError: an epoch begins its backups with one.
 func objectsFor(ctx context.Context, bucket Bucket, epoch int64) ([]Object, error) {
 	own, err := ObjectsOf(ctx, bucket, epoch)
 	if err != nil {
 		return nil, err
 	}
-	if chains := chainsOf(own); len(chains) > 0 {
-		if chains[0][0].Final {
-			return chains[0], nil // nothing else is needed
-		}
-		return own, nil
+	if len(own) == 0 {
+		manifest, err := ReadManifest(ctx, bucket, epoch)
+		return manifest.Objects, err
 	}
-	manifest, err := ReadManifest(ctx, bucket, epoch)
-	return manifest.Objects, err
+	if len(chainsOf(own)) == 0 {
+		return nil, noFullSnapshot(own)
+	}
+	return own, nil
+}
+
+// noFullSnapshot is the damage of deltas that continue no full snapshot.
+func noFullSnapshot(deltas []Object) error {
+	return &DamageError{
+		Key: fmt.Sprintf("%sfull-…", epochPrefix(deltas[0].Epoch)), Err: fmt.Errorf("%w, though deltas continue it from revision %d on", ErrNotFound, deltas[0].First),
+	}
 }
 
 // ErrNoBackups says that a bucket has nothing that could be restored.

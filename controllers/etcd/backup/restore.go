@@ -112,6 +112,9 @@ func restoreInto(ctx context.Context, o RestoreOptions, objects []Object, work s
 		return RestoreResult{}, fmt.Errorf("make the folder for the restore: %w", err)
 	}
 	chains := chainsOf(objects)
+	if len(chains) == 0 && len(objects) > 0 {
+		return RestoreResult{}, noFullSnapshot(objects)
+	}
 	if len(chains) == 0 {
 		return RestoreResult{Fresh: true}, datadir.Dir(data).WriteEpoch(datadir.Epoch{Epoch: o.Epoch})
 	}

@@ -1,7 +1,9 @@
 package backup_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -162,6 +164,16 @@ func TestDamagedOrMissingObjectIsNamed(t *testing.T) {
 			}
 			_ = b.Delete(context.Background(), broken.Key())
 		}, backup.ErrNotFound, broken.Key()},
+		"missing snapshot": {func(b *etcdtest.Bucket) { _ = b.Delete(context.Background(), full.Key()) }, backup.ErrNotFound, "e1/full-…"},
+		"manifest of deltas alone": {func(b *etcdtest.Bucket) {
+			manifest, err := json.Marshal(backup.Manifest{Epoch: 2, From: 1, Objects: objects[1:]})
+			if err != nil {
+				t.Error(err)
+			}
+			if err := b.Create(context.Background(), "epochs/2.json", bytes.NewReader(manifest)); err != nil {
+				t.Error(err)
+			}
+		}, backup.ErrNotFound, "e1/full-…"},
 		"damaged snapshot": {func(b *etcdtest.Bucket) { b.Damage(full.Key()) }, backup.ErrDigest, full.Key()},
 	} {
 		t.Run(name, func(t *testing.T) {
