@@ -100,6 +100,9 @@ func (f *flags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := metricsserver.NameHosts(nil, config); err != nil {
+		return err
+	}
 	mgr, err := NewManager(config, f.metricsAddress)
 	if err != nil {
 		return err

@@ -12,6 +12,8 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/transplant-sim/transplant/controllers/metricsserver"
 )
 
 type flags struct {
@@ -56,6 +58,9 @@ func (f *flags) run(ctx context.Context) error {
 	}
 	target, err := load(f.targetKubeconfig)
 	if err != nil {
+		return err
+	}
+	if err := metricsserver.NameHosts(nil, control); err != nil {
 		return err
 	}
 	mgr, err := NewManager(control, f.namespace, f.metricsAddress)

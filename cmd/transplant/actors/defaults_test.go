@@ -1,12 +1,39 @@
 package actors
 
 import (
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/scenario"
 )
+
+// A story is refused before it is told exactly when the guards would refuse its timing, which the harness does not import.
+func TestScenariosTakeTheTimingsThatGuardsTake(t *testing.T) {
+	t.Parallel()
+	const interval = time.Second
+	for _, timeout := range []time.Duration{interval / 2, interval, interval * 3 / 2, 2*interval - 1, 2 * interval, 3 * interval} {
+		_, err := scenario.Parse("f", fmt.Appendf(nil, `apiVersion: transplant.dev/v1alpha1
+kind: Scenario
+metadata: {name: f}
+spec:
+  why: a test
+  landscape: {seeds: [{name: a}], settings: {ownerCheckInterval: %s, ownerCheckTimeout: %s}}
+  steps: [{wait: {for: 1s, because: a test}}]
+`, interval, timeout))
+		if err != nil && !strings.Contains(err.Error(), "spec.landscape.settings.ownerCheckTimeout") {
+			t.Fatal(err)
+		}
+		if guard := (ownership.Timing{Interval: interval, Timeout: timeout}).Validate(); (err == nil) != (guard == nil) {
+			t.Errorf("timeout %s: of the scenario %v, of the guard %v", timeout, err, guard)
+		}
+	}
+}
 
 // What the harness takes for the product's default settings is what the programs say.
 func TestProductSettingsAreTheDefaultsOfTheFlags(t *testing.T) {

@@ -98,6 +98,9 @@ func (f *gardenControllerManagerFlags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := metricsserver.NameHosts(config, nil); err != nil {
+		return err
+	}
 	mgr, err := ctrl.NewManager(config, manager.Options{
 		Scheme: gardenScheme(), Metrics: metricsserver.At(f.metricsAddress), HealthProbeBindAddress: "0",
 	})

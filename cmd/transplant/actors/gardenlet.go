@@ -98,6 +98,9 @@ func (f *gardenletFlags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := metricsserver.NameHosts(gardenConfig, seedConfig); err != nil {
+		return err
+	}
 	mgr, err := ctrl.NewManager(gardenConfig, manager.Options{
 		Scheme: gardenScheme(), Metrics: metricsserver.At(f.metricsAddress), HealthProbeBindAddress: "0",
 	})
