@@ -1,9 +1,13 @@
 package link_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"io"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -39,7 +43,7 @@ func (g ground) apiFaults(t *testing.T) {
 		for fault, test := range map[string]func(*testing.T, *stand){
 			"fail": failRequests, "too many requests": tooMany, "delay": delayRequests, "drop answer": dropAnswers,
 			"hold": holdRequests, "crash before": crashBefore, "crash after": crashAfter, "size limit": sizeLimit,
-			"stale list": staleList, "stale informer": staleInformer, "frozen watch": frozenWatch,
+			"stale list": staleList, "stale list zipped": zippedList, "stale informer": staleInformer, "frozen watch": frozenWatch,
 			"closed watch": closedWatch, "gone watch": goneWatch, "informers live": informersLive, "tripwire": tripwire,
 		} {
 			t.Run(strings.ReplaceAll(fault, " ", "-")+"/"+name, func(t *testing.T) { test(t, g.stand(t, contentType)) })
@@ -52,6 +56,7 @@ type stand struct {
 	link            *link.Link
 	direct, through *kubernetes.Clientset
 	namespace       string
+	accept          string // the content types that the client takes
 }
 
 func (g ground) stand(t *testing.T, contentType string) *stand {
@@ -63,7 +68,7 @@ func (g ground) stand(t *testing.T, contentType string) *stand {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &stand{link: l, direct: g.direct, through: clientset(t, config), namespace: namespace.Name}
+	return &stand{link: l, direct: g.direct, through: clientset(t, config), namespace: namespace.Name, accept: config.AcceptContentTypes}
 }
 
 // begin injects a fault on the ConfigMaps of the stand, and heals it at the end of the test.
@@ -319,6 +324,62 @@ func staleList(t *testing.T, s *stand) {
 	}
 	i.Heal()
 	expectAdded(t, events, "b")
+}
+
+// An API server compresses lists of more than 128 KiB for whoever takes them so, as every Go client does.
+func zippedList(t *testing.T, s *stand) {
+	for _, name := range []string{"a", "b", "c"} {
+		large := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"key": strings.Repeat("x", 60<<10)}}
+		if _, err := s.direct.CoreV1().ConfigMaps(s.namespace).Create(t.Context(), large, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.watchNow(t)
+	i := s.begin(t, link.StaleList{Match: s.match()}, nil)
+	s.mustCreate(t, "the-new-one")
+	if fresh, zipped := s.zippedAnswer(t, ""); !zipped || !bytes.Contains(fresh, []byte("the-new-one")) {
+		t.Errorf("a consistent list, compressed: %t, holds the new one: %t", zipped, bytes.Contains(fresh, []byte("the-new-one")))
+	}
+	expectTouched(t, i, 0)
+	if old, _ := s.zippedAnswer(t, "resourceVersion=0"); len(old) < 3*60<<10 || bytes.Contains(old, []byte("the-new-one")) {
+		t.Errorf("a list of any version is of %d bytes, and holds the new one: %t", len(old), bytes.Contains(old, []byte("the-new-one")))
+	}
+	old, _ := s.list(t, s.through, metav1.ListOptions{ResourceVersion: "0"})
+	if !slices.Contains(old, "c") || slices.Contains(old, "the-new-one") {
+		t.Errorf("a client reads %v", old)
+	}
+	expectTouched(t, i, 2)
+}
+
+// zippedAnswer is a list as it was before it was compressed, and whether it was.
+func (s *stand) zippedAnswer(t *testing.T, query string) (content []byte, zipped bool) {
+	t.Helper()
+	get := s.through.CoreV1().RESTClient().Get().Namespace(s.namespace).Resource("configmaps")
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, get.URL().String()+"?"+query, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Accept", s.accept)
+	request.Header.Set("Accept-Encoding", "gzip") // said by hand, Go does not decompress by itself
+	client, ok := s.through.CoreV1().RESTClient().(*rest.RESTClient)
+	if !ok {
+		t.Fatalf("the client is a %T", s.through.CoreV1().RESTClient())
+	}
+	response, err := client.Client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	var body io.Reader = response.Body
+	if zipped = response.Header.Get("Content-Encoding") == "gzip"; zipped {
+		if body, err = gzip.NewReader(body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if content, err = io.ReadAll(body); err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("status %s, %v", response.Status, err)
+	}
+	return content, zipped
 }
 
 // An informer starts with the past, also one that wants its first list from a watch, and catches up after the heal.

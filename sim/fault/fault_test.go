@@ -375,6 +375,37 @@ func TestKillWithDelay(t *testing.T) {
 	}
 }
 
+// starting is a world whose processes are about to run, or will not.
+type starting struct {
+	*spy
+	await func() error
+}
+
+func (s starting) AwaitProcess(context.Context, world.Process) error { return s.await() }
+
+// What is waited for before a fault begins is no time of the fault.
+func TestAFaultBeginsWhenItsProcessRuns(t *testing.T) {
+	t.Parallel()
+	for name, never := range map[string]error{"runs": nil, "never": errors.New("it crashes")} {
+		for kind, f := range map[string]fault.Fault{
+			"kill": &fault.Kill{Process: fault.Process{Actor: "gardenlet-a"}}, "freeze": &fault.Freeze{Process: fault.Process{Actor: "gardenlet-a"}},
+			"delayed": &fault.Kill{Process: fault.Process{Actor: "gardenlet-a"}, RestartDelay: metav1.Duration{Duration: time.Second}},
+		} {
+			journal := timeline.NewJournal(clock.RealClock{}, nil)
+			before := -1
+			w := starting{&spy{World: worldtest.New(t, "a")}, func() error { before = len(journal.Events()); return never }}
+			err := fault.NewWard(w, journal).Inject(t.Context(), "one", f)
+			begun := 0
+			for range timeline.Of[timeline.FaultInjected](journal.Events()) {
+				begun++
+			}
+			if before != 0 || (never == nil) != (begun == 1) || !errors.Is(err, never) {
+				t.Errorf("%s, %s: %d events before it was there, begun %d times, %v", kind, name, before, begun, err)
+			}
+		}
+	}
+}
+
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

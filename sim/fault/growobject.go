@@ -58,7 +58,11 @@ func (g *GrowObject) Inject(ctx context.Context, w world.World) (world.Injection
 	if err != nil {
 		return world.Injection{}, err
 	}
-	if err := g.grow(ctx, objects); err != nil {
+	err = g.grow(ctx, objects)
+	if g.isGone(err) {
+		return nothingDone(), nil
+	}
+	if err != nil {
 		return world.Injection{}, err
 	}
 	heal := func(ctx context.Context) error {
@@ -67,7 +71,7 @@ func (g *GrowObject) Inject(ctx context.Context, w world.World) (world.Injection
 		}
 		return nil
 	}
-	return world.Injection{Heal: heal, Touched: func() int { return 1 }}, nil
+	return world.Injection{Heal: heal, Touched: func() int { return 1 }}, nil // grow has seen it
 }
 
 func (g *GrowObject) grow(ctx context.Context, objects dynamic.ResourceInterface) error {

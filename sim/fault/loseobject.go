@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
@@ -45,12 +46,18 @@ func (l *LoseObject) Inject(ctx context.Context, w world.World) (world.Injection
 	if err != nil {
 		return world.Injection{}, err
 	}
-	kept, err := objects.Get(ctx, l.Object, metav1.GetOptions{})
-	if err != nil {
-		return world.Injection{}, fmt.Errorf("read what is to be lost: %w", err)
+	var kept *unstructured.Unstructured
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error { // somebody may make it anew between the look and the deletion
+		if kept, err = objects.Get(ctx, l.Object, metav1.GetOptions{}); err != nil {
+			return err
+		}
+		return l.remove(ctx, objects, kept.GetUID())
+	})
+	if l.isGone(err) {
+		return nothingDone(), nil
 	}
-	if err := l.remove(ctx, objects, kept.GetUID()); err != nil {
-		return world.Injection{}, err
+	if err != nil {
+		return world.Injection{}, fmt.Errorf("lose %s: %w", l.OneObject, err)
 	}
 	heal := func(ctx context.Context) error {
 		_, err := objects.Create(ctx, asNew(kept), metav1.CreateOptions{})
@@ -62,26 +69,27 @@ func (l *LoseObject) Inject(ctx context.Context, w world.World) (world.Injection
 	return world.Injection{Heal: heal, Touched: func() int { return 1 }}, nil
 }
 
+// remove ends the object that was read. Its error is one of isGone when somebody else has ended it, and a Conflict when there is another of
+// that name already.
 func (l *LoseObject) remove(ctx context.Context, objects dynamic.ResourceInterface, uid types.UID) error {
-	err := objects.Delete(ctx, l.Object, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("delete %s: %w", l.OneObject, err)
+	if err := objects.Delete(ctx, l.Object, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}); err != nil {
+		return err
 	}
 	why := "it was not looked at"
-	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, goneTimeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, goneTimeout, true, func(ctx context.Context) (bool, error) {
 		object, err := objects.Get(ctx, l.Object, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) || err == nil && object.GetUID() != uid {
 			return true, nil
 		}
 		if err == nil {
 			// Whoever set a finalizer may set it again until the deletion is seen.
-			_, err = objects.Patch(ctx, l.Object, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+			_, err = objects.Patch(ctx, l.Object, types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"uid":%q,"finalizers":null}}`, uid), metav1.PatchOptions{})
 		}
 		why = fmt.Sprintf("its finalizers were taken off (%v)", err)
 		return false, nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait for the end of %s: %w; %s", l.OneObject, err, why)
+		return fmt.Errorf("wait for its end: %w; %s", err, why)
 	}
 	return nil
 }

@@ -1,10 +1,13 @@
 package fault
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -43,6 +46,21 @@ func (o OneObject) checkObject(path *field.Path, on landscape.Landscape) field.E
 		errs = append(errs, field.Required(path.Child("name"), "say which object it is"))
 	}
 	return errs
+}
+
+// isGone tells that the object is not there, and not that there is no such kind: an API server then names no object.
+func (o OneObject) isGone(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Name == o.Object
+}
+
+// nothingDone is the injection of a fault that has found nothing to harm: nobody can have felt it.
+func nothingDone() world.Injection {
+	return world.Injection{Heal: func(context.Context) error { return nil }, Touched: func() int { return 0 }}
 }
 
 // connect gives the observer's way to objects of this kind.

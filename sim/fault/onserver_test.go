@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -102,6 +103,7 @@ func TestFaultsOnAnAPIServer(t *testing.T) {
 	t.Run("trigger", s.testTrigger)
 	t.Run("growObject", s.testGrowth)
 	t.Run("loseObject", s.testLoss)
+	t.Run("loseObjectMadeAnew", s.testLossOfWhatIsMadeAnew)
 	for kind, c := range provocations {
 		t.Run(kind, func(t *testing.T) {
 			_, f := c.spec.Fault()
@@ -202,6 +204,7 @@ func (s *onServer) testGrowth(t *testing.T) {
 	w := &served{s.world, s.config}
 	growth, err := grow("600Ki").Inject(t.Context(), w)
 	must(t, err)
+	wantTouched(t, growth, 1)
 	object, err := secrets.Get(t.Context(), "grows", metav1.GetOptions{})
 	must(t, err)
 	if n := len(object.Data["growth"]); n < 400<<10 || n > 600<<10 {
@@ -223,6 +226,25 @@ func (s *onServer) testGrowth(t *testing.T) {
 	}
 	must(t, secrets.Delete(t.Context(), "grows", metav1.DeleteOptions{}))
 	must(t, growth.Heal(t.Context()))
+	growth, err = grow("600Ki").Inject(t.Context(), w)
+	must(t, err)
+	wantTouched(t, growth, 0)
+	unknown := grow("600Ki")
+	unknown.Kind = "Secert"
+	if _, err := unknown.Inject(t.Context(), w); !apierrors.IsNotFound(err) {
+		t.Errorf("growing an object of a kind that there is not: %v", err)
+	}
+}
+
+// wantTouched is how many objects a fault has harmed; one that has found none was felt by nobody, and heals.
+func wantTouched(t *testing.T, injection world.Injection, want int) {
+	t.Helper()
+	if got := injection.Touched(); got != want {
+		t.Errorf("it has touched %d objects, want %d", got, want)
+	}
+	if want == 0 {
+		must(t, injection.Heal(t.Context()))
+	}
 }
 
 func (s *onServer) testLoss(t *testing.T) {
@@ -235,11 +257,17 @@ func (s *onServer) testLoss(t *testing.T) {
 	w := &served{s.world, s.config}
 	loss, err := lose.Inject(t.Context(), w)
 	must(t, err)
+	wantTouched(t, loss, 1)
 	if _, err := secrets.Get(t.Context(), "lost", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("it is still there: %v", err)
 	}
-	if _, err := lose.Inject(t.Context(), w); !apierrors.IsNotFound(err) {
-		t.Errorf("losing what is not there: %v", err)
+	again, err := lose.Inject(t.Context(), w)
+	must(t, err)
+	wantTouched(t, again, 0)
+	unknown := *lose
+	unknown.Kind = "Secert"
+	if _, err := unknown.Inject(t.Context(), w); !apierrors.IsNotFound(err) {
+		t.Errorf("losing an object of a kind that there is not: %v", err)
 	}
 	for range 2 { // the second finds it there
 		must(t, loss.Heal(t.Context()))
@@ -250,6 +278,42 @@ func (s *onServer) testLoss(t *testing.T) {
 		t.Errorf("after the heal it is %+v", back)
 	}
 }
+
+// What is made anew between the look at it and its deletion is lost, too.
+func (s *onServer) testLossOfWhatIsMadeAnew(t *testing.T) {
+	secrets := s.direct.CoreV1().Secrets("default")
+	anew := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "lost-anew"}}
+	_, err := secrets.Create(t.Context(), anew, metav1.CreateOptions{})
+	must(t, err)
+	config := rest.CopyConfig(s.config)
+	deletions := 0
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodDelete {
+				if deletions++; deletions == 1 {
+					must(t, secrets.Delete(t.Context(), anew.Name, metav1.DeleteOptions{}))
+					_, err := secrets.Create(t.Context(), anew, metav1.CreateOptions{})
+					must(t, err)
+				}
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	lose := &fault.LoseObject{OneObject: fault.OneObject{Cluster: fault.Cluster{Cluster: "a"}, APIVersion: "v1", Kind: "Secret", Namespace: "default", Object: anew.Name}}
+	loss, err := lose.Inject(t.Context(), &served{s.world, config})
+	must(t, err)
+	wantTouched(t, loss, 1)
+	if _, err := secrets.Get(t.Context(), anew.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("it is still there: %v", err)
+	}
+	if deletions != 2 {
+		t.Errorf("%d deletions, want one of what was seen first, and one of what came after", deletions)
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // served is a world whose clusters are all the real API server.
 type served struct {

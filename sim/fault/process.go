@@ -19,7 +19,8 @@ type Process struct {
 	Cluster string `json:"cluster,omitempty"`
 	// Shoot whose control plane's program is harmed, on every seed that has one.
 	Shoot string `json:"shoot,omitempty"`
-	// Program of the cluster or the control plane.
+	// Program of the cluster (etcd, kube-apiserver, kube-controller-manager, kube-scheduler), or of the control plane (these,
+	// backup, gardener-resource-manager, guard, machine-controller).
 	Program string `json:"program,omitempty"`
 }
 
@@ -54,6 +55,14 @@ func (p Process) check(path *field.Path, on landscape.Landscape) field.ErrorList
 		return append(oneOf("shoot", p.Shoot, on.ShootNames()), oneOf("program", p.Program, landscape.ControlPlanePrograms())...)
 	}
 	return field.ErrorList{field.Invalid(path, p.name(""), "must name an actor, or a cluster and a program, or a shoot and a program")}
+}
+
+// await the process, in a World that has any.
+func (p Process) await(ctx context.Context, w world.World) error {
+	if breaker, can := w.(world.ProcessBreaker); can {
+		return breaker.AwaitProcess(ctx, world.Process(p))
+	}
+	return nil
 }
 
 func (p Process) inject(ctx context.Context, w world.World, harm world.Harm) (world.Injection, error) {

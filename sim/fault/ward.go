@@ -85,9 +85,19 @@ func (w *Ward) strike(ctx context.Context, p *patient) {
 	p.err = w.inject(ctx, p)
 }
 
+// awaiter is a fault that needs something there before it begins.
+type awaiter interface {
+	await(ctx context.Context, w world.World) error
+}
+
 // inject a fault. It stands in the record from before it does anything: what is measured from a fault on is measured
 // from there.
 func (w *Ward) inject(ctx context.Context, p *patient) error {
+	if waits, is := p.fault.(awaiter); is {
+		if err := waits.await(ctx, w.world); err != nil {
+			return fmt.Errorf("inject the fault %q, %s: %w", p.name, p.fault.Name(), err)
+		}
+	}
 	w.tell(p, timeline.FaultInjected{Fault: p.fault.Name()})
 	injection, err := p.fault.Inject(ctx, w.world)
 	if err != nil {

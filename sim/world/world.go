@@ -99,6 +99,8 @@ type LinkBreaker interface {
 
 // ProcessBreaker is a World with processes that can be harmed.
 type ProcessBreaker interface {
+	// AwaitProcess waits until the process runs: it may just be starting, for the first time or after a crash.
+	AwaitProcess(ctx context.Context, process Process) error
 	BreakProcess(ctx context.Context, process Process, harm Harm) (Injection, error)
 }
 

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -133,5 +134,30 @@ func TestLastBackup(t *testing.T) {
 		if best != c.want {
 			t.Errorf("%s of %v is %s, want %s", c.last, c.keys, best, c.want)
 		}
+	}
+}
+
+// Waited for is a process that is just starting, and nothing else.
+func TestAwaitSome(t *testing.T) {
+	t.Parallel()
+	looks := 0
+	err := awaitSome(t.Context(), func(context.Context) ([]process.Program, error) {
+		if looks++; looks < 3 {
+			return nil, nil
+		}
+		return []process.Program{{}}, nil
+	})
+	if err != nil || looks != 3 {
+		t.Errorf("at look %d: %v", looks, err)
+	}
+	unreadable := errors.New("unreadable")
+	if err := awaitSome(t.Context(), func(context.Context) ([]process.Program, error) { return nil, unreadable }); !errors.Is(err, unreadable) {
+		t.Errorf("the error is %v", err)
+	}
+	ended, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	err = awaitSome(ended, func(context.Context) ([]process.Program, error) { return nil, nil })
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no such process runs") {
+		t.Errorf("when the story has ended: %v", err)
 	}
 }

@@ -19,8 +19,12 @@ import (
 
 var _ world.ProcessBreaker = &World{}
 
-// revivalTimeout bounds how long a heal waits for a killed process to be started again.
-const revivalTimeout = 60 * time.Second
+const (
+	// revivalTimeout bounds how long a heal waits for a killed process to be started again.
+	revivalTimeout = 60 * time.Second
+	// presenceTimeout bounds how long a fault waits for its process.
+	presenceTimeout = 30 * time.Second
+)
 
 // BreakProcess implements world.ProcessBreaker.
 func (w *World) BreakProcess(ctx context.Context, wanted world.Process, harm world.Harm) (world.Injection, error) {
@@ -49,6 +53,34 @@ func (w *World) BreakProcess(ctx context.Context, wanted world.Process, harm wor
 		heal = func(ctx context.Context) error { return awaitOthers(ctx, victims, wanted, find) }
 	}
 	return world.Injection{Heal: heal, Touched: func() int { return len(victims) }}, nil
+}
+
+// AwaitProcess implements world.ProcessBreaker. A program of a cluster runs, or was harmed.
+func (w *World) AwaitProcess(ctx context.Context, wanted world.Process) error {
+	if wanted.Cluster != "" {
+		return nil
+	}
+	err := awaitSome(ctx, func(ctx context.Context) ([]process.Program, error) { return w.find(ctx, wanted) })
+	if err != nil {
+		return fmt.Errorf("wait until %+v runs: %w", wanted, err)
+	}
+	return nil
+}
+
+// awaitSome waits until find finds something. Its error is the last one of find, if there was one.
+func awaitSome(ctx context.Context, find func(context.Context) ([]process.Program, error)) error {
+	last := errors.New("no such process runs")
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, presenceTimeout, true, func(ctx context.Context) (bool, error) {
+		found, err := find(ctx)
+		if err != nil {
+			last = err
+		}
+		return len(found) > 0, err
+	})
+	if wait.Interrupted(err) {
+		return fmt.Errorf("%w: %w", err, last)
+	}
+	return err
 }
 
 func signalAll(victims []process.Program, signal syscall.Signal) error {
@@ -118,14 +150,13 @@ func (w *World) find(ctx context.Context, wanted world.Process) ([]process.Progr
 		cluster, plays := w.part(wanted.Actor)
 		return w.containers(ctx, cluster, plays)
 	}
-	program := wanted.Program
-	role, known := programRoles[program]
+	program, known := controlPlanePrograms[wanted.Program]
 	if !known {
-		return nil, fmt.Errorf("find the program %q: a control plane has none of this name", program)
+		return nil, fmt.Errorf("find the program %q: a control plane has none of this name", wanted.Program)
 	}
 	var found []process.Program
 	for _, seed := range w.Seeds() {
-		pod, err := w.pod(ctx, seed, wanted.Shoot, role)
+		pod, err := w.pod(ctx, seed, wanted.Shoot, program.role)
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +164,7 @@ func (w *World) find(ctx context.Context, wanted world.Process) ([]process.Progr
 			continue
 		}
 		here, err := w.containers(ctx, seed, func(c process.Program) bool {
-			return c.Env["POD_IP"] == pod.Status.PodIP && runs(c, subcommands[program])
+			return c.Env["POD_IP"] == pod.Status.PodIP && runs(c, program.subcommand)
 		})
 		if err != nil {
 			return nil, err
@@ -197,17 +228,14 @@ func actorProgram(actor string) (cluster, program string) {
 	return cluster, program
 }
 
-// subcommands are the programs of a control plane as its containers are called with; programRoles are the pods that
-// hold them.
-var (
-	subcommands = map[string]string{
-		"backup": "etcd-backup", "guard": "etcd-guard", "etcd": "etcd", "kube-apiserver": "kube-apiserver",
-		"kube-controller-manager": "kube-controller-manager", "machine-controller": "machine-controller",
-	}
-	programRoles = map[string]string{
-		"backup": controlplane.EtcdName, "guard": controlplane.EtcdName, "etcd": controlplane.EtcdName,
-		"kube-apiserver":          controlplane.DeploymentKubeAPIServer,
-		"kube-controller-manager": controlplane.DeploymentControllerManager,
-		"machine-controller":      controlplane.DeploymentMachineController,
-	}
-)
+// controlPlanePrograms are the programs of a control plane: the pod that holds each, and what its container is called with.
+var controlPlanePrograms = map[string]struct{ role, subcommand string }{
+	"backup":                    {controlplane.EtcdName, "etcd-backup"},
+	"etcd":                      {controlplane.EtcdName, "etcd"},
+	"gardener-resource-manager": {controlplane.DeploymentResourceManager, "resource-manager"},
+	"guard":                     {controlplane.EtcdName, "etcd-guard"},
+	"kube-apiserver":            {controlplane.DeploymentKubeAPIServer, "kube-apiserver"},
+	"kube-controller-manager":   {controlplane.DeploymentControllerManager, "kube-controller-manager"},
+	"kube-scheduler":            {controlplane.DeploymentScheduler, "kube-scheduler"},
+	"machine-controller":        {controlplane.DeploymentMachineController, "machine-controller"},
+}

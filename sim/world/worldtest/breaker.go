@@ -19,6 +19,9 @@ func (w *World) BreakLink(context.Context, string, string, link.Fault, link.Hook
 	return w.injection(1), nil
 }
 
+// AwaitProcess implements world.ProcessBreaker: everything runs.
+func (w *World) AwaitProcess(context.Context, world.Process) error { return nil }
+
 // BreakProcess implements world.ProcessBreaker: a frozen process is felt by nobody here.
 func (w *World) BreakProcess(_ context.Context, _ world.Process, harm world.Harm) (world.Injection, error) {
 	if harm == world.Freeze {
