@@ -43,13 +43,12 @@ const (
 // planCloud finds ports of this machine for the cloud, on which the links find it.
 func (l *Landscape) planCloud() error {
 	const host = "127.0.0.1"
-	any := net.JoinHostPort(host, "0")
-	api, err := net.Listen("tcp", any)
+	api, err := holdPort()
 	if err != nil {
 		return fmt.Errorf("find a port for the cloud: %w", err)
 	}
 	defer api.Close()
-	dns, err := net.Listen("tcp", any)
+	dns, err := holdPort()
 	if err != nil {
 		return fmt.Errorf("find a port for the cloud's DNS: %w", err)
 	}

@@ -52,7 +52,7 @@ const (
 	// tick is what durations are rounded to for people.
 	tick = 100 * time.Millisecond
 	// stopTimeout bounds a stop.
-	stopTimeout = time.Minute
+	stopTimeout = 2 * time.Minute
 )
 
 // Start brings a landscape up and returns when everything is ready. When it fails, whatever it has made is removed
@@ -127,7 +127,7 @@ func (l *Landscape) plan(context.Context) (err error) {
 // held until all are found, so that none is found twice.
 func (l *Landscape) choosePorts() error {
 	for _, c := range l.clusters {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		listener, err := holdPort()
 		if err != nil {
 			return fmt.Errorf("find a port for the API server of cluster %q: %w", c.name, err)
 		}
