@@ -9,14 +9,12 @@ import (
 	"fmt"
 	"io"
 	"text/template"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -72,20 +70,18 @@ func install(ctx context.Context, c client.Client, definitions []*apiextensionsv
 		}
 	}
 	pending := definitions
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		current := &apiextensionsv1.CustomResourceDefinition{}
-		for len(pending) > 0 {
-			if err := c.Get(ctx, client.ObjectKeyFromObject(pending[0]), current); err != nil || !established(current) {
-				return false, client.IgnoreNotFound(err)
+	return awaitThat(ctx, func(ctx context.Context) error {
+		for ; len(pending) > 0; pending = pending[1:] {
+			current := &apiextensionsv1.CustomResourceDefinition{}
+			if err := c.Get(ctx, client.ObjectKeyFromObject(pending[0]), current); err != nil {
+				return err
 			}
-			pending = pending[1:]
+			if !established(current) {
+				return fmt.Errorf("the definition %q is not served", current.Name)
+			}
 		}
-		return true, nil
+		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("wait until definition %q is served: %w", pending[0].Name, err)
-	}
-	return nil
 }
 
 func established(definition *apiextensionsv1.CustomResourceDefinition) bool {

@@ -96,7 +96,7 @@ func (c *claim) Start(ctx context.Context, request run.Request) (world.World, er
 func (c *claim) Release() error { return c.lock.Unlock() }
 
 // stopTimeout bounds the end of a landscape that did not become a world.
-const stopTimeout = time.Minute
+const stopTimeout = 2 * time.Minute
 
 func (b *Backend) start(ctx context.Context, c *claim, request run.Request) (world.World, error) {
 	s := staged(request)

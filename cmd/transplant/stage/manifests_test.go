@@ -5,10 +5,15 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	kubernetesfake "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
 // On nodes that have users no actor is root, nor are the control planes that the gardenlet makes.
@@ -77,5 +82,42 @@ func TestNoActorMayDoEverything(t *testing.T) {
 		if !own[binding.RoleRef.Name] {
 			t.Errorf("%s gives %s, which is no role of ours", binding.Name, binding.RoleRef.Name)
 		}
+	}
+}
+
+// A guard may do with a claim what it does to read and to mend it, also one that the garden has lost.
+func TestGuardsMayMendTheClaim(t *testing.T) {
+	t.Parallel()
+	garden := kubernetesfake.NewClientset()
+	claim := &ownership.LeaseAuthority{Leases: garden.CoordinationV1().Leases("garden-p"), Name: "owner.alpha"}
+	for epoch := range int64(2) { // of which the first finds no Lease
+		_, version, err := claim.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := claim.CompareAndSet(t.Context(), version, ownership.Record{Owner: "a", Epoch: epoch + 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var done []string
+	for _, action := range garden.Actions() {
+		done = append(done, action.GetVerb())
+	}
+	slices.Sort(done)
+
+	c := fake.NewClientBuilder().WithScheme(Scheme()).Build()
+	if err := apply(t.Context(), c, "garden.yaml", gardenValues{Project: "p", CloudProfile: "c", MachineImage: "m", ImageVersions: []string{"1.0.0"}, Settings: ScenarioSettings}); err != nil {
+		t.Fatal(err)
+	}
+	role := &rbacv1.ClusterRole{}
+	if err := c.Get(t.Context(), client.ObjectKey{Name: "transplant:control-planes"}, role); err != nil {
+		t.Fatal(err)
+	}
+	want := []rbacv1.PolicyRule{{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: slices.Compact(done)}}
+	for _, rule := range role.Rules {
+		slices.Sort(rule.Verbs)
+	}
+	if diff := cmp.Diff(want, role.Rules); diff != "" {
+		t.Errorf("(-done +allowed):\n%s", diff)
 	}
 }

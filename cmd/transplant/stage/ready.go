@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,48 +15,66 @@ import (
 )
 
 const (
-	actorTimeout = 60 * time.Second
+	// actorTimeout is long, for a machine that is slow; whoever waits for it sees in the log what for.
+	actorTimeout = 3 * time.Minute
 	actorPoll    = 50 * time.Millisecond
 )
 
+// awaitThat polls until nothing is missing any more, at most for actorTimeout; missing tells what is. A request that fails
+// is made again: a server that starts, or a busy machine, may take longer for one than a client waits.
+func awaitThat(ctx context.Context, missing func(context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, actorPoll, actorTimeout, true, func(ctx context.Context) (bool, error) {
+		err := missing(ctx)
+		if ctx.Err() == nil || last == nil { // one that was cut short tells less than the one before
+			last = err
+		}
+		return err == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w; last: %w", err, last)
+	}
+	return nil
+}
+
 // awaitActors waits until every Deployment of a cluster is ready: nothing else runs there yet.
 func awaitActors(ctx context.Context, c client.Client, cluster string) error {
-	var last string
-	err := wait.PollUntilContextTimeout(ctx, actorPoll, actorTimeout, true, func(ctx context.Context) (bool, error) {
+	err := awaitThat(ctx, func(ctx context.Context) error {
 		deployments := &appsv1.DeploymentList{}
 		if err := c.List(ctx, deployments); err != nil {
-			return false, err
+			return err
 		}
 		for _, d := range deployments.Items {
 			if d.Status.ObservedGeneration < d.Generation || d.Status.ReadyReplicas < ptr.Deref(d.Spec.Replicas, 1) {
-				last = d.Namespace + "/" + d.Name
-				return false, nil
+				return fmt.Errorf("%s/%s is not ready, see its pod's log", d.Namespace, d.Name)
 			}
 		}
-		return true, nil
+		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait for the actor %q of cluster %q (see its pod's log): %w", last, cluster, err)
+		return fmt.Errorf("wait for the actors of cluster %q: %w", cluster, err)
 	}
 	return nil
 }
 
 // awaitSeed waits until the gardenlet has told the garden that the seed can take shoots, and has its bucket.
 func awaitSeed(ctx context.Context, garden client.Client, name string) error {
-	err := wait.PollUntilContextTimeout(ctx, actorPoll, actorTimeout, true, func(ctx context.Context) (bool, error) {
+	err := awaitThat(ctx, func(ctx context.Context) error {
 		seed := &gardencorev1beta1.Seed{}
 		if err := garden.Get(ctx, client.ObjectKey{Name: name}, seed); err != nil {
-			return false, err
+			return err
 		}
 		if !gardenletReady(seed) {
-			return false, nil
+			return errors.New("it is not ready")
 		}
 		bucket := &gardencorev1beta1.BackupBucket{}
 		if err := garden.Get(ctx, client.ObjectKey{Name: string(seed.UID)}, bucket); err != nil {
-			return false, client.IgnoreNotFound(err)
+			return err
 		}
-		last := bucket.Status.LastOperation
-		return last != nil && last.State == gardencorev1beta1.LastOperationStateSucceeded, nil
+		if last := bucket.Status.LastOperation; last == nil || last.State != gardencorev1beta1.LastOperationStateSucceeded {
+			return fmt.Errorf("the backup bucket %q is not ready", bucket.Name)
+		}
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("wait for the gardenlet of seed %q (see its pod's log): %w", name, err)

@@ -1,0 +1,31 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+// A request that takes too long while a landscape starts is no reason to give it up.
+func TestAwaitActorsOutlastsFailedRequests(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	ready := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "actor"}, Status: appsv1.DeploymentStatus{ReadyReplicas: 1}}
+	c := fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(ready).WithInterceptorFuncs(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			if asked++; asked < 3 {
+				return errors.New("it took too long")
+			}
+			return c.List(ctx, list, options...)
+		},
+	}).Build()
+	if err := awaitActors(t.Context(), c, "a"); err != nil || asked != 3 {
+		t.Errorf("asked %d times, %v", asked, err)
+	}
+}
