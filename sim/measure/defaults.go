@@ -19,6 +19,9 @@ type AtDefaults struct {
 	WaitSeconds float64 `json:"waitSeconds"`
 	// DNSSeconds is how much longer a client may still use the old address.
 	DNSSeconds float64 `json:"dnsSeconds"`
+	// RPOAtMostSeconds is the most that may be lost: what was measured beyond the time between two incremental backups in
+	// the story, and that time at the default settings; absent where the RPO was not measured.
+	RPOAtMostSeconds *float64 `json:"rpoAtMostSeconds,omitempty"`
 }
 
 // Defaults tells what the longest recovery would take at default settings; nil if there was none, or if it was not
@@ -35,6 +38,14 @@ func Defaults(events []timeline.Event, story landscape.Settings) *AtDefaults {
 		moments := recoveryOf(events, shoot, begin.At)
 		if rto := moments["firstWrite"] - begin.At; len(moments) > 0 && rto > slowest {
 			slowest, longest = rto, atDefaults(moments, begin.At, story)
+		}
+	}
+	if longest == nil {
+		return nil
+	}
+	for _, shoot := range shoots(events) {
+		if rpo, applies := rpo(events, shoot); applies {
+			worst(&longest.RPOAtMostSeconds, max(0, rpo-story.DeltaInterval.Duration)+landscape.ProductSettings().DeltaInterval.Duration)
 		}
 	}
 	return longest

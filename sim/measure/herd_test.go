@@ -3,6 +3,8 @@ package measure_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/transplant-sim/transplant/sim/measure"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
@@ -22,6 +24,14 @@ func TestRestoresAtOnce(t *testing.T) {
 		of("delta", shoot(7, "b", "b", "Restore", "Processing")),
 		of("gamma", at{8, timeline.ShootSeen{Absent: true}}),
 		of("beta", shoot(9, "b", "b", "Restore", "Processing")),
+	}
+	for i := range events {
+		events[i].Seq = i + 1
+	}
+	for upTo, want := range map[int][]int{2: {2}, 4: {2}, 5: {2, 5}, 9: {2, 5}} { // the restore that failed for a while began before
+		if diff := cmp.Diff(want, measure.Herd(events[:upTo])); diff != "" {
+			t.Errorf("the herd of %d events (-want +got):\n%s", upTo, diff)
+		}
 	}
 	for upTo, want := range map[int]int{1: 0, 2: 1, 4: 1, 5: 2, 9: 2} {
 		if got, any := measure.RestoresAtOnce(events[:upTo]); got != want || any != (want > 0) {

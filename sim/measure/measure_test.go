@@ -80,9 +80,6 @@ func TestOf(t *testing.T) {
 	valid := func(second float64, epoch, revision int64) at {
 		return at{second, timeline.EpochSeen{Epoch: epoch, Remaining: 1, Sent: timeline.Moment(d(second)), Answered: timeline.Moment(d(second)), Revision: revision}}
 	}
-	has := func(second float64, number int) at {
-		return at{second, timeline.DataSeen{Keys: []timeline.DataKey{{Key: "w", Number: number}}}}
-	}
 	for name, c := range map[string]struct {
 		events []timeline.Event
 		want   measure.Measures

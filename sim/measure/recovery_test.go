@@ -19,6 +19,11 @@ func epoch(second float64, number int64, state string, revision int64) at {
 	}}
 }
 
+// has is what was in the data at the end.
+func has(second float64, number int) at {
+	return at{second, timeline.DataSeen{Keys: []timeline.DataKey{{Key: "w", Number: number}}}}
+}
+
 func owner(second float64) at {
 	return at{second, timeline.CloudCalled{
 		Verb: "put", What: "records", Name: "owner.alpha.p.shoots.transplant.test", Took: true, Made: timeline.Moment(d(second)),
@@ -56,6 +61,17 @@ func TestRecovery(t *testing.T) {
 	projected = &measure.AtDefaults{RTOSeconds: 314, WorkSeconds: 14, WaitSeconds: 300, DNSSeconds: 120}
 	if diff := cmp.Diff(projected, measure.Defaults(history(lost...), longer)); diff != "" {
 		t.Error(diff)
+	}
+	// What was written at 3 s is the newest that survived, at 34 s the newest that was lost: 30 s more than lies between two
+	// incremental backups of the story.
+	atMost := func(events ...at) *float64 {
+		return measure.Defaults(history(events...), landscape.Settings{}).RPOAtMostSeconds
+	}
+	if got := atMost(append(lost, has(60, 1))...); got == nil || *got != 35 {
+		t.Errorf("at the defaults at most %v s are lost", got)
+	}
+	if got := atMost(append(lost, has(60, 9))...); got == nil || *got != 5 {
+		t.Errorf("at the defaults at most %v s are lost, where nothing was", got)
 	}
 	for name, events := range map[string][]at{
 		"no fault":       {steady, epoch(2, 1, "Serving", 100), wrote(3, 1, 100)},

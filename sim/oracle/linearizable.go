@@ -1,6 +1,9 @@
 package oracle
 
 import (
+	"cmp"
+	"fmt"
+	"iter"
 	"math"
 	"time"
 
@@ -12,18 +15,27 @@ import (
 // Linearizable promises that the writes to and reads of each key look as if each had happened at one instant between
 // its sending and its answer. It is a second opinion on NoLostWrite and SingleWriter, by a checker that knows nothing
 // of epochs.
-type Linearizable struct{}
+type Linearizable struct {
+	// Within bounds the search for an order, of each key, in real time, so that judging is bounded too; 10 s if not given. A history that is
+	// not decided by then is no violation, and proves nothing.
+	Within time.Duration
+}
 
 var _ Oracle = Linearizable{}
 
-// checkTimeout bounds the search; a history that is not decided by then is not a violation.
-const checkTimeout = 10 * time.Second
+const decideWithin = 10 * time.Second
 
 // Name of the promise.
 func (Linearizable) Name() string { return "Linearizable" }
 
-// Lacks what NoLostWrite lacks: the last reads are those of the data at the end.
-func (Linearizable) Lacks(events []timeline.Event) []string { return NoLostWrite{}.Lacks(events) }
+// Lacks what NoLostWrite lacks, for the last reads are those of the data at the end, and a decision on each key.
+func (o Linearizable) Lacks(events []timeline.Event) []string {
+	lacks := NoLostWrite{}.Lacks(events)
+	for shoot, key := range o.found(events, porcupine.Unknown) {
+		lacks = append(lacks, fmt.Sprintf("in time whether an order explains the %d reads and writes of %s of %s", len(key.operations), key.name, shoot))
+	}
+	return lacks
+}
 
 // operation on one key as the checker sees it.
 type operation struct {
@@ -45,17 +57,23 @@ var register = porcupine.Model{
 // Judge each key of each shoot by itself.
 func (o Linearizable) Judge(events []timeline.Event) []Violation {
 	f := findings{oracle: o.Name()}
-	// The bound is for real time, so that judging is bounded too; it decides only how much is found.
-	budget := checkTimeout
-	for _, shoot := range shootsOf(events) {
-		for _, key := range operationsByKey(LastLife(events, shoot), shoot) {
-			result := porcupine.CheckOperationsTimeout(register, key.operations, budget)
-			if result == porcupine.Illegal {
-				f.add(key.at, proof(key.events...), "%s: no order of the %d reads and writes of %s explains their answers", shoot, len(key.operations), key.name)
+	for shoot, key := range o.found(events, porcupine.Illegal) {
+		f.add(key.at, proof(key.events...), "%s: no order of the %d reads and writes of %s explains their answers", shoot, len(key.operations), key.name)
+	}
+	return f.sorted()
+}
+
+// found are the keys, by shoot, of which the checker says so.
+func (o Linearizable) found(events []timeline.Event, result porcupine.CheckResult) iter.Seq2[string, *keyHistory] {
+	return func(yield func(string, *keyHistory) bool) {
+		for _, shoot := range shootsOf(events) {
+			for _, key := range operationsByKey(LastLife(events, shoot), shoot) {
+				if porcupine.CheckOperationsTimeout(register, key.operations, cmp.Or(o.Within, decideWithin)) == result && !yield(shoot, key) {
+					return
+				}
 			}
 		}
 	}
-	return f.sorted()
 }
 
 type keyHistory struct {

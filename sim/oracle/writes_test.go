@@ -1,7 +1,9 @@
 package oracle_test
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/transplant-sim/transplant/sim/oracle"
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -78,6 +80,23 @@ func TestNoLostWrite(t *testing.T) {
 		},
 		"the shoot was deleted": {events: history(steady(0), ack(1, "w-1", 1, 2, 5), of("alpha", timeline.ShootSeen{Absent: true}))},
 	})
+}
+
+// A checker that has run out of time has proved nothing.
+func TestLinearizableSaysWhatItCouldNotDecide(t *testing.T) {
+	t.Parallel()
+	events := []timeline.Event{steady(0), ack(1, "r-0", 1, 2, 5)}
+	for number := range 60 {
+		events = append(events, patched(number+2, "r-0", timeline.Unknown, 2, 3, 0))
+	}
+	events = history(append(events, data(holds("r-0", 99, 6)))...) // it would look at every order of any of them
+	hurried := oracle.Linearizable{Within: 10 * time.Millisecond}
+	if lacks := hurried.Lacks(events); len(lacks) != 1 || !strings.Contains(lacks[0], "the 62 reads and writes of r-0 of alpha") {
+		t.Errorf("it lacks %q", lacks)
+	}
+	if violations := hurried.Judge(events); len(violations) > 0 {
+		t.Errorf("undecided, it finds %v", violations)
+	}
 }
 
 func TestLinearizable(t *testing.T) {

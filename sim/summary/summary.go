@@ -31,11 +31,29 @@ func (s Story) Verdict() verdict.Verdict {
 	return s.Report.Verdict
 }
 
-// Write the summary of stories, in their order.
-func Write(out io.Writer, stories []Story) error {
+// Why is the verdict, and the first of what speaks for it: what was violated, or why the story is Broken or Inconclusive.
+func (s Story) Why() string {
+	text := string(s.Verdict())
+	switch {
+	case s.Report == nil && s.Err != nil:
+		text += ": " + s.Err.Error()
+	case s.Report == nil:
+	case len(s.Report.Violations) > 0:
+		text += fmt.Sprintf(": %s: %s", s.Report.Violations[0].Oracle, s.Report.Violations[0].Message)
+	case len(s.Report.Reasons) > 0:
+		text += ": " + s.Report.Reasons[0]
+	}
+	return text
+}
+
+// Write the summary of stories, in their order, and of what was wrong with the landscapes between them.
+func Write(out io.Writer, stories []Story, troubles []string) error {
 	var b strings.Builder
 	counts := map[verdict.Verdict]int{}
 	worst := verdict.Held
+	if len(troubles) > 0 {
+		worst = verdict.Broken
+	}
 	var late []string
 	for _, s := range stories {
 		if s.Late {
@@ -55,6 +73,12 @@ func Write(out io.Writer, stories []Story) error {
 	for _, s := range stories {
 		if s.Verdict() != verdict.Held {
 			b.WriteString(detailsOf(s))
+		}
+	}
+	if len(troubles) > 0 {
+		b.WriteString("\n### Between the stories\n\n")
+		for _, t := range troubles {
+			fmt.Fprintf(&b, "- %s\n", escape(t))
 		}
 	}
 	if len(late) > 0 {
@@ -148,7 +172,7 @@ func detailsOf(s Story) string {
 	for _, f := range s.Report.Faults {
 		fmt.Fprintf(&b, "- the fault %s was felt %s\n", escape(f.Name), telling.Times(f.Touched))
 	}
-	fmt.Fprintf(&b, "\nThe evidence is in `%s`. The same again: `%s`\n", s.Folder, verdict.Again(s.Folder, s.Report.Backend, s.Report.RandomSeed, s.Report.TimeoutMultiplier, s.Report.ExtensionFiles))
+	fmt.Fprintf(&b, "\nThe evidence is in `%s`. The same again: `%s`\n", s.Folder, s.Report.Again(s.Folder))
 	return b.String()
 }
 

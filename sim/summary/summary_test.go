@@ -29,7 +29,7 @@ func TestWrite(t *testing.T) {
 	if err := Write(&out, []Story{
 		{Name: "well", Folder: "out/well", Report: held}, {Name: "ill", Folder: "out/ill", Report: violated},
 		{Name: "untold", Folder: "out/untold", Err: errors.New("no landscape")}, {Name: "left_out", Late: true},
-	}); err != nil {
+	}, nil); err != nil {
 		t.Fatal(err)
 	}
 	want := `## Violated: 3 scenarios, 1 Held, 1 Violated, 1 Broken
@@ -59,6 +59,35 @@ Not told, because the time for it was over: left\_out
 	}
 }
 
+// A landscape that could not be ended is no story's fault, but the whole is Broken.
+func TestTroubleBetweenTheStories(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	if err := Write(&out, []Story{{Name: "well", Report: &verdict.Report{Verdict: verdict.Held}}}, []string{"landscape run: process 7 stays"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"## Broken: 1 scenario, 1 Held\n", "### Between the stories\n\n- landscape run: process 7 stays\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not said:\n%s", want, out.String())
+		}
+	}
+}
+
+func TestWhy(t *testing.T) {
+	t.Parallel()
+	for want, s := range map[string]Story{
+		"Held":                          {Report: &verdict.Report{Verdict: verdict.Held}},
+		"Violated: expect: it was gone": {Report: &verdict.Report{Verdict: verdict.Violated, Violations: []verdict.Violation{{Oracle: "expect", Message: "it was gone"}, {Oracle: "settle"}}}},
+		"Inconclusive: nobody felt it":  {Report: &verdict.Report{Verdict: verdict.Inconclusive, Reasons: []string{"nobody felt it", "and more"}}},
+		"Broken: no landscape":          {Err: errors.New("no landscape")},
+		"Broken":                        {},
+	} {
+		if got := s.Why(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestMuchIsCutShort(t *testing.T) {
 	t.Parallel()
 	r := &verdict.Report{Verdict: verdict.Violated}
@@ -66,7 +95,7 @@ func TestMuchIsCutShort(t *testing.T) {
 		r.Violations = append(r.Violations, verdict.Violation{Oracle: "NoOrphans", Message: "something is left"})
 	}
 	var out strings.Builder
-	if err := Write(&out, []Story{{Name: "ill", Report: r}}); err != nil {
+	if err := Write(&out, []Story{{Name: "ill", Report: r}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(out.String(), "something is left"); n != mostLines || !strings.Contains(out.String(), "- and 5 more\n") {

@@ -11,6 +11,8 @@ type RunStarted struct {
 	TimeoutMultiplier float64 `json:"timeoutMultiplier,omitempty"`
 	// Unwatched runs have no probes but their loads, and prove nothing.
 	Unwatched bool `json:"unwatched,omitempty"`
+	// BackendFlags are what the backend was told, by the command line or the environment, as flags.
+	BackendFlags []string `json:"backendFlags,omitempty"`
 	// Extensions are those of the user's own, by their names.
 	Extensions []string `json:"extensions,omitempty"`
 	// ExtensionFiles are theirs, as they were given.

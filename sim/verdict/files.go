@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"al.essio.dev/pkg/shellescape"
 	"github.com/google/renameio/v2"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -20,16 +21,25 @@ const (
 	StoryName = "scenario.yaml"
 )
 
-// Again is the command that tells the story in a run's folder again.
-func Again(folder, backend string, randomSeed uint64, timeoutMultiplier float64, extensionFiles []string) string {
-	command := fmt.Sprintf("transplant run %s --backend %s --seed %d", filepath.Join(folder, StoryName), backend, randomSeed)
-	if timeoutMultiplier != 0 && timeoutMultiplier != 1 {
-		command += fmt.Sprintf(" --timeout-multiplier %g", timeoutMultiplier)
+// Again is the command that tells the story in a run's folder again, as a shell reads it.
+func (r *Report) Again(folder string) string {
+	return shellescape.QuoteCommand([]string{"transplant", "run", filepath.Join(folder, StoryName), "--backend", r.Backend}) + " " + r.Flags()
+}
+
+// Flags are what makes a run of the story the same again on its backend, as a shell reads them.
+func (r *Report) Flags() string {
+	flags := []string{"--seed", fmt.Sprint(r.RandomSeed)}
+	if r.TimeoutMultiplier != 0 {
+		flags = append(flags, "--timeout-multiplier", fmt.Sprint(r.TimeoutMultiplier))
 	}
-	for _, file := range extensionFiles {
-		command += " --extension " + file
+	if r.Unwatched {
+		flags = append(flags, "--unwatched")
 	}
-	return command
+	flags = append(flags, r.BackendFlags...)
+	for _, file := range r.ExtensionFiles {
+		flags = append(flags, "--extension", file)
+	}
+	return shellescape.QuoteCommand(flags)
 }
 
 // JudgeFolder judges the run in a folder. A timeline whose last line is torn is judged by what is there.

@@ -1,7 +1,6 @@
 package verdict
 
 import (
-	"encoding/json"
 	"encoding/xml"
 	"fmt"
 	"slices"
@@ -9,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/transplant-sim/transplant/sim/measure"
-	"github.com/transplant-sim/transplant/sim/oracle"
-	"github.com/transplant-sim/transplant/sim/scenario"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -53,8 +50,10 @@ type problem struct {
 func suiteOf(r *Report, events []timeline.Event) suite {
 	s := suite{Name: r.Scenario, Time: r.WallSeconds, Measured: propertiesOf(r)}
 	s.steps(events)
-	for _, promise := range promises(events) {
-		s.promise(r, promise, events)
+	for _, p := range PromisesOf(r, events) {
+		if p.Name != Expect && p.Name != Goal { // whose steps and measures have cases of their own
+			s.promise(r, p)
+		}
 	}
 	for _, o := range r.Objectives {
 		s.objective(r, o)
@@ -106,25 +105,13 @@ func (s *suite) steps(events []timeline.Event) {
 	}
 }
 
-func (s *suite) promise(r *Report, promise string, events []timeline.Event) {
-	c := testCase{Class: s.Name, Name: promise}
-	own := func(v Violation) bool { return v.Oracle == promise }
-	if lacks := unseen(promise, events); len(lacks) > 0 && !slices.ContainsFunc(r.Violations, own) {
-		text := "nobody has seen " + strings.Join(lacks, "\nnobody has seen ")
+func (s *suite) promise(r *Report, p Promise) {
+	c := testCase{Class: s.Name, Name: p.Name}
+	if len(p.Unseen) > 0 {
+		text := "nobody has seen " + strings.Join(p.Unseen, "\nnobody has seen ")
 		c.Skipped = &problem{firstLine(text), text}
 	}
-	s.judged(r, c, own)
-}
-
-// unseen is what somebody must have seen before it can be said that a promise was kept.
-func unseen(promise string, events []timeline.Event) []string {
-	if o, known := oracle.Find(promise); known {
-		return o.Lacks(events)
-	}
-	if _, _, settled := timeline.First[timeline.Settled](events); promise == Settle && !settled {
-		return []string{"whether the landscape came to rest"}
-	}
-	return nil
+	s.judged(r, c, func(v Violation) bool { return v.Oracle == p.Name })
 }
 
 func (s *suite) objective(r *Report, o Objective) {
@@ -158,21 +145,6 @@ func (s *suite) judged(r *Report, c testCase, own func(Violation) bool) {
 		c.Failure = &problem{found[0], strings.Join(found, "\n")}
 	}
 	s.Cases = append(s.Cases, c)
-}
-
-// promises are the oracles of the scenario, and that which every scenario makes.
-func promises(events []timeline.Event) []string {
-	_, started, _ := timeline.First[timeline.RunStarted](events)
-	story := &scenario.Scenario{}
-	if err := json.Unmarshal(started.Story, story); err != nil {
-		return nil // Judge has refused such a timeline
-	}
-	names := []string{Settle}
-	for _, name := range story.Spec.Always {
-		names = append(names, string(name))
-	}
-	slices.Sort(names)
-	return names
 }
 
 func firstLine(text string) string {

@@ -24,6 +24,8 @@ func proofOf(measured string, events []timeline.Event) []int {
 		for _, loss := range oracle.LostWrites(events) {
 			proof = append(proof, loss.Events...)
 		}
+	case "restoresAtOnce":
+		proof = measure.Herd(events)
 	}
 	slices.Sort(proof)
 	proof = slices.Compact(proof)

@@ -86,8 +86,14 @@ type Report struct {
 	Reasons []string `json:"reasons,omitempty"`
 	// Promises that the run was judged by: the names of the oracles.
 	Promises []string `json:"promises,omitempty"`
+	// Unseen is, by promise, what its oracle must have seen before it can be said that the promise was kept; those that saw all of it are left out.
+	Unseen map[string][]string `json:"unseen,omitempty"`
 	// TimeoutMultiplier of the run, where it was not 1.
 	TimeoutMultiplier float64 `json:"timeoutMultiplier,omitempty"`
+	// Unwatched says that the run had no probes but its loads.
+	Unwatched bool `json:"unwatched,omitempty"`
+	// BackendFlags are what the backend was told, as flags; absent when that was nothing.
+	BackendFlags []string `json:"backendFlags,omitempty"`
 }
 
 // Violation is a broken promise.
@@ -123,6 +129,18 @@ type Fault struct {
 // ErrNoRun says that a timeline does not begin with the start of a run.
 var ErrNoRun = errors.New("the timeline holds no run")
 
+// Begin the report of a run: what is told, and how, without any judgement.
+func Begin(started timeline.RunStarted) *Report {
+	r := &Report{
+		Scenario: started.Scenario, Backend: started.Backend, RandomSeed: started.RandomSeed, Extensions: started.Extensions, ExtensionFiles: started.ExtensionFiles,
+		Unwatched: started.Unwatched, BackendFlags: started.BackendFlags, Violations: []Violation{}, Faults: []Fault{},
+	}
+	if started.TimeoutMultiplier != 1 {
+		r.TimeoutMultiplier = started.TimeoutMultiplier
+	}
+	return r
+}
+
 // Judge a run by its timeline.
 func Judge(events []timeline.Event) (*Report, error) {
 	_, started, found := timeline.First[timeline.RunStarted](events)
@@ -133,13 +151,8 @@ func Judge(events []timeline.Event) (*Report, error) {
 	if err := json.Unmarshal(started.Story, story); err != nil {
 		return nil, fmt.Errorf("read the scenario in the timeline: %w", err)
 	}
-	r := &Report{
-		Scenario: started.Scenario, Backend: started.Backend, RandomSeed: started.RandomSeed, Extensions: started.Extensions, ExtensionFiles: started.ExtensionFiles, Violations: []Violation{}, Faults: []Fault{},
-		Measures: measure.Of(events), AtDefaults: measure.Defaults(events, story.Spec.Landscape.Settings), WallSeconds: measure.Seconds(events[len(events)-1].At),
-	}
-	if started.TimeoutMultiplier != 1 {
-		r.TimeoutMultiplier = started.TimeoutMultiplier
-	}
+	r := Begin(started)
+	r.Measures, r.AtDefaults, r.WallSeconds = measure.Of(events), measure.Defaults(events, story.Spec.Landscape.Settings), measure.Seconds(events[len(events)-1].At)
 	broken := r.judgeStory(events)
 	lacks := []string{"nobody watched: the run was told with --unwatched, to learn what watching costs"}
 	if !started.Unwatched {
@@ -218,7 +231,15 @@ func (r *Report) judgePromises(events []timeline.Event, story *scenario.Scenario
 		for _, v := range o.Judge(events) {
 			r.violate(v.Oracle, v.At, v.Message, v.Events...)
 		}
-		for _, what := range o.Lacks(events) {
+		unseen := o.Lacks(events)
+		if len(unseen) == 0 {
+			continue
+		}
+		if r.Unseen == nil {
+			r.Unseen = map[string][]string{}
+		}
+		r.Unseen[string(name)] = unseen
+		for _, what := range unseen {
 			lacks = append(lacks, fmt.Sprintf("%s has not seen %s", name, what))
 		}
 	}

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -113,6 +115,42 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+func TestPromisesThatNobodyCouldJudgeAreNotKept(t *testing.T) {
+	t.Parallel()
+	settled := timeline.Settled{Converged: true}
+	two := func(events []timeline.Event) []timeline.Event { // steps
+		started := events[0].Payload.(timeline.RunStarted)
+		started.Story = json.RawMessage(strings.Replace(string(started.Story), `"steps":[]`, `"steps":[{},{}]`, 1))
+		events[0].Payload = started
+		return events
+	}
+	for name, c := range map[string]struct {
+		events []timeline.Event
+		want   string
+	}{
+		"all is seen":         {run(`"MigrationEnds"`, `"apiDowntime":{"max":"9s"}`, steady, restores, reached(1, timeline.Acknowledged), settled, ended), "MigrationEnds 0 [], expect 0 [], measure 0 [], settle 0 []"},
+		"inconclusive":        {run(`"MigrationEnds"`, `"rto":{"max":"1s"}`, steady, settled, ended), "MigrationEnds 0 [the Shoot alpha in the garden], expect 0 [], measure 0 [what the goal for rto is about], settle 0 []"},
+		"broken off":          {two(run("", "", step(timeline.StepDone, ""), step(timeline.StepFailed, "refused"), ended)), "expect 0 [1 of the 2 steps done], settle 0 [whether the landscape came to rest]"},
+		"unwatched":           {unwatched(run(`"MigrationEnds"`, `"rto":{"max":"1s"}`, steady, rebound, settled, ended)), "MigrationEnds 0 [anything: the run was told with --unwatched], expect 0 [], measure 0 [what the goals are about], settle 0 []"},
+		"broken all the same": {two(run(`"MigrationEnds"`, "", steady, rebound, step(timeline.StepUnmet, "late"), ended)), "MigrationEnds 1 [], expect 1 [], settle 0 [whether the landscape came to rest]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, err := verdict.Judge(c.events)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, p := range verdict.PromisesOf(r, c.events) {
+				got = append(got, fmt.Sprintf("%s %d %v", p.Name, p.Broken, p.Unseen))
+			}
+			if diff := cmp.Diff(c.want, strings.Join(got, ", ")); diff != "" {
+				t.Errorf("promises (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestAMissedGoalIsProvedByWhereTheOutageBeganAndEnded(t *testing.T) {
 	t.Parallel()
 	events := run("", `"apiDowntime":{"max":"1s"}`, reached(1, timeline.Acknowledged), steady, reached(2, timeline.Failed), reached(5, timeline.Failed), reached(9, timeline.Acknowledged), ended)
@@ -129,6 +167,25 @@ func TestAMissedGoalIsProvedByWhereTheOutageBeganAndEnded(t *testing.T) {
 	}
 	if diff := cmp.Diff([]timeline.Moment{timeline.Moment(time.Second), timeline.Moment(9 * time.Second)}, at); diff != "" {
 		t.Errorf("the last good answer before, and the first after (-want +got):\n%s", diff)
+	}
+}
+
+func TestTooManyRestoresAreProvedByWhereEachBegan(t *testing.T) {
+	t.Parallel()
+	events := run("", `"restoresAtOnce":{"max":1}`, steady, restores, ended)
+	other := events[len(events)-2]
+	other.Subject, other.Seq = "beta", len(events)
+	events[len(events)-1].Seq++
+	events = slices.Insert(events, len(events)-1, other)
+	r, err := verdict.Judge(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Violations) != 1 || r.Violations[0].Measure != "restoresAtOnce" {
+		t.Fatalf("violations %+v", r.Violations)
+	}
+	if diff := cmp.Diff([]int{other.Seq - 1, other.Seq}, r.Violations[0].Events); diff != "" {
+		t.Errorf("the proof (-want +got):\n%s", diff)
 	}
 }
 
@@ -167,6 +224,20 @@ func TestExitCodesAndPrecedence(t *testing.T) {
 	}
 }
 
+func TestTheCommandCanBePasted(t *testing.T) {
+	t.Parallel()
+	const want = `transplant run 'my runs/scenario.yaml' --backend embedded --seed 7 --timeout-multiplier 2.5 --unwatched '--bucket-url=s3://b?region=x' --extension 'it'"'"'s mine.yaml'`
+	r := verdict.Begin(timeline.RunStarted{
+		Backend: "embedded", RandomSeed: 7, TimeoutMultiplier: 2.5, Unwatched: true, BackendFlags: []string{"--bucket-url=s3://b?region=x"}, ExtensionFiles: []string{"it's mine.yaml"},
+	})
+	if got := r.Again("my runs"); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got := verdict.Begin(timeline.RunStarted{RandomSeed: 7, TimeoutMultiplier: 1}).Flags(); got != "--seed 7" {
+		t.Errorf("with nothing but its seed the story has the flags %s", got)
+	}
+}
+
 // The form of verdict.json is a contract with programs that read it.
 func TestTheFilesOfAVerdict(t *testing.T) {
 	t.Parallel()
@@ -202,6 +273,7 @@ func TestTheFilesOfAVerdict(t *testing.T) {
 	}
 	want := map[string]any{
 		"scenario": "tale", "backend": "small", "randomSeed": 3.0, "verdict": "Violated", "wallSeconds": 12.5, "promises": []any{"MigrationEnds", "SingleWriter"},
+		"unseen":     map[string]any{"SingleWriter": []any{"the owner epochs of alpha"}},
 		"measures":   map[string]any{"apiDowntimeSeconds": 5.0, "apiLongestGapSeconds": 5.0, "phases": map[string]any{"asked": 0.0, "apiDown.asked": 0.0}},
 		"objectives": []any{map[string]any{"measure": "apiDowntime", "max": 1.0, "measured": 5.0}, map[string]any{"measure": "rto", "max": 20.0}},
 		"faults":     []any{map[string]any{"name": "alpha", "touched": 4.0}},
