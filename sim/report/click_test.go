@@ -2,8 +2,10 @@ package report_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/transplant-sim/transplant/sim/report"
+	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
 // A person who looks into a run: clicks, drags, types, and prints.
@@ -32,8 +35,14 @@ func TestTheReportInABrowser(t *testing.T) {
 		t.Errorf("title %q", title)
 	}
 	lanes := ask[[]string](w, `[...document.querySelectorAll("#lanes .label")].map(l => l.lastChild.textContent)`)
-	if want := "steps faults notes alpha operation phases API writes nodes conditions garden seed a seed b cloud gardenlet-b observer operator user"; strings.Join(lanes, " ") != want {
+	if want := "steps faults notes alpha operation phases API writes nodes conditions garden seed a seed b cloud control-planes-a control-planes-b extensions-a extensions-b garden-controller-manager gardenlet-a gardenlet-b gateway-a gateway-b nodes observer operator user"; strings.Join(lanes, " ") != want {
 		t.Errorf("lanes %q, want %q", strings.Join(lanes, " "), want)
+	}
+	if bar := ask[string](w, `document.querySelector('[data-lane="story/faults"] .in').textContent`); bar != "fire, felt 12×" {
+		t.Errorf("the fault is labelled %q", bar)
+	}
+	if bar := ask[string](w, `document.querySelector('[data-lane="clusters/seed-b"] .outside')?.textContent`); bar != "alpha epoch 2 Serving" {
+		t.Errorf("what is too short for its label has %q beside it", bar)
 	}
 	clickZoom(t, w)
 	clickFilter(t, w)
@@ -71,7 +80,7 @@ func clickZoom(t *testing.T, w *window) {
 	w.do("see all", chromedp.Click(`[data-zoom="all"]`, chromedp.ByQuery))
 	w.until(shownWindow + ` === "0.00 s to 40.00 s"`)
 	w.do("bring the picture into sight", chromedp.ScrollIntoView("#lanes .lane", chromedp.ByQuery))
-	box := ask[[]float64](w, `(() => { const b = document.getElementById("lanes").getBoundingClientRect(), w = b.width - 168 - 14; return [b.left + 168 + w / 4, b.left + 168 + w / 2, b.top + 60] })()`)
+	box := ask[[]float64](w, `(() => { const b = document.getElementById("lanes").getBoundingClientRect(), w = b.width - 178 - 14; return [b.left + 178 + w / 4, b.left + 178 + w / 2, b.top + 60] })()`)
 	mouse := func(kind input.MouseType, x float64) chromedp.Action {
 		return input.DispatchMouseEvent(kind, x, box[2]).WithButton(input.Left).WithClickCount(1)
 	}
@@ -133,7 +142,7 @@ func pressKeys(t *testing.T, w *window) {
 	w.do("go to the first proof", press("n"))
 	w.until(`document.getElementById("announce").textContent.includes("write 118")`)
 	w.do("lanes by keys", chromedp.Focus("#lanes", chromedp.ByQuery), press("0"), press(kb.ArrowDown), press(kb.ArrowDown))
-	w.until(`document.getElementById("announce").textContent.startsWith("faults: fire from 10.0 s to 38.0 s")`)
+	w.until(`document.getElementById("announce").textContent.startsWith("faults: fire, felt 12× from 10.0 s to 38.0 s")`)
 	w.do("list the lane", press(kb.Enter))
 	w.until(`document.getElementById("count").textContent.startsWith("2 of ")`)
 	w.do("help", press(kb.Escape), press("?"))
@@ -181,11 +190,11 @@ func readAloud(t *testing.T, w *window) {
 		if (role == "button" || role == "checkbox" || role == "searchbox" || role == "link" || role == "grid") && name == "" {
 			t.Errorf("a %s has no name", role)
 		}
-		if role == "heading" || role == "listitem" && strings.Contains(name, "unreachable from") {
+		if role == "heading" || role == "listitem" && (strings.HasPrefix(name, "alpha API: ") || strings.HasPrefix(name, "alpha writes: ")) {
 			named[name]++
 		}
 	}
-	for _, want := range []string{"tale", "What broke", "Measures", "Timeline", "Phases", "Faults", "Promises", "The story in lines", "API: reachable from 2.5 s to 9.9 s; unreachable from 9.9 s to 26.0 s; reachable from 26.0 s to 35.9 s"} {
+	for _, want := range []string{"tale", "What broke", "Measures", "Timeline", "Phases", "Faults", "Promises", "The story in lines", "alpha writes: 237 writes acknowledged from 2.5 s to 35.9 s; 120 writes without an answer from 10.2 s to 19.9 s; 3 writes acknowledged but lost from 9.8 s to 9.9 s", "API: reachable from 2.5 s to 9.9 s; unreachable from 9.9 s to 26.0 s; reachable from 26.0 s to 35.9 s"} {
 		found := false
 		for name := range named {
 			found = found || strings.HasSuffix(name, want)
@@ -206,6 +215,56 @@ func printIt(t *testing.T, w *window) {
 		t.Errorf("it prints as %d pages", pages)
 	}
 	w.keep("paper.pdf", paper)
+}
+
+// Of many shoots each has one lane at first; the others are unfolded by keys, and on paper nothing is folded away.
+func TestManyShootsAreFoldedInABrowser(t *testing.T) {
+	t.Parallel()
+	w := browse(t)
+	folder := filepath.Join(t.TempDir(), "seven")
+	one := newTale(t, folder)
+	for i := range 6 {
+		name := fmt.Sprintf("shoot-%d", i+1)
+		one.at(0.1, "observer", name, timeline.ShootSeen{UID: name, SpecSeed: "a", StatusSeed: "a", Operation: timeline.Operation{Type: "Create", State: "Succeeded"}})
+		one.at(0.2, "observer", name, timeline.NodeSeen{Name: "node", UID: name, Ready: "True"})
+	}
+	one.begin(20)
+	one.finish(20, 3)
+	if err := report.Write(folder); err != nil {
+		t.Fatal(err)
+	}
+	w.open(fileURL(folder, report.FileName))
+	const (
+		lanes  = `document.querySelectorAll('#lanes [data-lane^="shoots/"]').length`
+		closed = `document.querySelectorAll("details:not([open])").length`
+		said   = `document.getElementById("announce").textContent`
+		folds  = `document.querySelector('[data-fold="alpha"]').getAttribute("aria-expanded")`
+	)
+	if n, is := ask[int](w, lanes), ask[string](w, folds); n != 7 || is != "false" {
+		t.Errorf("%d lanes of seven shoots are shown; alpha's are expanded: %s", n, is)
+	}
+	press := func(key string) chromedp.Action { return chromedp.KeyEvent(key) }
+	w.do("go to alpha", chromedp.Focus("#lanes", chromedp.ByQuery), press(kb.ArrowDown), press(kb.ArrowDown), press(kb.ArrowDown), press(kb.ArrowDown))
+	w.until(said + `.startsWith("alpha operation: ") && ` + said + `.endsWith("; 5 lanes of alpha folded away")`)
+	w.do("unfold", press(" "))
+	w.until(lanes + ` === 12 && ` + folds + ` === "true" && ` + said + ` === "Lanes of alpha shown: 5 more lanes"`)
+	w.do("go on", press(kb.ArrowDown))
+	w.until(said + `.startsWith("alpha phases: ")`)
+
+	w.do("print", chromedp.Evaluate(`addEventListener("beforeprint", () => { window.printed = [`+lanes+`, `+closed+`]; })`, nil), chromedp.ActionFunc(func(ctx context.Context) error {
+		_, _, err := page.PrintToPDF().Do(ctx)
+		return err
+	}))
+	if got := ask[[]int](w, "window.printed"); !slices.Equal(got, []int{18, 0}) {
+		t.Errorf("printed were %v: lanes, and details that are closed", got)
+	}
+	w.until(lanes + ` === 12 && ` + closed + ` > 0`)
+
+	w.do("fold", chromedp.Focus("#lanes", chromedp.ByQuery), press(" "))
+	w.until(lanes + ` === 7 && document.querySelector("#lanes .chosen").dataset.lane === "shoots/alpha-operation"`)
+	if wrong := w.complaints(); len(wrong) > 0 {
+		t.Errorf("the page complained: %q", wrong)
+	}
 }
 
 // realRuns names folders of runs whose reports are to be looked at in the browser too, separated like a PATH.

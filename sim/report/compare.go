@@ -204,34 +204,34 @@ func markBest(cells []cell, name string, all []map[string]number) {
 
 func promiseRows(runs []*Run) []row {
 	names := map[string]bool{}
-	for _, run := range runs {
-		if run.Verdict != nil {
-			for _, p := range promisesOf(run) {
-				names[p.Name] = true
-			}
+	told := make([]map[string]cell, len(runs))
+	for i, run := range runs {
+		told[i] = map[string]cell{}
+		if run.Verdict == nil {
+			continue
+		}
+		for _, p := range promisesOf(run) {
+			names[p.Name] = true
+			told[i][p.Name] = cell{Text: p.State(), Tone: p.Tone()}
 		}
 	}
 	var rows []row
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		one := row{Name: name}
-		for _, run := range runs {
-			one.Cells = append(one.Cells, promiseCell(run, name))
+		for i, run := range runs {
+			one.Cells = append(one.Cells, promiseCell(run, name, told[i]))
 		}
 		rows = append(rows, one)
 	}
 	return rows
 }
 
-func promiseCell(run *Run, name string) cell {
+func promiseCell(run *Run, name string, told map[string]cell) cell {
 	if run.Verdict == nil {
 		return cell{Text: "–", Tone: "plain"}
 	}
-	for _, p := range promisesOf(run) {
-		if p.Name == name && p.Broken > 0 {
-			return cell{Text: fmt.Sprintf("broken %d×", p.Broken), Tone: "bad"}
-		} else if p.Name == name {
-			return cell{Text: "kept", Tone: "good"}
-		}
+	if c, is := told[name]; is {
+		return c
 	}
 	return cell{Text: "not judged", Tone: "plain"}
 }

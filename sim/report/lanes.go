@@ -70,13 +70,21 @@ func storyLanes(run *Run) []Lane {
 		if !band.Begun {
 			continue
 		}
-		faults = append(faults, Bar{From: band.From, To: band.To, Tone: Bad, Label: band.Name, Event: band.Event, About: bandText(band)})
+		faults = append(faults, Bar{From: band.From, To: band.To, Tone: Bad, Label: bandLabel(band), Event: band.Event, About: bandText(band)})
 	}
 	if len(faults) > 0 {
 		lanes = append(lanes, barLane(groupStory, "faults", "what is broken on purpose, and how often that was felt", faults, Selector{Kinds: kinds[2:5]}))
 	}
 	return append(lanes, Lane{ID: laneID(groupStory, "notes"), Group: groupStory, Label: "notes", About: "what else is told of the run", Form: ticks, Rows: 1,
 		Show: Selector{Kinds: append(kinds[5:], "Unseen", "InventorySeen", "DataSeen")}})
+}
+
+// bandLabel is a fault's name, and how often it was felt: that is known when it is healed.
+func bandLabel(b Band) string {
+	if b.Healed {
+		return fmt.Sprintf("%s, felt %d×", b.Name, b.Touched)
+	}
+	return b.Name
 }
 
 func bandText(b Band) string {
@@ -166,39 +174,51 @@ func namesIn(fault string) []string {
 	return strings.FieldsFunc(inside, func(r rune) bool { return strings.ContainsRune(", /", r) })
 }
 
-// actorLanes have a tick for each thing that somebody did or saw. Of whom faults name and nobody heard there are the faults.
+// actorLanes: one for each actor of the landscape, and for whoever else was heard of. They have a tick for each thing that
+// somebody did or saw; of whom nobody heard there are the faults.
 func actorLanes(run *Run) []Lane {
-	count := map[string]int{}
+	if len(run.Events) == 0 {
+		return nil
+	}
+	heard := map[string]bool{}
 	for _, e := range run.Events {
 		if e.Actor != "" {
-			count[e.Actor]++
+			heard[e.Actor] = true
 		}
 	}
 	harmed := map[string][]Band{}
+	for _, actor := range run.Story.Spec.Landscape.Actors() {
+		if !heard[actor] {
+			harmed[actor] = nil
+		}
+	}
 	for _, band := range bandsOf(run) {
 		for _, name := range namesIn(band.What) {
-			if band.Begun && count[name] == 0 && slices.Contains(run.Story.Spec.Landscape.Actors(), name) {
-				harmed[name] = append(harmed[name], band)
+			if bands, is := harmed[name]; is && band.Begun {
+				harmed[name] = append(bands, band)
 			}
 		}
 	}
 	var lanes []Lane
-	for _, actor := range slices.Sorted(maps.Keys(harmed)) {
-		lanes = append(lanes, harmedLane(actor, harmed[actor]))
+	for actor, bands := range harmed {
+		lanes = append(lanes, unheardLane(actor, bands))
 	}
-	for _, actor := range slices.Sorted(maps.Keys(count)) {
+	for actor := range heard {
 		lanes = append(lanes, Lane{ID: laneID(groupActors, actor), Group: groupActors, Label: actor, About: aboutActor(actor), Form: ticks, Rows: 1, Show: Selector{Actor: actor}})
 	}
 	slices.SortFunc(lanes, func(a, b Lane) int { return strings.Compare(a.Label, b.Label) })
 	return lanes
 }
 
-// harmedLane shows what was done to an actor that did nothing that is recorded.
-func harmedLane(actor string, bands []Band) Lane {
+// unheardLane shows what was done to an actor that did nothing that is recorded.
+func unheardLane(actor string, bands []Band) Lane {
+	if len(bands) == 0 {
+		return barLane(groupActors, actor, "nothing is recorded of "+actor+", and no fault names it", nil, Selector{Actor: actor})
+	}
 	var all []Bar
 	show := Selector{Kinds: []string{"FaultAwaited", "FaultInjected", "FaultHealed"}}
 	for _, band := range bands {
-		all = append(all, Bar{From: band.From, To: band.To, Tone: Bad, Label: band.Name, Event: band.Event, About: bandText(band)})
+		all = append(all, Bar{From: band.From, To: band.To, Tone: Bad, Label: bandLabel(band), Event: band.Event, About: bandText(band)})
 		show.Subjects = append(show.Subjects, band.Name)
 	}
 	return barLane(groupActors, actor, "faults of "+actor+", of whom nothing else is recorded", all, show)

@@ -53,6 +53,7 @@ func measuresOf(run *Run) []measured {
 	count("restores at once", "the most shoots that one seed was restoring at the same time", m.RestoresAtOnce, goals.RestoresAtOnce)
 	if d := run.Verdict.AtDefaults; d != nil {
 		seconds("RTO at default settings", fmt.Sprintf("computed: %.3f s of work as measured, %g s of waits; clients may keep the old address %g s longer", d.WorkSeconds, d.WaitSeconds, d.DNSSeconds), &d.RTOSeconds, nil)
+		seconds("RPO at default settings", "computed, and at most: what may be written between two incremental backups there", d.RPOAtMostSeconds, nil)
 	}
 	return all
 }

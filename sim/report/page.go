@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -37,17 +36,39 @@ type page struct {
 
 type fact struct{ Name, Value string }
 
-// promise and whether it was kept.
+// promise, and what became of it.
 type promise struct {
-	Name, About string
-	Broken      int
+	verdict.Promise
+	About string
+}
+
+// State of the promise in a word.
+func (p promise) State() string {
+	switch {
+	case p.Broken > 0:
+		return fmt.Sprintf("broken %d×", p.Broken)
+	case len(p.Unseen) > 0:
+		return "not seen enough"
+	}
+	return "kept"
+}
+
+// Tone of that word.
+func (p promise) Tone() string {
+	switch {
+	case p.Broken > 0:
+		return "bad"
+	case len(p.Unseen) > 0:
+		return "unclear"
+	}
+	return "good"
 }
 
 // line of the story as the terminal shows it.
 type line MoreLine
 
 func pageOf(run *Run) page {
-	p := page{Run: run, Verdict: stateOf(run), Tone: "unclear", Facts: factsOf(run), Faults: bandsOf(run), Lines: linesOf(run), Command: verdict.Again("", run.Start.Backend, run.Start.RandomSeed, run.Start.TimeoutMultiplier, run.Start.ExtensionFiles), Model: ModelOf(run, 0), Assets: theAssets}
+	p := page{Run: run, Verdict: stateOf(run), Tone: "unclear", Facts: factsOf(run), Faults: bandsOf(run), Lines: linesOf(run), Command: verdict.Begin(run.Start).Again(""), Model: ModelOf(run, 0), Assets: theAssets}
 	if run.Verdict != nil {
 		p.Tone = verdictTone(run.Verdict.Verdict)
 		p.Measures, p.Phases, p.Promises = measuresOf(run), phasesOf(run), promisesOf(run)
@@ -149,24 +170,15 @@ func factsOf(run *Run) []fact {
 	return append(facts, fact{"events", thousands(len(run.Events))})
 }
 
-// promisesOf are those that the run was judged by, the broken ones first.
+// promisesOf the run: the broken ones first, then those of which not enough was seen.
 func promisesOf(run *Run) []promise {
-	broken := map[string]int{}
-	for _, v := range run.Verdict.Violations {
-		broken[v.Oracle]++
-	}
-	names := map[string]bool{verdict.Expect: true, verdict.Goal: true, verdict.Settle: true}
-	for _, name := range run.Verdict.Promises {
-		names[name] = true
-	}
-	for name := range broken {
-		names[name] = true
-	}
 	var all []promise
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		all = append(all, promise{name, promiseOf(name), broken[name]})
+	for _, p := range verdict.PromisesOf(run.Verdict, run.Events) {
+		all = append(all, promise{p, promiseOf(p.Name)})
 	}
-	slices.SortStableFunc(all, func(a, b promise) int { return cmp.Compare(b.Broken, a.Broken) })
+	slices.SortStableFunc(all, func(a, b promise) int {
+		return cmp.Or(cmp.Compare(b.Broken, a.Broken), cmp.Compare(min(len(b.Unseen), 1), min(len(a.Unseen), 1)))
+	})
 	return all
 }
 

@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -50,8 +51,8 @@ func barsOf(l report.Lane) []bar {
 	return all
 }
 
-// Who is only named by faults is seen all the same, with them.
-func TestWhoIsOnlyNamedByFaultsHasALane(t *testing.T) {
+// Every actor of the landscape has a lane, with what it did, or with the faults that name it, or with nothing.
+func TestEveryActorOfTheLandscapeHasALane(t *testing.T) {
 	t.Parallel()
 	one := newTale(t, filepath.Join(t.TempDir(), "harmed"))
 	one.at(1, "operator", "dark", timeline.FaultInjected{Fault: "cut(extensions-a,cloud)"})
@@ -64,20 +65,19 @@ func TestWhoIsOnlyNamedByFaultsHasALane(t *testing.T) {
 	one.judge()
 	m := report.ModelOf(load(t, one.folder), 0)
 	harmed := lane(t, m, "actors/extensions-a")
-	if diff := cmp.Diff([]bar{{1000, 6000, "dark", report.Bad}, {2000, 3000, "deaf", report.Bad}}, barsOf(harmed)); diff != "" || harmed.Rows != 2 {
+	if diff := cmp.Diff([]bar{{1000, 6000, "dark", report.Bad}, {2000, 3000, "deaf, felt 3×", report.Bad}}, barsOf(harmed)); diff != "" || harmed.Rows != 2 {
 		t.Errorf("on %d rows (-want +got):\n%s", harmed.Rows, diff)
 	}
-	want := report.Selector{Kinds: []string{"FaultAwaited", "FaultInjected", "FaultHealed"}, Subjects: []string{"dark", "deaf"}}
-	if diff := cmp.Diff(want, harmed.Show); diff != "" {
+	selects := report.Selector{Kinds: []string{"FaultAwaited", "FaultInjected", "FaultHealed"}, Subjects: []string{"dark", "deaf"}}
+	if diff := cmp.Diff(selects, harmed.Show); diff != "" {
 		t.Errorf("the lane selects (-want +got):\n%s", diff)
 	}
-	var actors []string
-	for _, l := range m.Lanes {
-		if l.Group == "Actors" {
-			actors = append(actors, l.Label+" "+l.Form)
-		}
+	quiet := lane(t, m, "actors/gateway-b")
+	if diff := cmp.Diff(report.Selector{Actor: "gateway-b"}, quiet.Show); diff != "" || len(quiet.Bars) > 0 {
+		t.Errorf("who was not heard of has bars %v, and selects (-want +got):\n%s", quiet.Bars, diff)
 	}
-	if diff := cmp.Diff([]string{"extensions-a bars", "gardenlet-a ticks", "operator ticks"}, actors); diff != "" {
+	want := "control-planes-a bars, control-planes-b bars, extensions-a bars, extensions-b bars, garden-controller-manager bars, gardenlet-a ticks, gardenlet-b bars, gateway-a bars, gateway-b bars, nodes bars, operator ticks, user bars"
+	if diff := cmp.Diff(want, actorsOf(m)); diff != "" {
 		t.Errorf("actors (-want +got):\n%s", diff)
 	}
 	if on := m.Faults[0].On; !slices.Contains(on, "actors/extensions-a") {
@@ -85,12 +85,23 @@ func TestWhoIsOnlyNamedByFaultsHasALane(t *testing.T) {
 	}
 }
 
+// actorsOf a model, each with the form of its lane.
+func actorsOf(m report.Model) string {
+	var all []string
+	for _, l := range m.Lanes {
+		if l.Group == "Actors" {
+			all = append(all, l.Label+" "+l.Form)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
 func TestLanesTellTheStory(t *testing.T) {
 	t.Parallel()
 	m := report.ModelOf(load(t, lossy(t, 100, 3)), 0)
 	for id, want := range map[string][]bar{
 		"story/steps":  {{2200, 2300, "1 load alpha with 20 writes a second", report.Good}, {10100, 37100, "2 expect shoot('alpha').seed == 'b' " + unkind, report.Good}, {38100, 39000, "settle", report.Good}},
-		"story/faults": {{10000, 38000, "fire", report.Bad}},
+		"story/faults": {{10000, 38000, "fire, felt 12×", report.Bad}},
 		"shoots/alpha-operation": {
 			{1000, 2000, "Create", report.Busy}, {2000, 21000, "on a", report.Good}, {21000, 22000, "Migrate Aborted", report.Bad}, {22000, 37000, "Restore", report.Busy}, {37000, 40000, "on b", report.Good},
 		},
@@ -103,15 +114,6 @@ func TestLanesTellTheStory(t *testing.T) {
 		if diff := cmp.Diff(want, barsOf(lane(t, m, id))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", id, diff)
 		}
-	}
-	var actors []string
-	for _, l := range m.Lanes {
-		if l.Group == "Actors" {
-			actors = append(actors, l.Label)
-		}
-	}
-	if diff := cmp.Diff([]string{"gardenlet-b", "observer", "operator", "user"}, actors); diff != "" {
-		t.Errorf("actors (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]report.Band{{Name: "fire", What: "loseCluster(a)", From: 10000, To: 38000, Touched: 12, Healed: true, Begun: true, On: []string{"clusters/seed-a"}, Event: m.Faults[0].Event}}, m.Faults); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
@@ -249,6 +251,49 @@ func TestTheReportSaysWhatBrokeWhenAndWhoDidIt(t *testing.T) {
 	}
 	if found := regexp.MustCompile(`(?i)(src|href)="?(https?:)?//|@import|url\(["']?https?:`).Find(content); found != nil {
 		t.Errorf("the report asks for something from elsewhere: %s", found)
+	}
+}
+
+// What nobody could judge is not told to be kept, neither on the page nor beside other runs.
+func TestWhatNobodyCouldJudgeIsNotKept(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		events []timeline.Payload
+		want   []string
+	}{
+		"Inconclusive": {
+			[]timeline.Payload{timeline.ShootSteady{TechnicalID: "shoot--p--alpha"}, timeline.Settled{Converged: true}, timeline.RunEnded{}},
+			[]string{"MigrationEnds not seen enough", "Nobody has seen the Shoot alpha in the garden.", "measure not seen enough", "expect kept", "settle kept"},
+		},
+		"Broken": {
+			[]timeline.Payload{timeline.RunEnded{Broken: "no landscape"}},
+			[]string{"settle not seen enough", "Nobody has seen whether the landscape came to rest.", "measure not seen enough"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			one := newTale(t, filepath.Join(t.TempDir(), "unseen"))
+			for i, p := range c.events {
+				one.at(float64(i+1), "operator", "alpha", p)
+			}
+			if judged := one.judge(); string(judged.Verdict) != name {
+				t.Fatalf("the run is %s", judged.Verdict)
+			}
+			run := load(t, one.folder)
+			var page, comparison bytes.Buffer
+			if err := errors.Join(report.Render(&page, run), report.Compare(&comparison, []*report.Run{run, load(t, lossy(t, 10, 0))}, []string{"a", "b"})); err != nil {
+				t.Fatal(err)
+			}
+			_, text := parse(t, page.Bytes())
+			for _, want := range c.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("the report lacks %q:\n%s", want, text)
+				}
+			}
+			if _, text := parse(t, comparison.Bytes()); !strings.Contains(text, "measure not seen enough broken 1×") {
+				t.Errorf("the comparison is\n%s", text)
+			}
+		})
 	}
 }
 

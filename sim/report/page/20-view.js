@@ -2,7 +2,7 @@
 const view = {
   from: 0, to: Math.max(model.end, 1000), following: true,
   words: "", problems: false, inView: true, kinds: new Set(), lane: null,
-  event: 0, chosenLane: -1, folded: new Set(),
+  event: 0, chosenLane: "", folded: new Set(),
 };
 const painters = [];
 let asked = false;

@@ -1,5 +1,5 @@
 // The picture: lanes below a common axis. No more is drawn than there are pixels for, however many events there are.
-const gutter = 168, rim = 14, rowHeight = 18, pad = 3;
+const gutter = 178, rim = 14, rowHeight = 18, pad = 3;
 const plot = { width: 0, left: gutter, height: 0, rows: [] };
 const xOf = (t) => plot.left + ((t - view.from) / (view.to - view.from)) * plot.width;
 const tAt = (x) => view.from + ((x - plot.left) / plot.width) * (view.to - view.from);
@@ -18,7 +18,8 @@ function layout() {
     shoot = lane.of || null;
     if (lane.of && !first && view.folded.has(lane.of)) continue;
     const height = Math.max(lane.form === "writes" ? 2 : 1, Math.min(lane.rows, 12)) * rowHeight + 2 * pad;
-    plot.rows.push({ lane, y, height, first });
+    const others = first ? model.lanes.filter((l) => l.of === lane.of).length - 1 : 0;
+    plot.rows.push({ lane, y, height, first, others });
     y += height;
   }
   plot.height = y;
@@ -49,22 +50,51 @@ function heading(row, width) {
 function drawLane(row, i, width) {
   const { lane } = row;
   const content = lane.form === "bars" ? drawBars(row) : lane.form === "writes" ? drawWrites(row) : drawTicks(row);
-  const g = shape("g", { class: "lane" + (view.chosenLane === i ? " chosen" : ""), role: "listitem", "data-lane": lane.id, "aria-label": lane.label + ": " + summary(lane) },
-    i % 2 && view.chosenLane !== i ? null : shape("rect", { class: "stripe", x: 0, y: row.y, width, height: row.height }),
+  const g = shape("g", { class: "lane" + (view.chosenLane === lane.id ? " chosen" : ""), role: "listitem", "data-lane": lane.id, "aria-label": spoken(row) },
+    i % 2 && view.chosenLane !== lane.id ? null : shape("rect", { class: "stripe", x: 0, y: row.y, width, height: row.height }),
     shape("g", { "clip-path": "url(#plot)" }, ...content));
-  const folds = row.first && model.lanes.some((l) => l.of === lane.of && l !== lane);
-  if (folds) g.append(shape("text", { class: "fold", "data-fold": lane.of, x: 8, y: row.y + pad + 13, "aria-hidden": "true" }, view.folded.has(lane.of) ? "▸" : "▾"));
+  if (row.others) {
+    const folded = view.folded.has(lane.of);
+    g.append(shape("text", { class: "fold", "data-fold": lane.of, x: 8, y: row.y + pad + 13, role: "button", tabindex: -1, "aria-label": "Lanes of " + lane.of, "aria-expanded": String(!folded) }, folded ? "▸" : "▾"));
+  }
   const label = lane.of && !row.first ? lane.label.slice(lane.of.length + 1) : lane.label;
-  g.append(shape("text", { class: "label", "data-list": lane.id, x: lane.of ? (row.first ? 22 : 34) : 14, y: row.y + pad + 13 }, shape("title", {}, lane.about + ". Click to list its events."), fit(label, gutter - 36)));
+  const x = lane.of ? (row.first ? 22 : 34) : 14;
+  g.append(shape("text", { class: "label", "data-list": lane.id, x, y: row.y + pad + 13 }, shape("title", {}, lane.about + ". Click to list its events."), fit(label, gutter - x - 4)));
   return g;
 }
 
-// summary of a lane in words, for those who do not see it.
+// spoken is a lane in words, for those who do not see it, with how many lanes are folded into it.
+function spoken({ lane, others }) {
+  const away = others && view.folded.has(lane.of) ? "; " + counted(others, "lane") + " of " + lane.of + " folded away" : "";
+  return lane.label + ": " + summary(lane) + away;
+}
+
 function summary(lane) {
+  if (lane.form === "writes") return writesSummary(lane);
   if (lane.form !== "bars") return lane.about + "; " + counted(members(lane).length, "event");
-  const bars = (lane.bars || []).filter((b) => b.to >= view.from && b.from <= view.to);
+  if (!lane.bars) return lane.about;
+  const bars = lane.bars.filter((b) => b.to >= view.from && b.from <= view.to);
   if (!bars.length) return lane.about + "; nothing";
   return bars.slice(0, 12).map((b) => (b.label || b.about) + " from " + seconds(b.from) + " to " + seconds(b.to)).join("; ") + (bars.length > 12 ? "; and " + (bars.length - 12) + " more" : "");
+}
+
+// What the colours of a writes lane say, in the order in which it is told.
+const writeWords = [[1, "acknowledged"], [2, "refused"], [3, "without an answer"], [4, "acknowledged but lost"]];
+
+// writesSummary says how many writes there are of each kind, and when the first and the last of them was.
+function writesSummary(lane) {
+  const seen = tones.map(() => ({ count: 0 })), list = members(lane);
+  for (let at = firstAt(list, view.from); at < list.length && events.at[list[at]] <= view.to; at++) {
+    const kind = seen[events.tone[list[at]]], t = events.at[list[at]];
+    kind.from ??= t;
+    kind.to = t;
+    kind.count++;
+  }
+  const told = writeWords.filter(([tone]) => seen[tone].count).map(([tone, word]) => {
+    const { count, from, to } = seen[tone];
+    return counted(count, "write") + " " + word + (count === 1 ? " at " + seconds(from) : " from " + seconds(from) + " to " + seconds(to));
+  });
+  return told.join("; ") || "no writes";
 }
 
 // fit cuts a text to a width: at this size a character is about 6.2 wide.
@@ -88,11 +118,18 @@ function drawBars(row) {
     const y = row.y + pad + at * rowHeight, left = Math.max(x, plot.left - 5), wide = Math.max(Math.min(right, plot.left + plot.width + 5) - left, 2);
     const box = shape("rect", { class: "box t" + bar.tone, x: left, y: y + 1, width: wide, height: rowHeight - 3, "data-event": bar.event || undefined, "data-about": bar.about });
     shapes.push(box);
-    const text = bar.label ? fit(bar.label, wide - 8) : "";
-    if (text && (wide > 30 || text === bar.label)) shapes.push(shape("text", { class: "in", x: Math.max(left, plot.left) + 5, y: y + 13 }, text));
-    last[at] = { tone: bar.tone, box, x: left, right: left + wide };
+    if (before) shapes.push(barText(before, left));
+    last[at] = { tone: bar.tone, box, x: left, right: left + wide, y, label: bar.label || "" };
   }
+  for (const bar of last) if (bar) shapes.push(barText(bar, plot.left + plot.width));
   return shapes;
+}
+
+// barText is the label of a bar: in it, or beside it when it fits only there before the next bar, or as much as it holds.
+function barText(bar, next) {
+  const wide = bar.right - bar.x, text = fit(bar.label, wide - 8);
+  if (text !== bar.label && fit(bar.label, next - bar.right - 12) === bar.label) return shape("text", { class: "outside", x: bar.right + 5, y: bar.y + 13 }, bar.label);
+  return text && (wide > 30 || text === bar.label) ? shape("text", { class: "in", x: Math.max(bar.x, plot.left) + 5, y: bar.y + 13 }, text) : null;
 }
 
 // buckets counts the events of a lane in columns of so many pixels, by tone.

@@ -96,7 +96,7 @@ lanesSvg.addEventListener("wheel", (e) => {
 
 lanesSvg.addEventListener("click", (e) => {
   const { list, fold } = e.target.dataset || {};
-  if (fold) { if (!view.folded.delete(fold)) view.folded.add(fold); repaint(); }
+  if (fold) turnFold(fold);
   if (list) listLane(model.lanes.find((l) => l.id === list));
 });
 

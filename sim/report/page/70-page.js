@@ -19,11 +19,21 @@ function nextProblem(direction) {
 }
 
 function chooseLane(by) {
-  const at = plot.rows.map((r, i) => (r.lane ? i : -1)).filter((i) => i >= 0);
-  const now = at.indexOf(view.chosenLane);
-  view.chosenLane = at[now < 0 ? 0 : Math.min(Math.max(now + by, 0), at.length - 1)];
-  const { lane } = plot.rows[view.chosenLane];
-  announce(lane.label + ": " + summary(lane));
+  const lanes = plot.rows.filter((r) => r.lane), now = lanes.findIndex((r) => r.lane.id === view.chosenLane);
+  const row = lanes[now < 0 ? 0 : Math.min(Math.max(now + by, 0), lanes.length - 1)];
+  if (!row) return;
+  view.chosenLane = row.lane.id;
+  announce(spoken(row));
+  repaint();
+}
+
+// turnFold folds the lanes of a shoot into its first, or unfolds them. One that was chosen and goes is left for that.
+function turnFold(shoot) {
+  if (!view.folded.delete(shoot)) view.folded.add(shoot);
+  layout();
+  const first = plot.rows.find((r) => r.first && r.lane.of === shoot), chosen = plot.rows.some((r) => r.lane?.id === view.chosenLane);
+  if (view.chosenLane && !chosen) view.chosenLane = first.lane.id;
+  announce("Lanes of " + shoot + (view.folded.has(shoot) ? " folded away" : " shown: " + counted(first.others, "more lane")));
   repaint();
 }
 
@@ -31,7 +41,7 @@ const keys = {
   "+": zooms.in, "=": zooms.in, "-": zooms.out, "−": zooms.out, "0": showAll, ArrowLeft: zooms.left, ArrowRight: zooms.right,
   f: showFaults, n: () => nextProblem(1), p: () => nextProblem(-1), d: () => turnTheme(),
   "/": () => byId("filter").focus(), "?": () => byId("keys").showModal(),
-  Escape: () => { view.event = 0; view.chosenLane = -1; clearFilter(); },
+  Escape: () => { view.event = 0; view.chosenLane = ""; clearFilter(); },
 };
 document.addEventListener("keydown", (e) => {
   const typing = e.target.matches("input, textarea, select") && e.target.type !== "checkbox";
@@ -39,7 +49,9 @@ document.addEventListener("keydown", (e) => {
   if (e.ctrlKey || e.metaKey || e.altKey || byId("keys").open || (typing && e.key !== "Escape")) return;
   if (document.activeElement === lanesSvg) {
     if (e.key === "ArrowDown" || e.key === "ArrowUp") { e.preventDefault(); chooseLane(e.key === "ArrowDown" ? 1 : -1); return; }
-    if (e.key === "Enter" && view.chosenLane >= 0) { listLane(plot.rows[view.chosenLane].lane); return; }
+    const lane = model.lanes.find((l) => l.id === view.chosenLane);
+    if (e.key === "Enter" && lane) { listLane(lane); return; }
+    if (e.key === " ") { e.preventDefault(); if (lane?.of) turnFold(lane.of); return; } // the page does not scroll
   }
   if (e.target.closest("pre, .events") && e.key.startsWith("Arrow")) return;
   const act = keys[e.key];
@@ -72,15 +84,20 @@ byId("copy").addEventListener("click", async () => {
   catch { getSelection().selectAllChildren(byId("command")); }
 });
 
-// On paper there is the whole run, at the width of a page.
-let before = null;
+// On paper there is the whole run, at the width of a page, and nothing is folded away.
+let before = null, closed = [];
 addEventListener("beforeprint", () => {
-  before = { from: view.from, to: view.to };
-  Object.assign(view, { from: 0, to: Math.max(model.end, 1000) });
+  before ||= { from: view.from, to: view.to, folded: view.folded };
+  Object.assign(view, { from: 0, to: Math.max(model.end, 1000), folded: new Set() });
+  closed.push(...document.querySelectorAll("details:not([open])"));
+  for (const d of closed) d.open = true;
   drawLanes(1000);
   drawAxis(1000);
 });
-addEventListener("afterprint", () => { if (before) { Object.assign(view, before); before = null; repaint(); } });
+addEventListener("afterprint", () => {
+  for (const d of closed.splice(0)) d.open = false;
+  if (before) { Object.assign(view, before); before = null; repaint(); }
+});
 
 const manyShoots = 6;
 setTheme(kept());
