@@ -3,6 +3,7 @@ package expression
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -141,7 +142,7 @@ func (e *Expression) run(program cel.Program) (ref.Val, error) {
 	return value, err
 }
 
-// doings says what the shoots of the expression are busy with.
+// doings says what the shoots of the expression are busy with, and what is wrong with them.
 func (e *Expression) doings(s Snapshot) []string {
 	var parts []string
 	for _, name := range e.shoots {
@@ -155,6 +156,13 @@ func (e *Expression) doings(s Snapshot) []string {
 		}
 		for _, problem := range shoot.LastErrors {
 			doing += ", error: " + problem
+		}
+		for _, statuses := range []map[string]string{shoot.Conditions, shoot.Constraints} {
+			for _, kind := range slices.Sorted(maps.Keys(statuses)) {
+				if statuses[kind] == "False" {
+					doing += fmt.Sprintf(", %s is False (%s)", kind, shoot.Reasons[kind])
+				}
+			}
 		}
 		parts = append(parts, doing)
 	}

@@ -15,6 +15,8 @@ var world = expression.Snapshot{
 		LastOperation: expression.Operation{Type: "Migrate", State: "Processing", Progress: 43, Description: "Creating final snapshot"},
 		LastErrors:    []string{"bucket is slow"},
 		Conditions:    map[string]string{"APIServerAvailable": "True"},
+		Constraints:   map[string]string{"EvacuationPossible": "False"},
+		Reasons:       map[string]string{"EvacuationPossible": "StateIncomplete"},
 	}},
 	Seeds: map[string]expression.Seed{
 		"a": {Ready: true, Shoots: 1},
@@ -37,13 +39,13 @@ func TestEvaluate(t *testing.T) {
 		`seed('b').ready`:                                         {met: true},
 		`shoot('alpha').lastOperation.state in ['Processing']`:    {met: true},
 		`shoot('alpha').seed == 'b' && shoot('alpha').healthy`: {
-			why: `shoot("alpha").seed is "a"; shoot("alpha").healthy is false; alpha: Migrate Processing 43% (Creating final snapshot), error: bucket is slow`,
+			why: `shoot("alpha").seed is "a"; shoot("alpha").healthy is false; alpha: Migrate Processing 43% (Creating final snapshot), error: bucket is slow, EvacuationPossible is False (StateIncomplete)`,
 		},
 		`seed('b').shoots == 0`: {why: `seed("b").shoots cannot be told (shoots is unknown: the API server does not answer)`},
 		// Unknown is not true either.
 		`seed('b').shoots != 0`: {why: `seed("b").shoots cannot be told (shoots is unknown: the API server does not answer)`},
 		`shoot('alpha').lastOperation.progress > 50`: {
-			why: `shoot("alpha").lastOperation.progress is 43; alpha: Migrate Processing 43% (Creating final snapshot), error: bucket is slow`,
+			why: `shoot("alpha").lastOperation.progress is 43; alpha: Migrate Processing 43% (Creating final snapshot), error: bucket is slow, EvacuationPossible is False (StateIncomplete)`,
 		},
 		`cloud.machines == 0`:                   {why: `cloud.machines is 3`},
 		`seed('a').conditions['Ready']=='True'`: {why: `seed("a").conditions["Ready"] cannot be told (no such key: Ready)`},

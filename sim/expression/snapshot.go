@@ -43,7 +43,7 @@ type Shoot struct {
 	TechnicalID string `cel:"technicalID"`
 	// Status is the label shoot.gardener.cloud/status.
 	Status string `cel:"status"`
-	// Epoch is the owner epoch in the garden's claim, 0 without one.
+	// Epoch is the owner epoch in the garden's claim, 0 without one. It goes on from that of an earlier shoot of the name.
 	Epoch int `cel:"epoch"`
 	// State is what is kept of it in the garden.
 	State State `cel:"state"`

@@ -144,5 +144,5 @@ func ClusterPrograms() []string {
 
 // ControlPlanePrograms are the programs of a shoot's control plane that may be killed or frozen.
 func ControlPlanePrograms() []string {
-	return []string{"backup", "etcd", "guard", "kube-apiserver", "kube-controller-manager", "machine-controller"}
+	return []string{"backup", "etcd", "gardener-resource-manager", "guard", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "machine-controller"}
 }

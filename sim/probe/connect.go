@@ -29,15 +29,26 @@ type Connector func(ctx context.Context) (*rest.Config, error)
 const dialTimeout = 5 * time.Second
 
 // freshTransport opens a new connection for each request and closes it after it. client-go would share connections
-// among all clients with the same configuration. With sessions the connections resume that of an earlier one, which spares both ends
-// the proof of who they are.
-func freshTransport(config *rest.Config, sessions tls.ClientSessionCache) (http.RoundTripper, error) {
+// among all clients with the same configuration.
+func freshTransport(config *rest.Config) (http.RoundTripper, error) {
+	return transportOf(config, func(*tls.Config) {})
+}
+
+// resumingTransport is freshTransport whose connections resume the session of the one before. They do so by TLS 1.2, where that takes
+// neither a proof of who the ends are nor an agreement on new keys: most of what a connection costs.
+func resumingTransport(config *rest.Config) (http.RoundTripper, error) {
+	return transportOf(config, func(trust *tls.Config) {
+		trust.ClientSessionCache, trust.MaxVersion = tls.NewLRUClientSessionCache(1), tls.VersionTLS12
+	})
+}
+
+func transportOf(config *rest.Config, prepare func(*tls.Config)) (http.RoundTripper, error) {
 	trust, err := rest.TLSConfigFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("build the TLS configuration: %w", err)
 	}
 	if trust != nil {
-		trust.ClientSessionCache = sessions
+		prepare(trust)
 	}
 	return rest.HTTPWrappersForConfig(config, &http.Transport{
 		TLSClientConfig:     trust,
@@ -49,14 +60,9 @@ func freshTransport(config *rest.Config, sessions tls.ClientSessionCache) (http.
 	})
 }
 
-// resumingTransport opens new connections that resume the session of the one before.
-func resumingTransport(config *rest.Config) (http.RoundTripper, error) {
-	return freshTransport(config, tls.NewLRUClientSessionCache(1))
-}
-
 // freshClient is a clientset of which each request uses a connection of its own.
 func freshClient(config *rest.Config) (kubernetes.Interface, error) {
-	transport, err := freshTransport(noticing(config), nil)
+	transport, err := freshTransport(noticing(config))
 	if err != nil {
 		return nil, err
 	}

@@ -192,6 +192,16 @@ func TestAnUnseenWayIsNoOutage(t *testing.T) {
 	}
 }
 
+// Tries are no load of their own, however many shoots there are.
+func TestReachabilityOfManyShoots(t *testing.T) {
+	t.Parallel()
+	for beside, want := range map[int]time.Duration{0: 100 * time.Millisecond, 1: 100 * time.Millisecond, 5: 100 * time.Millisecond, 20: 400 * time.Millisecond} {
+		if got := (&probe.Reachability{Beside: beside}).Pace().Every; got != want {
+			t.Errorf("each of %d shoots is tried every %v, want %v", beside, got, want)
+		}
+	}
+}
+
 // Every attempt is a connection of its own, of which all but the first resume what was agreed before; with another access it is agreed anew.
 func TestReachabilityOpensConnections(t *testing.T) {
 	t.Parallel()

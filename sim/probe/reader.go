@@ -43,7 +43,7 @@ func (r *Reader) Sample(ctx context.Context, to timeline.Recorder) error {
 	if err != nil {
 		return fmt.Errorf("find out how to reach the shoot: %w", err)
 	}
-	client, err := r.kept.get(config, freshClient)
+	client, err := r.kept.get(compact(config), freshClient)
 	if err != nil {
 		return err
 	}

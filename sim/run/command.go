@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/sim/metrics"
@@ -21,6 +22,7 @@ import (
 func NewRunCommand(backends map[string]Backend) *cobra.Command {
 	r := &runner{clock: clock.RealClock{}, backends: backends, metrics: metrics.NewExporter(clock.RealClock{})}
 	var metricsAddress string
+	own := map[string]*pflag.FlagSet{} // flags of backends, by their names
 	command := &cobra.Command{
 		Use:   "run FILE…",
 		Short: "Tell scenarios on a landscape and judge them",
@@ -30,7 +32,7 @@ Files with the same seeds and settings share one landscape, one after the other,
 to N landscapes at once, and each story is shown when it has ended. If any file has mistakes, nothing is started or written.
 
 The evidence of a story is kept in a folder: timeline.jsonl, verdict.json, junit.xml and report.html, a page to look at; metrics.om, its samples for Prometheus; and scenario.yaml, the story by itself:
-told with the same --seed, --timeout-multiplier and --extension, which the verdict shows, it is the same again. Of one story the folder is --out,
+told with the same flags, which the verdict shows, it is the same again. Of one story the folder is --out,
 of several each has its own in it. There is also harness.log, what the client libraries had to say; without --out it is in out.
 
 A scenario with a sweep is told once per crash point, each a story of its own. With --sample N it is N points of each sweep, the
@@ -48,6 +50,7 @@ Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest
 			if !command.Flags().Changed("seed") {
 				r.randomSeed = rand.Uint64() >> 11 // exact in JSON readers that use floating point
 			}
+			r.backendFlags = toldBackend(command.Flags(), own[r.backend])
 			r.out = command.OutOrStdout()
 			accepted, err := r.accept(ctx, files)
 			if err != nil {
@@ -79,7 +82,7 @@ Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest
 	flags.StringVar(&r.folder, "out", "", "folder for the evidence; with several stories one in it for each (default out/STORY)")
 	flags.StringVar(&r.backend, "backend", "embedded", "where the story is told: "+strings.Join(slices.Sorted(maps.Keys(backends)), ", "))
 	flags.Uint64Var(&r.randomSeed, "seed", 0, "random seed of the story (default: one is rolled and printed)")
-	flags.Float64Var(&r.stretch, "timeout-multiplier", 1, "multiplies the deadlines of steps, settleWithin and the goals for RTO and API downtime, for slow machines")
+	flags.Float64Var(&r.stretch, "timeout-multiplier", 1, "multiplies the deadlines of steps, of what is made before the first, settleWithin and the goals for RTO and API downtime, for slow machines")
 	flags.StringVar(&r.landscape, "landscape", "", "name of the landscape; with several at once NAME-2 and so on are the others (default \""+defaultLandscape+"\", or the first of "+numbered(defaultLandscape, 1)+" and so on that is free)")
 	flags.IntVar(&r.jobs, "jobs", 1, "tell stories on up to so many landscapes at once; each wants about two cores")
 	flags.DurationVar(&r.beginWithin, "begin-within", 0, "begin no story later than this after the start; those that are left are named, and count for nothing (default: any time)")
@@ -90,12 +93,27 @@ Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest
 	flags.StringVar(&metricsAddress, "metrics-address", "", "serve /metrics of the runs at this address, such as 127.0.0.1:9740 (default: nowhere)")
 	for _, name := range slices.Sorted(maps.Keys(backends)) {
 		if equipped, has := backends[name].(Equipped); has {
+			own[name] = pflag.NewFlagSet(name, pflag.ContinueOnError)
+			equipped.AddFlags(own[name]) // before they are parsed: a flag's variable is set to its default
 			equipped.AddFlags(flags)
 		}
 	}
 	r.extensions.AddFlag(flags)
 	flags.BoolVar(&r.keep, "keep", false, "keep the last landscape after the verdict, until interrupted")
 	return command
+}
+
+// toldBackend is what a backend was told, by its own flags or by the environment that they take their defaults from.
+func toldBackend(parsed, own *pflag.FlagSet) (flags []string) {
+	if own == nil {
+		return nil
+	}
+	own.VisitAll(func(f *pflag.Flag) {
+		if value := parsed.Lookup(f.Name).Value.String(); value != "" {
+			flags = append(flags, "--"+f.Name+"="+value)
+		}
+	})
+	return flags
 }
 
 // folderOf a scenario's evidence.

@@ -33,6 +33,8 @@ type results struct {
 	mu    sync.Mutex
 	worst verdict.Verdict
 	told  map[string]summary.Story // by name
+	// troubles with landscapes that are no story's, each of which makes the whole Broken.
+	troubles []string
 }
 
 // tellAll tells stories until none is left.
@@ -56,8 +58,7 @@ func (l *lane) tellGroup(ctx context.Context, g *group) {
 		<-ctx.Done()
 	}
 	if err := shared.stop(ctx); err != nil {
-		l.printf("%v\n", err)
-		l.results.worsen(verdict.Broken)
+		l.trouble(err)
 	}
 }
 
@@ -65,6 +66,15 @@ func (l *lane) printf(format string, arguments ...any) {
 	l.printing.Lock()
 	defer l.printing.Unlock()
 	fmt.Fprintf(l.out, format, arguments...)
+}
+
+// trouble with the landscape that is no story's makes the whole Broken, and is told again at the end.
+func (l *lane) trouble(err error) {
+	l.printf("%v\n", err)
+	l.results.worsen(verdict.Broken)
+	l.results.mu.Lock()
+	defer l.results.mu.Unlock()
+	l.results.troubles = append(l.results.troubles, fmt.Sprintf("landscape %s: %v", l.place.name, err))
 }
 
 // tellOne story and note its verdict. It is shown while it is told or, where several are told at a time, when it has ended.
@@ -171,7 +181,7 @@ func (l *lane) play(ctx context.Context, s *scenario.Scenario, shared *stage, jo
 		return fmt.Errorf("marshal the scenario: %w", err)
 	}
 	journal.Record(timeline.Event{Payload: timeline.RunStarted{
-		Scenario: s.Metadata.Name, Backend: l.backend, RandomSeed: l.randomSeed, TimeoutMultiplier: l.stretch, Unwatched: l.unwatched, Extensions: s.Spec.Landscape.ExtensionNames(), ExtensionFiles: l.extensions.Files, Story: content,
+		Scenario: s.Metadata.Name, Backend: l.backend, RandomSeed: l.randomSeed, TimeoutMultiplier: l.stretch, Unwatched: l.unwatched, BackendFlags: l.backendFlags, Extensions: s.Spec.Landscape.ExtensionNames(), ExtensionFiles: l.extensions.Files, Story: content,
 	}})
 	if err := shared.start(ctx, journal); err != nil {
 		journal.Record(timeline.Event{Payload: timeline.RunEnded{Broken: err.Error()}})
@@ -179,6 +189,6 @@ func (l *lane) play(ctx context.Context, s *scenario.Scenario, shared *stage, jo
 	}
 	journal.Record(timeline.Event{Payload: timeline.LandscapeReady{Seeds: shared.world.Seeds()}})
 	return story.Tell(ctx, story.Options{
-		Scenario: s, World: shared.world, Journal: journal, Clock: l.clock, RandomSeed: l.randomSeed, Patience: l.patience, Unwatched: l.unwatched,
+		Scenario: s, World: shared.world, Journal: journal, Clock: l.clock, RandomSeed: l.randomSeed, Patience: l.patience.Stretched(l.stretch), Unwatched: l.unwatched,
 	})
 }

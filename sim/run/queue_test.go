@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -88,6 +89,32 @@ func TestStoriesAtOnce(t *testing.T) {
 		if w.Stopped() != 1 {
 			t.Errorf("landscape %s was ended %d times", s.names[i], w.Stopped())
 		}
+	}
+}
+
+// The end of a long log names what did not hold, and why; a landscape that cannot be ended makes a run Broken of which every story held.
+func TestTheEndNamesWhatDidNotHold(t *testing.T) {
+	t.Parallel()
+	folder, scenes, summary := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "summary.md")
+	files := []string{
+		scene(t, scenes, "first", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]"),
+		scene(t, scenes, "second", empty, "  steps: [{expect: {that: \"seed('a').shoots == 7\", within: 1ms}}]"),
+	}
+	s := &small{t: t, stays: errors.New("process 7 stays")}
+	out, worst, err := tellAs(t.Context(), s, func(r *runner) { r.summary = summary }, folder, files...)
+	if err != nil || worst != verdict.Violated {
+		t.Fatalf("verdict %s, %v\n%s", worst, err, out)
+	}
+	_, end, _ := strings.Cut(out, "\n2 scenarios: Violated\n")
+	lines := strings.Split(end, "\n")
+	if len(lines) != 3 || !strings.HasPrefix(lines[0], "  second: Violated: expect: ") || lines[1] != "  landscape run: end the landscape: process 7 stays" {
+		t.Errorf("the end is %q", lines)
+	}
+	if text, err := os.ReadFile(summary); err != nil || !strings.Contains(string(text), "process 7 stays") {
+		t.Errorf("%v, the summary is\n%s", err, text)
+	}
+	if out, worst, err := tell(t, s, folder, files[0]); err != nil || worst != verdict.Broken {
+		t.Errorf("verdict %s of a story that held, %v\n%s", worst, err, out)
 	}
 }
 

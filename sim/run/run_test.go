@@ -34,6 +34,7 @@ type small struct {
 	outage time.Duration // of the API at a migration; 0 for the world's own
 	refuse map[world.Ability]error
 	fail   error
+	stays  error // why no world can be ended
 
 	// meet, where there is one, keeps the first worlds waiting for each other.
 	meet *sync.WaitGroup
@@ -87,8 +88,19 @@ func (s *smallClaim) Start(_ context.Context, request Request) (world.World, err
 		s.meet.Done()
 		s.meet.Wait()
 	}
+	if s.stays != nil {
+		return staying{w, s.stays}, nil
+	}
 	return w, nil
 }
+
+// staying worlds say that they could not be ended.
+type staying struct {
+	*worldtest.World
+	why error
+}
+
+func (s staying) Stop(ctx context.Context) error { return errors.Join(s.World.Stop(ctx), s.why) }
 
 const story1 = `
 apiVersion: transplant.dev/v1alpha1
@@ -841,6 +853,41 @@ func (u *unfit) AddFlags(flags *pflag.FlagSet) {
 }
 
 func (u *unfit) Available(context.Context) error { return errors.New("it needs what is not here") }
+
+// fit is a backend that is told what to take, by flags or by the environment.
+type fit struct{ unfit }
+
+func (f *fit) AddFlags(flags *pflag.FlagSet) {
+	f.unfit.AddFlags(flags)
+	flags.String("from-the-environment", "a store", "a flag whose default is the environment's")
+	flags.String("left-out", "", "a flag that nobody gives")
+}
+
+func (f *fit) Available(context.Context) error { return nil }
+
+// other is a backend with a flag that is not its neighbour's.
+type other struct{ unfit }
+
+func (o *other) AddFlags(flags *pflag.FlagSet) {
+	flags.String("others", "another's", "a flag of its own")
+}
+
+// The command that repeats a run holds what its backend was told, and nothing that another was.
+func TestWhatTheBackendWasToldIsOnRecord(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	command := NewRunCommand(map[string]Backend{"fit": &fit{unfit{small{t: t}}}, "other": &other{unfit{small{t: t}}}})
+	command.SetArgs([]string{"--backend=fit", "--what-it-needs=x", "--out=" + folder, "--seed=5", "--unwatched", scene(t, t.TempDir(), "quiet", empty, `  steps: [{expect: {that: "seed('a').shoots == 0"}}]`)})
+	command.SilenceUsage, command.SilenceErrors = true, true
+	var printed bytes.Buffer
+	command.SetOut(&printed)
+	_ = command.ExecuteContext(t.Context()) // Inconclusive: nobody watched
+	const want = "--seed 5 --unwatched '--from-the-environment=a store' --what-it-needs=x"
+	report := readReport(t, folder)
+	if got := report.Flags(); got != want || !strings.Contains(printed.String(), want) {
+		t.Errorf("the run is repeated with %s, want %s; shown is\n%s", got, want, printed.String())
+	}
+}
 
 // What the machine lacks is told in one line, and nothing is written.
 func TestBackendThatTheMachineHasNot(t *testing.T) {

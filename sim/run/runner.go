@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/sim/metrics"
@@ -22,8 +23,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
-// stopTimeout bounds the end of a landscape.
-const stopTimeout = 60 * time.Second
+// stopTimeout bounds the end of a landscape; it is longer than any backend waits by itself.
+const stopTimeout = 3 * time.Minute
 
 // runner is one call of the command.
 type runner struct {
@@ -44,6 +45,8 @@ type runner struct {
 
 	beginWithin time.Duration // no story begins later than this; 0 means any time
 	unwatched   bool
+
+	backendFlags []string // what the backend was told
 
 	extensions scenario.ExtensionFlag // of the user's own, in every story
 
@@ -77,6 +80,9 @@ func (r *runner) run(ctx context.Context, p *plan) verdict.Verdict {
 			told = fmt.Sprintf("%d of %d", len(p.stories)-len(left), len(p.stories))
 		}
 		fmt.Fprintf(r.out, "\n%s scenarios: %s\n", told, all.worst)
+		for _, line := range all.others(p) {
+			fmt.Fprintf(r.out, "  %s\n", line)
+		}
 	}
 	if err := r.summarize(p, all); err != nil {
 		fmt.Fprintln(r.out, err)
@@ -98,7 +104,34 @@ func (r *runner) summarize(p *plan, all *results) error {
 	for _, s := range p.stories {
 		stories = append(stories, all.told[s.Metadata.Name])
 	}
-	return errors.Join(summary.Write(file, stories), file.Close())
+	return errors.Join(summary.Write(file, stories, all.troubles), file.Close())
+}
+
+// others are the stories that did not hold, in the order of the files, without the points of sweeps, which say so themselves, and
+// what was wrong with landscapes: who reads the end of a long log need not look for them.
+func (r *results) others(p *plan) []string {
+	swept := sets.New[string]()
+	for _, s := range p.sweeps {
+		for _, point := range s.points {
+			swept.Insert(point.Metadata.Name)
+		}
+	}
+	var lines []string
+	untold := 0
+	for _, s := range p.stories {
+		name := s.Metadata.Name
+		switch story := r.told[name]; {
+		case swept.Has(name) || story.Late || story.Verdict() == verdict.Held:
+		case errors.Is(story.Err, errUntold):
+			untold++
+		default:
+			lines = append(lines, name+": "+story.Why())
+		}
+	}
+	if untold > 0 {
+		lines = append(lines, fmt.Sprintf("%d were not told: the run was interrupted before", untold))
+	}
+	return append(lines, r.troubles...)
 }
 
 // openTimeline makes the folder of a run, without the evidence of an earlier one.

@@ -20,13 +20,7 @@ func show(out io.Writer, r *verdict.Report, folder string) {
 	if r.Verdict == verdict.Held {
 		painted = s.good.Bold(true)
 	}
-	told := fmt.Sprintf("%.1fs on %s, --seed %d", r.WallSeconds, r.Backend, r.RandomSeed)
-	if r.TimeoutMultiplier != 0 {
-		told += fmt.Sprintf(" --timeout-multiplier %g", r.TimeoutMultiplier)
-	}
-	for _, file := range r.ExtensionFiles {
-		told += " --extension " + file
-	}
+	told := fmt.Sprintf("%.1fs on %s, %s", r.WallSeconds, r.Backend, r.Flags())
 	fmt.Fprintf(out, "\n%s  %s  %s\n", painted.Render(string(r.Verdict)), r.Scenario, s.quiet.Render(told))
 	for _, v := range r.Violations {
 		fmt.Fprintf(out, "  %s\n", s.bad.Render(fmt.Sprintf("%s at %.1fs: %s", v.Oracle, v.At, v.Message)))
@@ -71,6 +65,9 @@ func measureLines(r *verdict.Report) []string {
 	if d := r.AtDefaults; d != nil {
 		lines = append(lines, fmt.Sprintf("%-24s %8.3f s: %.3f s of work as measured, %g s of waits (grace period, ownership); clients may keep the old address up to %g s longer",
 			"RTO at default settings", d.RTOSeconds, d.WorkSeconds, d.WaitSeconds, d.DNSSeconds))
+		if d.RPOAtMostSeconds != nil {
+			lines = append(lines, fmt.Sprintf("%-24s %8.3f s at most: what may be written between two incremental backups there", "RPO at default settings", *d.RPOAtMostSeconds))
+		}
 	}
 	for _, phase := range slices.Sorted(maps.Keys(m.Phases)) {
 		if !strings.Contains(phase, "apiDown") {

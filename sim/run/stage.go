@@ -7,7 +7,6 @@ import (
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/story"
 	"github.com/transplant-sim/transplant/sim/timeline"
-	"github.com/transplant-sim/transplant/sim/verdict"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
@@ -39,12 +38,14 @@ func (s *stage) clear(ctx context.Context) {
 		return
 	}
 	if err := story.Clear(ctx, s.world, s.lane.clock); err != nil {
-		s.lane.printf("The landscape cannot be used again: %v\n", err)
+		err = fmt.Errorf("the landscape cannot be used again: %w", err)
 		if ctx.Err() == nil {
-			s.lane.results.worsen(verdict.Broken) // somebody cannot delete what the story has left
+			s.lane.trouble(err) // somebody cannot delete what the story has left
+		} else {
+			s.lane.printf("%v\n", err)
 		}
 		if err := s.stop(ctx); err != nil {
-			s.lane.printf("%v\n", err)
+			s.lane.trouble(err)
 		}
 	}
 }

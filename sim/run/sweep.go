@@ -67,7 +67,7 @@ func (s sweep) count(told map[string]summary.Story) string {
 		case errors.Is(story.Err, errUntold):
 			interrupted++
 		case story.Verdict() != verdict.Held:
-			others = append(others, fmt.Sprintf("%s: %s", point.Metadata.Name, story.Verdict())+reason(story))
+			others = append(others, point.Metadata.Name+": "+story.Why())
 		default:
 			held++
 		}
@@ -80,14 +80,6 @@ func (s sweep) count(told map[string]summary.Story) string {
 		others = append(others, fmt.Sprintf("%d not told: the run was interrupted", interrupted))
 	}
 	return strings.Join(append([]string{text}, others...), "\n  ")
-}
-
-// reason why a story is Broken or Inconclusive; the first, where there are several.
-func reason(story summary.Story) string {
-	if story.Report == nil || len(story.Report.Reasons) == 0 {
-		return ""
-	}
-	return ": " + story.Report.Reasons[0]
 }
 
 // keepStory writes the story where its evidence is, closed and with every default, so that it can be told again by itself.

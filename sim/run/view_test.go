@@ -98,14 +98,14 @@ func TestTheStatusLineOfATerminal(t *testing.T) {
 	}
 }
 
-func TestShowTellsTheRTOAtDefaultSettings(t *testing.T) {
+func TestShowTellsRTOAndRPOAtDefaultSettings(t *testing.T) {
 	t.Parallel()
 	rto := 24.0
-	report := &verdict.Report{Verdict: verdict.Held, AtDefaults: &measure.AtDefaults{RTOSeconds: 345.5, WorkSeconds: 7.5, WaitSeconds: 338, DNSSeconds: 120}}
+	report := &verdict.Report{Verdict: verdict.Held, AtDefaults: &measure.AtDefaults{RTOSeconds: 345.5, WorkSeconds: 7.5, WaitSeconds: 338, DNSSeconds: 120, RPOAtMostSeconds: new(5.25)}}
 	report.Measures.RTOSeconds = &rto
 	var out bytes.Buffer
 	show(&out, report, "folder")
-	for _, want := range []string{"RTO                        24.000 s\n", "RTO at default settings   345.500 s: 7.500 s of work as measured, 338 s of waits"} {
+	for _, want := range []string{"RTO                        24.000 s\n", "RTO at default settings   345.500 s: 7.500 s of work as measured, 338 s of waits", "RPO at default settings     5.250 s at most"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in\n%s", want, &out)
 		}

@@ -62,7 +62,7 @@ type Oracle string
 
 // Measure sets goals for what is measured.
 type Measure struct {
-	// APIDowntime bounds how long the API of a shoot was unreachable, in all.
+	// APIDowntime bounds how long the API of a shoot was unreachable, in all; it is tried ten times a second, with more than five shoots fifty times for all of them.
 	APIDowntime *Bound `json:"apiDowntime,omitempty"`
 	// RTO bounds the time from a fault to the first acknowledged write after it.
 	RTO *Bound `json:"rto,omitempty"`

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,10 +20,13 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/sim/fault"
+	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/oracle"
 	"github.com/transplant-sim/transplant/sim/scenario"
 	"github.com/transplant-sim/transplant/sim/step"
+	"github.com/transplant-sim/transplant/sim/world"
 )
 
 const folder = "../../scenarios"
@@ -55,17 +60,46 @@ func TestTheCatalogueIsFine(t *testing.T) {
 		if !strings.Contains(string(readme), "("+name+".yaml)") {
 			t.Errorf("%s is not in the README's catalogue", file)
 		}
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if counted := countedEpoch.Find(content); counted != nil {
+			t.Errorf("%s: %q is true only in a landscape that no story was told in before: epochs go on where a shoot of that name was", file, counted)
+		}
 	}
 }
 
-// faultsWithoutStory are those that no story of the catalogue has; the tests of sim/fault are all that shows what they do.
-// How often a cloud that throttles refuses depends on how fast it is asked, which no story can promise.
-var faultsWithoutStory = []string{"cloudThrottle"}
+// countedEpoch is what compares an epoch with a number; whether there is a claim at all is another question.
+var countedEpoch = regexp.MustCompile(`epoch *[=!<>]=? *[1-9]`)
 
-// Every fault is told of: one that stands in no story has never harmed the product.
+// faultsWithoutStory are those that no story of the catalogue has, and forms of faults, by the field that makes each; the tests
+// of sim/fault, clusters/link and sim/cloud are all that shows what they do.
+var faultsWithoutStory = []string{
+	// How often a cloud that throttles refuses depends on how fast it is asked, which no story can promise.
+	"cloudThrottle", "CloudThrottle.burst", "CloudThrottle.perSecond",
+	// What narrows a fault down, and the words in its answers.
+	"Callers.shoot", "Calls.from", "Calls.nth", "Calls.verbs", "CloudError.message", "CloudError.reason",
+	"FailRequest.message", "FailRequest.reason", "Objects.group", "Turn.from",
+	// The other form of each stands in a story.
+	"Cut.refuse", "DamageBackup.last=Any", "DamageBackup.missing", "DelayRequest.at=Before", "HoldRequest.at=Before", "OnRequest.at=After",
+}
+
+// forms of faults that are chosen by a value.
+var forms = map[reflect.Type][]string{
+	reflect.TypeFor[link.Direction](): {string(link.Both), string(link.ToServer), string(link.ToClient)},
+	reflect.TypeFor[link.Moment]():    {string(link.Before), string(link.After)},
+	reflect.TypeFor[world.Backup]():   {string(world.AnyBackup), string(world.FullBackup), string(world.DeltaBackup)},
+}
+
+// Every fault is told of, in every form: one that stands in no story has never harmed the product.
 func TestEveryFaultIsInAStory(t *testing.T) {
 	t.Parallel()
 	told := map[string]bool{}
+	for _, kind := range fault.Kinds() {
+		told[kind] = false
+	}
+	formsOf(reflect.TypeFor[step.Inject](), reflect.Value{}, told)
 	for _, file := range catalogue(t) {
 		s, err := scenario.ParseFile(file)
 		if err != nil {
@@ -75,14 +109,61 @@ func TestEveryFaultIsInAStory(t *testing.T) {
 			if one.Fault != nil {
 				kind, _ := one.Fault.Spec.Fault()
 				told[kind] = true
+				formsOf(reflect.TypeFor[step.Inject](), reflect.ValueOf(*one.Fault), told)
 			}
 		}
 	}
-	for _, kind := range fault.Kinds() {
-		if excused := slices.Contains(faultsWithoutStory, kind); told[kind] == excused {
-			t.Errorf("%s: in a story %t, listed as being in none %t", kind, told[kind], excused)
+	for _, form := range slices.Sorted(maps.Keys(told)) {
+		if excused := slices.Contains(faultsWithoutStory, form); told[form] == excused {
+			t.Errorf("%s: in a story %t, listed as being in none %t", form, told[form], excused)
 		}
 	}
+	for _, form := range faultsWithoutStory {
+		if _, is := told[form]; !is {
+			t.Errorf("%s, listed as being in no story, is no form of a fault", form)
+		}
+	}
+}
+
+// formsOf notes the fields of a fault and of the parts that faults share: those that could be set, and whether they are.
+func formsOf(of reflect.Type, v reflect.Value, told map[string]bool) {
+	if of.Kind() == reflect.Pointer {
+		of = of.Elem()
+		if v.IsValid() {
+			v = v.Elem()
+		}
+	}
+	for _, f := range reflect.VisibleFields(of) {
+		if len(f.Index) > 1 || !f.IsExported() {
+			continue
+		}
+		var value reflect.Value
+		if v.IsValid() {
+			value = v.FieldByIndex(f.Index)
+		}
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		name = of.Name() + "." + name
+		switch chosen := forms[f.Type]; {
+		case hasForms(f.Type):
+			formsOf(f.Type, value, told)
+		case chosen == nil:
+			told[name] = told[name] || value.IsValid() && !value.IsZero()
+		default: // the first is what is meant when nothing is given
+			for i, form := range chosen {
+				said := v.IsValid() && (value.String() == form || i == 0 && value.IsZero())
+				told[name+"="+form] = told[name+"="+form] || said
+			}
+		}
+	}
+}
+
+// hasForms tells a part of a fault from what is written as one value.
+func hasForms(of reflect.Type) bool {
+	if of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	ours := []string{reflect.TypeFor[fault.Spec]().PkgPath(), reflect.TypeFor[link.Turn]().PkgPath(), reflect.TypeFor[step.When]().PkgPath()}
+	return of.Kind() == reflect.Struct && of != reflect.TypeFor[fault.Experiment]() && slices.Contains(ours, of.PkgPath())
 }
 
 // What plan prints is a scenario that says the same.
@@ -340,6 +421,7 @@ func TestMistakes(t *testing.T) {
 		"a patch of the status":   {"- heal: cut", "- heal: cut\n  - patch: {shoot: alpha, merge: {status: {}}}", `f:19: spec.steps[5].patch.merge.status: Unsupported value: "status": supported values: "metadata", "spec"`},
 		"a patch that is a list":  {"- heal: cut", "- heal: cut\n  - patch: {shoot: alpha, merge: []}", `f:19: spec.steps[5].patch.merge: is a list; must be a mapping`},
 		"a patch that migrates":   {"- heal: cut", "- heal: cut\n  - patch: {shoot: alpha, merge: {spec: {seedName: b}}}", `f:19: spec.steps[5].patch.merge.spec.seedName: Invalid value: "b": is changed by the step migrate`},
+		"a guard that lapses":     {"  steps:", "    settings: {ownerCheckInterval: 1s, ownerCheckTimeout: 1500ms}\n  steps:", `f:13: spec.landscape.settings.ownerCheckTimeout: Invalid value: "1.5s": must be at least twice ownerCheckInterval, 1s`},
 		"a taint of no key":       {"seeds: [{name: a}", "seeds: [{name: a, taints: [{key: a b}]}", `spec.landscape.seeds[0].taints[0].key: Invalid value: "a b"`},
 		"an object of no field":   {"- heal: cut", "- heal: cut\n  - apply:\n      shoot: alpha\n      object:\n        apiVersion: v1\n        kind: Service\n        metadata: {name: web, namespace: default}\n        spec:\n          tpye: LoadBalancer", `f:26: spec.steps[5].apply.object.spec.tpye: Forbidden: there is no such field`},
 		"an object of no kind":    {"- heal: cut", "- heal: cut\n  - remove: {shoot: alpha, object: {apiVersion: v1, kind: Servcie, metadata: {name: web}}}", `f:19: spec.steps[5].remove.object.kind: Invalid value: "Servcie": there is no such kind in v1`},
@@ -535,6 +617,13 @@ func TestTheReferenceIsUpToDate(t *testing.T) {
 	for _, word := range slices.Concat(step.Verbs(), fault.Kinds(), oracle.Names(), []string{"shoot('…')", "errorCodes", "dnsTTL", "nth", "apiDowntime"}) {
 		if !strings.Contains(string(want), "- `"+word+"`") {
 			t.Errorf("%s is not there", word)
+		}
+	}
+	_, programs, _ := strings.Cut(string(want), "### Process\n")
+	programs, _, _ = strings.Cut(programs, "###")
+	for _, program := range slices.Concat(landscape.ClusterPrograms(), landscape.ControlPlanePrograms()) {
+		if !strings.Contains(programs, program) {
+			t.Errorf("%s is not among the programs", program)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 
@@ -14,8 +15,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// clearTimeout bounds the deletion of all shoots.
-const clearTimeout = 3 * time.Minute
+// clearTimeout bounds the deletion of all shoots. It is long for a machine that is slow: nothing waits for it otherwise.
+const clearTimeout = 5 * time.Minute
 
 // Clear deletes all shoots of a landscape, waits until they, and their control planes, are gone, takes back what
 // stories have changed about the cloud profile, and makes anew the actors that have died, so that the next story finds an
@@ -34,35 +35,50 @@ func Clear(ctx context.Context, w world.World, c clock.Clock) error {
 	stage := &step.Stage{World: w, Clients: clients, Clock: c}
 	asked := map[string]bool{}
 	for {
-		left := &gardencorev1beta1.ShootList{}
-		if err := garden.List(ctx, left); err != nil {
-			return fmt.Errorf("list the shoots: %w", err)
+		left := deleteShoots(ctx, garden, stage, asked)
+		if left == nil {
+			if planes := controlPlanes(ctx, w, clients); planes > 0 {
+				left = fmt.Errorf("%d control planes are left", planes)
+			}
 		}
-		for _, shoot := range left.Items {
-			if asked[shoot.Name] {
-				continue
-			}
-			if err := stage.DeleteShoot(ctx, shoot.Name); err != nil {
-				return err
-			}
-			asked[shoot.Name] = true
+		if left == nil {
+			left = stage.RestoreCloudProfiles(ctx)
 		}
-		planes := controlPlanes(ctx, w, clients)
-		if len(left.Items) == 0 && planes == 0 {
-			if err := stage.RestoreCloudProfiles(ctx); err != nil {
-				return err
-			}
-			if refresher, can := w.(world.Refresher); can {
-				return refresher.Refresh(ctx)
-			}
-			return nil
+		if left == nil {
+			break
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("clear the landscape: %w; %d shoots and %d control planes are left", context.Cause(ctx), len(left.Items), planes)
+			return fmt.Errorf("clear the landscape: %w; last: %w", context.Cause(ctx), left)
 		case <-c.After(pollInterval):
 		}
 	}
+	if refresher, can := w.(world.Refresher); can {
+		return refresher.Refresh(ctx)
+	}
+	return nil
+}
+
+// deleteShoots asks for the deletion of every shoot once, and tells what is left. A request that fails is made again: a
+// busy machine may take longer for one than a client waits.
+func deleteShoots(ctx context.Context, garden client.Client, stage *step.Stage, asked map[string]bool) error {
+	left := &gardencorev1beta1.ShootList{}
+	if err := garden.List(ctx, left); err != nil {
+		return fmt.Errorf("list the shoots: %w", err)
+	}
+	for _, shoot := range left.Items {
+		if asked[shoot.Name] {
+			continue
+		}
+		if err := stage.DeleteShoot(ctx, shoot.Name); err != nil {
+			return err
+		}
+		asked[shoot.Name] = true
+	}
+	if len(left.Items) > 0 {
+		return fmt.Errorf("%d shoots are left", len(left.Items))
+	}
+	return nil
 }
 
 // controlPlanes that are left; those that cannot be counted count as one.

@@ -68,19 +68,23 @@ func (t *teller) readData(ctx context.Context, shoot string) error {
 // lastInventories takes inventories until what mentions a shoot, and the folders, do not change any more, and
 // records the last.
 func (t *teller) lastInventories(ctx context.Context) error {
-	deadline := t.Clock.Now().Add(t.Patience.Still)
+	began := t.Clock.Now()
 	var before []string
 	for {
 		memory := timeline.NewJournal(clock.RealClock{}, nil)
 		err := t.takeInventories(ctx, timeline.After, memory)
 		now := changing(memory.Events())
-		if err != nil || ctx.Err() != nil || !t.Clock.Now().Before(deadline) || before != nil && reflect.DeepEqual(before, now) {
-			for _, e := range memory.Events() {
-				t.Journal.Record(e)
-			}
+		patience := t.Patience.Still
+		if err != nil { // one look may take Finale
+			patience = max(patience, 2*t.Patience.Finale)
+		}
+		if ctx.Err() != nil || t.Clock.Since(began) >= patience || err == nil && before != nil && reflect.DeepEqual(before, now) {
+			t.keep(memory)
 			return err
 		}
-		before = now
+		if before = now; err != nil {
+			before = nil // and look again, as long as there is time
+		}
 		select {
 		case <-ctx.Done():
 		case <-t.Clock.After(t.Patience.Round):
@@ -107,8 +111,25 @@ func changing(events []timeline.Event) []string {
 	return found
 }
 
-func (t *teller) inventories(ctx context.Context, when string) error {
-	return t.takeInventories(ctx, when, t.Journal)
+// firstInventories are taken until all is seen: a request that a busy machine does not answer in time is made again.
+func (t *teller) firstInventories(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, t.Patience.Raise, fmt.Errorf("not done within %s", t.Patience.Raise))
+	defer cancel()
+	return t.poll(ctx, "the inventories", func(ctx context.Context) (bool, error) {
+		memory := timeline.NewJournal(clock.RealClock{}, nil)
+		err := t.takeInventories(ctx, timeline.Before, memory)
+		if err == nil {
+			t.keep(memory)
+		}
+		return err == nil, err
+	})
+}
+
+// keep what was seen, as seen now.
+func (t *teller) keep(memory *timeline.Journal) {
+	for _, e := range memory.Events() {
+		t.Journal.Record(e)
+	}
 }
 
 // takeInventories of every seed, and of every other place that the world knows of.

@@ -41,7 +41,9 @@ func (t *teller) Raise(ctx context.Context, name string) error {
 	if err := t.create(ctx, shoot); err != nil {
 		return err
 	}
-	if err := t.stage.Await(ctx, fmt.Sprintf("shoot('%s').healthy", name), t.Patience.Raise); err != nil {
+	// A shoot whose state was never saved cannot be restored without its seed: that is not what stories begin with (SPEC 9.3).
+	ready := fmt.Sprintf("shoot('%[1]s').healthy && shoot('%[1]s').state.epoch == shoot('%[1]s').epoch", name)
+	if err := t.stage.Await(ctx, ready, t.Patience.Raise); err != nil {
 		return fmt.Errorf("wait for the shoot %q: %w", name, err)
 	}
 	population, err := t.populate(ctx, shoot)
@@ -160,7 +162,9 @@ func (t *teller) watch(ctx context.Context, shoot landscape.Shoot) error {
 		return err
 	}
 	t.crew.sample(ctx, shoot.Name, &probe.Epochs{Shoot: shoot.Name, World: t.World})
-	t.crew.sample(ctx, shoot.Name, &probe.Reachability{Shoot: shoot.Name, Actor: world.User, Connect: user})
+	t.crew.sample(ctx, shoot.Name, &probe.Reachability{
+		Shoot: shoot.Name, Actor: world.User, Connect: user, Beside: len(t.Scenario.Spec.Landscape.Shoots),
+	})
 	t.crew.follow(ctx, shoot.Name, &probe.Revisions{Shoot: shoot.Name, Actor: world.User, Connect: user})
 	return nil
 }

@@ -52,6 +52,16 @@ type Patience struct {
 	Round time.Duration
 }
 
+// Stretched is what a slow or busy machine is waited for: factor times as long for what is to be made or read. The pace of
+// looks, and how long nothing may move, are no matter of the machine.
+func (p Patience) Stretched(factor float64) Patience {
+	p.fill()
+	for _, one := range []*time.Duration{&p.Raise, &p.Finale} {
+		*one = time.Duration(float64(*one) * max(factor, 1))
+	}
+	return p
+}
+
 func (p *Patience) fill() {
 	for field, value := range map[*time.Duration]time.Duration{
 		&p.Raise: 3 * time.Minute, &p.Finale: 30 * time.Second, &p.Rest: 3 * time.Second, &p.Still: 15 * time.Second, &p.Round: 1200 * time.Millisecond,
@@ -100,7 +110,7 @@ func (t *teller) tell(ctx context.Context) error {
 	t.stage = &step.Stage{World: t.World, Clients: t.clients, Record: t.Journal, Clock: t.Clock, Ward: t.ward, Cast: t}
 	defer t.crew.stop()
 	t.cost(ctx)
-	if err := t.inventories(ctx, timeline.Before); err != nil {
+	if err := t.firstInventories(ctx); err != nil {
 		return fmt.Errorf("look around before the story: %w", err)
 	}
 	if err := t.followCloud(ctx); err != nil {
