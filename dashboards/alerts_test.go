@@ -1,16 +1,19 @@
 package dashboards_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
 
+	"github.com/transplant-sim/transplant/dashboards"
 	"github.com/transplant-sim/transplant/dashboards/prometheustest"
 	"github.com/transplant-sim/transplant/sim/metrics"
 	"github.com/transplant-sim/transplant/sim/scenario"
@@ -60,7 +63,7 @@ func TestRulesFireThoughTheEngineHasEnded(t *testing.T) {
 	}
 	for _, rule := range []string{"TransplantRTOOverGoal", "TransplantVerdictNotHeld"} {
 		firing := await(rule, `ALERTS{alertstate="firing",alertname="`+rule+`"}`)
-		if len(firing) != 1 || firing[0]["scenario"] != "slow" {
+		if len(firing) != 1 || firing[0].Labels["scenario"] != "slow" {
 			t.Errorf("%s fires for %v, want it for the slow run", rule, firing)
 		}
 	}
@@ -74,12 +77,28 @@ func watch(t *testing.T, address string) *prometheustest.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := filepath.Join(folder, "prometheus.yml")
-	content := fmt.Sprintf("global: {scrape_interval: 1s, evaluation_interval: 5s}\nrule_files: [%q]\nscrape_configs: [{job_name: transplant, static_configs: [{targets: [%q]}]}]\n", rules, address)
-	if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
+	return scrape(t, address, rules, filepath.Join(folder, "data"))
+}
+
+// scrape an engine with the configuration that comes with the dashboards, of which the programs of landscapes are left out.
+func scrape(t *testing.T, address, rules, data string) *prometheustest.Server {
+	t.Helper()
+	config := parsed[map[string]any](t, "prometheus.yml")
+	config["rule_files"] = []string{rules}
+	config["scrape_configs"] = slices.DeleteFunc(config["scrape_configs"].([]any), func(job any) bool { return job.(map[string]any)["job_name"] != "transplant" })
+	content, err := yaml.Marshal(config)
+	if err != nil {
 		t.Fatal(err)
 	}
-	p := prometheustest.Start(t, config, filepath.Join(folder, "data"))
+	const engine = "127.0.0.1:9740"
+	if !bytes.Contains(content, []byte(engine)) {
+		t.Fatalf("no engine is scraped at %s:\n%s", engine, content)
+	}
+	path := filepath.Join(t.TempDir(), "prometheus.yml")
+	if err := os.WriteFile(path, bytes.ReplaceAll(content, []byte(engine), []byte(address)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := prometheustest.Start(t, path, data)
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		if up, err := p.Query("up == 1", time.Now()); err == nil && len(up) > 0 {
 			return p
@@ -90,10 +109,55 @@ func watch(t *testing.T, address string) *prometheustest.Server {
 	}
 }
 
+// A run that was scraped, and is loaded too, has each series once: else what compares two of them fails, for all runs.
+func TestARunMayBeScrapedAndLoaded(t *testing.T) {
+	t.Parallel()
+	exporter := metrics.NewExporter(clock.RealClock{})
+	address, err := exporter.Serve(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := filepath.Join(t.TempDir(), "data")
+	rules, err := filepath.Abs("alerts.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := scrape(t, address, rules, data)
+	told := kept(t, "testdata/violated.jsonl.gz")
+	told.record = tell(t, exporter, "twice", told, 1)
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		if seen, err := p.Query(`transplant_run_verdict{scenario="twice"}`, time.Now()); err == nil && len(seen) > 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the verdict is never scraped")
+		}
+	}
+	p.Stop()
+	load(t, told, data)
+	again := prometheustest.Start(t, empty(t), data)
+	if found, err := again.Query(`count_over_time(transplant_run_verdict{verdict="Violated",scenario="twice"}[1h]) > 1`, time.Now()); err != nil || len(found) != 1 {
+		t.Fatalf("the run is there as %v, %v; want one series of what was scraped and what was loaded", found, err)
+	}
+	goals := 0
+	for _, a := range dashboards.Alerts() {
+		if _, err := again.Query(a.Expr(), time.Now()); err != nil {
+			t.Errorf("%s: %v", a.Name, err)
+		}
+		if a.Above != "" {
+			goals++
+		}
+	}
+	if found, err := again.Query(`last_over_time(transplant_run_measure_seconds{measure="rto"}[1h]) > on (run, scenario) last_over_time(transplant_run_goal{measure="rto"}[1h])`, time.Now()); err != nil || len(found) != 1 || goals < 4 {
+		t.Errorf("of %d rules about goals that of the RTO finds %v, %v", goals, found, err)
+	}
+}
+
 // tell a run that is over once more, under another name and with another goal for its RTO.
-func tell(t *testing.T, exporter *metrics.Exporter, name string, told run, goal float64) {
+func tell(t *testing.T, exporter *metrics.Exporter, name string, told run, goal float64) *timeline.Record {
 	t.Helper()
-	journal := timeline.NewJournal(clock.RealClock{}, nil)
+	var lines bytes.Buffer
+	journal := timeline.NewJournal(clock.RealClock{}, &lines)
 	following := exporter.Follow(t.Context(), name, journal)
 	for _, e := range told.record.Events {
 		if start, is := e.Payload.(timeline.RunStarted); is {
@@ -109,6 +173,11 @@ func tell(t *testing.T, exporter *metrics.Exporter, name string, told run, goal 
 		judged.Verdict, judged.Violations = verdict.Violated, []verdict.Violation{{Oracle: verdict.Goal, Message: "too slow"}}
 	}
 	following.Judged(&judged)
+	record, err := timeline.Decode(&lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record
 }
 
 func withGoal(t *testing.T, start timeline.RunStarted, name string, goal float64) timeline.RunStarted {

@@ -6,6 +6,7 @@ package dashboards
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Board is one dashboard.
@@ -13,6 +14,8 @@ type Board struct {
 	UID, Title, About string
 	// Variables choose what is shown.
 	Variables []Variable
+	// Range is how far back it looks at first, such as 7d, and Refresh how often it looks again.
+	Range, Refresh string
 	// Live boards show what programs serve while they run, and nothing of past runs.
 	Live   bool
 	Panels []Panel
@@ -25,6 +28,9 @@ type Variable struct {
 	Of string
 }
 
+// everything chosen leaves out what does not have the label: what the engine's own process serves is of no cluster.
+const everything = ".+"
+
 // Filter is what FILTER stands for: the labels that the board's variables choose.
 func (b Board) Filter() string {
 	var all []string
@@ -34,15 +40,29 @@ func (b Board) Filter() string {
 	return strings.Join(all, ",")
 }
 
-// Expr is a query of the board with everything chosen, over a time such as 30s, with rates over an interval.
-func (b Board) Expr(q Query, span, interval string) string {
+// Expr is a query of the board with everything chosen, over a time and drawn in steps, as Grafana makes it.
+func (b Board) Expr(q Query, span, step time.Duration) string {
+	seconds := func(d time.Duration) string { return fmt.Sprintf("%ds", int(d.Seconds())) }
+	step = max(step, scraped)
 	expr := strings.ReplaceAll(q.Expr, "FILTER", b.Filter())
-	all := []string{"$__range", span, "$__rate_interval", interval}
-	for _, v := range b.Variables {
-		all = append(all, "$"+v.Label, ".*")
-	}
-	return strings.NewReplacer(all...).Replace(expr)
+	all := []string{"$__range", seconds(span), "$__rate_interval", seconds(max(step+scraped, 4*scraped)), "$__interval", seconds(step)}
+	return b.Chosen(strings.NewReplacer(all...).Replace(expr))
 }
+
+// Chosen is a selector or a query with everything chosen.
+func (b Board) Chosen(expr string) string {
+	for _, v := range b.Variables {
+		expr = strings.ReplaceAll(expr, "$"+v.Label, everything)
+	}
+	return expr
+}
+
+// scraped is how often programs are, the engine no less often; provisioning/ tells Grafana.
+const scraped = 5 * time.Second
+
+// latest is the last value of a gauge in each step. By itself Prometheus looks back 5 minutes: it would miss runs between longer steps, and
+// show those that have ended for so long.
+func latest(gauge string) string { return "last_over_time(" + gauge + "[$__rate_interval])" }
 
 // ofRuns are the variables of boards about runs.
 var ofRuns = []Variable{{"scenario", "transplant_events_total"}, {"run", `transplant_events_total{scenario=~"$scenario"}`}}
@@ -88,7 +108,7 @@ func migrations() Board {
 	quantile := func(q string) string {
 		return `histogram_quantile(` + q + `, sum by (le, phase, mode) (max_over_time(` + phase + `_bucket{FILTER}[$__range])))`
 	}
-	return Board{UID: "transplant-migrations", Title: "transplant: migration timings", About: "How long the parts of migrations take: planned against forced, and run by run.", Variables: ofRuns, Panels: []Panel{
+	return Board{UID: "transplant-migrations", Title: "transplant: migration timings", About: "How long the parts of migrations take: planned against forced, and run by run.", Range: "7d", Refresh: "1m", Variables: ofRuns, Panels: []Panel{
 		{Title: "Migrations", About: "Migrations that have ended, by mode.", Kind: "stat", Unit: "short", Queries: []Query{
 			now("{{mode}}", `sum by (mode) (max_over_time(`+phase+`_count{phase="total",FILTER}[$__range]))`)}},
 		{Title: "Mean of each phase", About: "Planned against forced.", Kind: "bargauge", Unit: "s", Queries: []Query{
@@ -105,9 +125,9 @@ func migrations() Board {
 		{Title: "Kinds of migrations", About: "From where to where, with and without workers, awake and asleep.", Kind: "table", Unit: "short", Queries: []Query{
 			now("{{source}} to {{destination}}, {{mode}}, workerless {{workerless}}, hibernated {{hibernated}}", `sum by (source, destination, mode, workerless, hibernated) (max_over_time(`+phase+`_count{phase="total",FILTER}[$__range]))`)}},
 		{Title: "Progress of operations", About: "Of each shoot's last operation.", Kind: "timeseries", Unit: "percentunit", Queries: []Query{
-			over("{{shoot}} {{operation}}", `transplant_shoot_operation_progress_ratio{FILTER}`)}},
+			over("{{run}} {{shoot}} {{operation}}", latest(`transplant_shoot_operation_progress_ratio{FILTER}`)+` > 0`)}},
 		{Title: "API reachable", About: "Whether each shoot's API answered the last attempt.", Kind: "state-timeline", Unit: "short", Green: green(1), Queries: []Query{
-			over("{{run}} {{shoot}}", `transplant_api_up{FILTER}`)}},
+			over("{{run}} {{shoot}}", latest(`transplant_api_up{FILTER}`))}},
 	}}
 }
 
@@ -119,10 +139,10 @@ func recovery() Board {
 		return `last_over_time(transplant_run_goal{measure="` + name + `",FILTER}[$__range])`
 	}
 	worst := func(series, name string) string {
-		return `max by (scenario) (last_over_time(` + series + `{measure="` + name + `",FILTER}[5m]))`
+		return `max by (scenario) (` + latest(series+`{measure="`+name+`",FILTER}`) + `)`
 	}
 	const phase = "transplant_recovery_phase_duration_seconds"
-	return Board{UID: "transplant-recovery", Title: "transplant: disaster recovery", About: "RTO and RPO against their goals, verdicts, and whether the faults were felt.", Variables: ofRuns, Panels: []Panel{
+	return Board{UID: "transplant-recovery", Title: "transplant: disaster recovery", About: "RTO and RPO against their goals, verdicts, and whether the faults were felt.", Range: "7d", Refresh: "1m", Variables: ofRuns, Panels: []Panel{
 		{Title: "Verdicts", About: "Runs by verdict.", Kind: "stat", Unit: "short", Queries: []Query{
 			now("{{verdict}}", `sum by (verdict) (last_over_time(transplant_run_verdict{FILTER}[$__range]))`)}},
 		{Title: "Verdicts by scenario", About: "How often each scenario was Held, Violated, Broken or Inconclusive.", Kind: "table", Unit: "short", Queries: []Query{
@@ -153,17 +173,17 @@ func recovery() Board {
 		{Title: "Faults felt", About: "How often each fault was felt; a run whose fault nobody felt proves nothing.", Kind: "table", Unit: "short", Queries: []Query{
 			now("{{scenario}} {{fault}} ({{kind}})", `sum by (scenario, fault, kind) (last_over_time(transplant_fault_felt{FILTER}[$__range]))`)}},
 		{Title: "Faults at work", About: "When each fault was at work.", Kind: "state-timeline", Unit: "short", Wide: true, Queries: []Query{
-			over("{{run}} {{fault}}", `transplant_fault_active{FILTER}`)}},
+			over("{{run}} {{fault}}", `max_over_time(transplant_fault_active{FILTER}[$__interval]) or `+latest(`transplant_fault_active{FILTER}`))}},
 	}}
 }
 
 func landscape() Board {
-	return Board{UID: "transplant-landscape", Title: "transplant: landscape", About: "Seeds, shoots, conditions, and what crosses the links.", Variables: ofRuns, Panels: []Panel{
-		{Title: "Shoots by seed", About: "Whose status names it.", Kind: "timeseries", Unit: "short", Queries: []Query{over("{{seed}}", `sum by (seed) (transplant_seed_shoots{FILTER})`)}},
-		{Title: "Where each shoot is", About: "The seed in its status.", Kind: "state-timeline", Unit: "short", Queries: []Query{over("{{shoot}} on {{seed}}", `max by (shoot, seed) (transplant_shoot_on_seed{FILTER})`)}},
-		{Title: "Epochs that are served", About: "By each control plane; two lines above 0 at the same time are two owners.", Kind: "timeseries", Unit: "short", Queries: []Query{over("{{shoot}} on {{seed}}", `max by (shoot, seed) (transplant_shoot_epoch{FILTER})`)}},
-		{Title: "Conditions that are not True", About: "Of all shoots.", Kind: "timeseries", Unit: "short", Red: red(1), Queries: []Query{over("{{type}} {{status}}", `sum by (type, status) (transplant_shoot_condition{status!="True",FILTER})`)}},
-		{Title: "Nodes", About: "Ready, and not.", Kind: "timeseries", Unit: "short", Queries: []Query{over("{{shoot}} ready {{ready}}", `sum by (shoot, ready) (transplant_shoot_nodes{FILTER})`)}},
+	return Board{UID: "transplant-landscape", Title: "transplant: landscape", About: "Seeds, shoots, conditions, and what crosses the links.", Range: "1h", Refresh: "5s", Variables: ofRuns, Panels: []Panel{
+		{Title: "Shoots by seed", About: "Whose status names it.", Kind: "timeseries", Unit: "short", Queries: []Query{over("{{run}} {{seed}}", `max by (run, seed) (`+latest(`transplant_seed_shoots{FILTER}`)+`)`)}},
+		{Title: "Where each shoot is", About: "The seed in its status.", Kind: "state-timeline", Unit: "short", Queries: []Query{over("{{run}} {{shoot}} on {{seed}}", `max by (run, shoot, seed) (`+latest(`transplant_shoot_on_seed{FILTER}`)+`) == 1`)}},
+		{Title: "Epochs that are served", About: "By each control plane; two lines of a run above 0 at the same time are two owners.", Kind: "timeseries", Unit: "short", Queries: []Query{over("{{run}} {{shoot}} on {{seed}}", `max by (run, shoot, seed) (`+latest(`transplant_shoot_epoch{FILTER}`)+`)`)}},
+		{Title: "Conditions that are not True", About: "Of all shoots.", Kind: "timeseries", Unit: "short", Red: red(1), Queries: []Query{over("{{run}} {{type}} {{status}}", `sum by (run, type, status) (`+latest(`transplant_shoot_condition{status!="True",FILTER}`)+`)`)}},
+		{Title: "Nodes", About: "Ready, and not.", Kind: "timeseries", Unit: "short", Queries: []Query{over("{{run}} {{shoot}} ready {{ready}}", `max by (run, shoot, ready) (`+latest(`transplant_shoot_nodes{FILTER}`)+`)`)}},
 		{Title: "Writes", About: "Of the shoots' users, by what became of them.", Kind: "timeseries", Unit: "reqps", Queries: []Query{over("{{outcome}}", `sum by (outcome) (rate(transplant_writes_total{actor="user",FILTER}[$__rate_interval]))`)}},
 		{Title: "Time of writes", About: "Median and 99th percentile of those that were acknowledged.", Kind: "timeseries", Unit: "s", Red: red(1), Queries: []Query{
 			over("p50", `histogram_quantile(0.5, sum by (le) (rate(transplant_write_duration_seconds_bucket{outcome="acknowledged",FILTER}[$__rate_interval])))`),
@@ -172,10 +192,10 @@ func landscape() Board {
 			over("reads {{outcome}}", `sum by (outcome) (rate(transplant_reads_total{FILTER}[$__rate_interval]))`),
 			over("attempts {{outcome}}", `sum by (outcome) (rate(transplant_api_probes_total{FILTER}[$__rate_interval]))`)}},
 		{Title: "Calls to the cloud", About: "In its ledger, by who made them.", Kind: "timeseries", Unit: "reqps", Queries: []Query{over("{{actor}} {{outcome}}", `sum by (actor, outcome) (rate(transplant_cloud_calls_total{FILTER}[$__rate_interval]))`)}},
-		{Title: "Requests over links", About: "From actors to clusters, the cloud and shoots, since the landscape was started.", Kind: "timeseries", Unit: "short", Queries: []Query{over("{{from}} to {{to}}", `max by (from, to) (transplant_link_requests_total{FILTER})`)}},
-		{Title: "Bytes over links", About: "Toward servers and clients, since the landscape was started.", Kind: "timeseries", Unit: "bytes", Queries: []Query{over("{{from}} to {{to}}, toward the {{toward}}", `max by (from, to, toward) (transplant_link_bytes_total{FILTER})`)}},
-		{Title: "Errors on links", About: "Answers of 500 and above, requests without a whole answer, and what faults answered or broke.", Kind: "timeseries", Unit: "short", Red: red(1), Queries: []Query{over("{{from}} to {{to}}", `max by (from, to) (transplant_link_errors_total{FILTER})`)}},
-		{Title: "Processor time", About: "Of all processes of the landscape that run.", Kind: "timeseries", Unit: "s", Queries: []Query{over("{{run}}", `max by (run) (transplant_landscape_cpu_seconds{FILTER})`)}},
+		{Title: "Requests over links", About: "From actors to clusters, the cloud and shoots, since the landscape was started.", Kind: "timeseries", Unit: "short", Queries: []Query{over("{{from}} to {{to}}", `max by (from, to) (`+latest(`transplant_link_requests_total{FILTER}`)+`)`)}},
+		{Title: "Bytes over links", About: "Toward servers and clients, since the landscape was started.", Kind: "timeseries", Unit: "bytes", Queries: []Query{over("{{from}} to {{to}}, toward the {{toward}}", `max by (from, to, toward) (`+latest(`transplant_link_bytes_total{FILTER}`)+`)`)}},
+		{Title: "Errors on links", About: "Answers of 500 and above, requests without a whole answer, and what faults answered or broke.", Kind: "timeseries", Unit: "short", Red: red(1), Queries: []Query{over("{{from}} to {{to}}", `max by (from, to) (`+latest(`transplant_link_errors_total{FILTER}`)+`)`)}},
+		{Title: "Processor time", About: "Of all processes of the landscape that run.", Kind: "timeseries", Unit: "s", Queries: []Query{over("{{run}}", `max by (run) (`+latest(`transplant_landscape_cpu_seconds{FILTER}`)+`)`)}},
 		{Title: "Events", About: "On the timeline, by kind.", Kind: "timeseries", Unit: "reqps", Queries: []Query{over("{{kind}}", `sum by (kind) (rate(transplant_events_total{FILTER}[$__rate_interval]))`)}},
 		{Title: "Steps", About: "That have ended, by how.", Kind: "table", Unit: "short", Queries: []Query{now("{{scenario}} {{verb}} {{outcome}}", `sum by (scenario, verb, outcome) (max_over_time(transplant_steps_total{FILTER}[$__range]))`)}},
 		{Title: "Length of runs", About: "From the start of the landscape to the verdict.", Kind: "bargauge", Unit: "s", Queries: []Query{now("{{run}}", `last_over_time(transplant_run_duration_seconds{FILTER}[$__range])`)}},

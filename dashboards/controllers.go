@@ -8,7 +8,7 @@ func controllers() Board {
 	}
 	return Board{
 		UID: "transplant-controllers", Title: "transplant: controllers", About: "What the controllers of a landscape do, and what they cost; of one that runs.",
-		Variables: []Variable{{"cluster", `up{actor!=""}`}, {"actor", `up{cluster=~"$cluster",actor!=""}`}}, Live: true,
+		Variables: []Variable{{"cluster", `up{actor!=""}`}, {"actor", `up{cluster=~"$cluster",actor!=""}`}}, Range: "15m", Refresh: "5s", Live: true,
 		Panels: []Panel{
 			{Title: "Programs", About: "That are there and can be scraped, by cluster.", Kind: "timeseries", Unit: "short", Green: green(1), Queries: []Query{
 				over("{{actor}} on {{cluster}}", `sum by (cluster, actor) (up{FILTER})`)}},
@@ -29,7 +29,7 @@ func controllers() Board {
 			{Title: "Runs of flows", About: "Creations, migrations, restores and so on so far, by how they ended.", Kind: "timeseries", Unit: "short", Queries: []Query{
 				over("{{operation}} {{result}} on {{cluster}}", `sum by (operation, result, cluster) (shoot_flow_duration_seconds_count{FILTER})`)}},
 			{Title: "Time of flows", About: "Mean of the runs so far, by operation.", Kind: "timeseries", Unit: "s", Queries: []Query{
-				over("{{operation}} {{result}}", `sum by (operation, result) (shoot_flow_duration_seconds_sum{FILTER}) / sum by (operation, result) (shoot_flow_duration_seconds_count{FILTER})`)}},
+				over("{{operation}} {{result}}", `sum by (operation, result) (shoot_flow_duration_seconds_sum{FILTER}) / sum by (operation, result) (shoot_flow_duration_seconds_count{FILTER} > 0)`)}},
 			{Title: "Shoots that are not well", About: "By the condition that is not True.", Kind: "timeseries", Unit: "short", Red: red(1), Queries: []Query{
 				over("{{type}} {{status}} on {{cluster}}", `sum by (type, status, cluster) (care_shoot_conditions{status!="True",FILTER})`)}},
 			{Title: "Shoots that are held back", About: "By the constraint that is not True.", Kind: "timeseries", Unit: "short", Red: red(1), Queries: []Query{
@@ -46,7 +46,7 @@ func controllers() Board {
 			{Title: "Steps of clean-ups", About: "By how they ended.", Kind: "timeseries", Unit: "short", Queries: []Query{
 				over("{{step}} {{result}}", `sum by (step, result) (increase(cleanup_steps_total{FILTER}[$__rate_interval]))`)}},
 			{Title: "Time of clean-ups", About: "Mean of the steps that were done so far.", Kind: "timeseries", Unit: "s", Queries: []Query{
-				over("{{step}}", `sum by (step) (cleanup_step_duration_seconds_sum{FILTER}) / sum by (step) (cleanup_step_duration_seconds_count{FILTER})`)}},
+				over("{{step}}", `sum by (step) (cleanup_step_duration_seconds_sum{FILTER}) / sum by (step) (cleanup_step_duration_seconds_count{FILTER} > 0)`)}},
 			{Title: "Validity of guards", About: "How long each etcd may still be used without news of its ownership.", Kind: "timeseries", Unit: "s", Queries: []Query{
 				over("{{namespace}} on {{cluster}}", `min by (namespace, cluster) (etcd_guard_validity_seconds{FILTER})`)}},
 			{Title: "Backups of etcd", About: "Objects uploaded, by kind.", Kind: "timeseries", Unit: "reqps", Queries: []Query{

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
@@ -131,25 +132,25 @@ func TestThresholdsAndGoalsAreDrawn(t *testing.T) {
 	}
 }
 
-// Every query of every panel is executed by a real Prometheus on real runs: it parses, it finds something, and what its
+// Every query of every panel is executed by a real Prometheus on real runs: it parses, it finds a number, and what its
 // legend names is there.
 func TestQueriesAnswer(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	span := fmt.Sprintf("%ds", int(p.to.Sub(p.from).Seconds())+2)
 	var tables strings.Builder
 	for _, b := range dashboards.Boards() {
 		if b.Live {
 			continue // package e2e has a landscape for it
 		}
+		variablesAnswer(t, p, b)
 		fmt.Fprintf(&tables, "# %s\n", b.Title)
 		for _, panel := range b.Panels {
 			fmt.Fprintf(&tables, "\n## %s\n\n%s\n\n", panel.Title, panel.About)
 			for _, q := range panel.Queries {
-				expr := b.Expr(q, span, "15s")
+				expr := b.Expr(q, p.span(), time.Second)
 				found, err := p.query(expr, q.Instant)
-				if err != nil || len(found) == 0 {
-					t.Errorf("%s, %s: %d series, %v\n%s", b.Title, panel.Title, len(found), err, expr)
+				if err != nil || !prometheustest.Answered(found) {
+					t.Errorf("%s, %s: no number in %d series, %v\n%s", b.Title, panel.Title, len(found), err, expr)
 				}
 				if s, lacks := prometheustest.Unnamed(q.Legend, found); lacks {
 					t.Errorf("%s, %s: the legend %q names what is not in %v", b.Title, panel.Title, q.Legend, s)
@@ -165,6 +166,17 @@ func TestQueriesAnswer(t *testing.T) {
 	t.Logf("what the panels show is in %s", path)
 }
 
+// variablesAnswer executes what Grafana asks for the values that can be chosen.
+func variablesAnswer(t *testing.T, p *prometheus, b dashboards.Board) {
+	t.Helper()
+	for _, v := range b.Variables {
+		found, err := p.LabelValues(v.Label, b.Chosen(v.Of), p.from, p.to)
+		if err != nil || len(found) == 0 {
+			t.Errorf("%s: of the variable %s there is %v, %v\n%s", b.Title, v.Label, found, err, v.Of)
+		}
+	}
+}
+
 var inSummary = regexp.MustCompile(`\$labels\.(\w+)`)
 
 // Rules are executed too. What a rule compares must be there, whether or not it fires; and of these runs one was
@@ -172,7 +184,7 @@ var inSummary = regexp.MustCompile(`\$labels\.(\w+)`)
 func TestRulesAnswer(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	span := fmt.Sprintf("%ds", int(p.to.Sub(p.from).Seconds())+2)
+	span := fmt.Sprintf("%ds", int(p.span().Seconds()))
 	whole := func(selector string) string { return "last_over_time(" + selector + "[" + span + "])" }
 	fires := map[string]bool{}
 	for _, a := range dashboards.Alerts() {
@@ -186,7 +198,7 @@ func TestRulesAnswer(t *testing.T) {
 		}
 		for _, label := range inSummary.FindAllStringSubmatch(a.Summary+a.Description, -1) {
 			for _, s := range found {
-				if s[label[1]] == "" {
+				if s.Labels[label[1]] == "" {
 					t.Errorf("%s speaks of %s, but there is %v", a.Name, label[1], s)
 					break
 				}
@@ -239,6 +251,9 @@ func TestGrafanaKnowsTheInterval(t *testing.T) {
 	}
 	if len(provisioned.Datasources) != 1 || scraped.Global.Interval == "" || provisioned.Datasources[0].JSONData.TimeInterval != scraped.Global.Interval {
 		t.Errorf("programs are scraped each %q, Grafana is told %+v", scraped.Global.Interval, provisioned.Datasources)
+	}
+	if got := (dashboards.Board{}).Expr(dashboards.Query{Expr: "$__interval"}, time.Hour, time.Second); got != scraped.Global.Interval {
+		t.Errorf("the queries are tested with %q", got)
 	}
 }
 

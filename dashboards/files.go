@@ -66,7 +66,7 @@ func (b Board) grafana() object {
 	}
 	return object{
 		"uid": b.UID, "title": b.Title, "description": b.About, "tags": []string{"transplant"}, "schemaVersion": 39, "version": 1, "editable": true,
-		"graphTooltip": 1, "time": object{"from": "now-7d", "to": "now"}, "timezone": "browser", "panels": panels,
+		"graphTooltip": 1, "time": object{"from": "now-" + b.Range, "to": "now"}, "refresh": b.Refresh, "timezone": "browser", "panels": panels,
 		"templating": object{"list": variables},
 	}
 }
@@ -87,7 +87,7 @@ func (v Variable) grafana() object {
 	query := fmt.Sprintf("label_values(%s, %s)", v.Of, v.Label)
 	return object{
 		"name": v.Label, "label": strings.ToUpper(v.Label[:1]) + v.Label[1:], "type": "query", "datasource": fromPrometheus, "definition": query, "query": object{"query": query, "refId": "v"},
-		"refresh": 2, "sort": 2, "multi": true, "includeAll": true, "allValue": ".*", "current": object{"selected": true, "text": []string{"All"}, "value": []string{"$__all"}},
+		"refresh": 2, "sort": 2, "multi": true, "includeAll": true, "allValue": everything, "current": object{"selected": true, "text": []string{"All"}, "value": []string{"$__all"}},
 	}
 }
 

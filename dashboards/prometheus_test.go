@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,28 +27,25 @@ type prometheus struct {
 	runs     []window
 }
 
+// span that looks back over all runs from their end.
+func (p *prometheus) span() time.Duration { return p.to.Sub(p.from) + 2*time.Second }
+
 // window is the time of one run.
 type window struct{ from, to time.Time }
 
-// start loads runs as the documentation says, and starts a Prometheus on them.
+// start a Prometheus on the runs that there are.
 func start(t *testing.T) *prometheus {
 	t.Helper()
-	promtool := prometheustest.Program(t, "promtool")
+	return startOn(t, runs(t))
+}
+
+// startOn runs a Prometheus that has loaded them.
+func startOn(t *testing.T, all []run) *prometheus {
+	t.Helper()
 	p := &prometheus{}
-	folder := t.TempDir()
-	data := filepath.Join(folder, "data")
-	for i, run := range runs(t) {
-		path := filepath.Join(folder, fmt.Sprintf("%d.om", i))
-		var samples bytes.Buffer
-		if err := metrics.WriteSamples(&samples, run.record, run.judged); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, samples.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if out, err := exec.CommandContext(t.Context(), promtool, "tsdb", "create-blocks-from", "openmetrics", path, data).CombinedOutput(); err != nil {
-			t.Fatalf("load %s: %v\n%s", path, err, out)
-		}
+	data := filepath.Join(t.TempDir(), "data")
+	for _, run := range all {
+		load(t, run, data)
 		begin, end := run.record.Started, run.record.Started.Add(run.record.Events[len(run.record.Events)-1].At)
 		p.runs = append(p.runs, window{begin, end})
 		if p.from.IsZero() || begin.Before(p.from) {
@@ -59,12 +55,34 @@ func start(t *testing.T) *prometheus {
 			p.to = end
 		}
 	}
-	config := filepath.Join(folder, "prometheus.yml")
-	if err := os.WriteFile(config, []byte("global: {}\n"), 0o600); err != nil {
+	p.Server = prometheustest.Start(t, empty(t), data)
+	return p
+}
+
+// empty configuration: nothing is scraped.
+func empty(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "prometheus.yml")
+	if err := os.WriteFile(path, []byte("global: {}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.Server = prometheustest.Start(t, config, data)
-	return p
+	return path
+}
+
+// load a run as the documentation says.
+func load(t *testing.T, told run, data string) {
+	t.Helper()
+	var samples bytes.Buffer
+	if err := metrics.WriteSamples(&samples, told.record, told.judged); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), metrics.FileName)
+	if err := os.WriteFile(path, samples.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), prometheustest.Program(t, "promtool"), "tsdb", "create-blocks-from", "openmetrics", path, data).CombinedOutput(); err != nil {
+		t.Fatalf("load %s: %v\n%s", path, err, out)
+	}
 }
 
 // query at the end of all runs, or over each of them.
@@ -74,7 +92,7 @@ func (p *prometheus) query(expr string, instant bool) ([]prometheustest.Series, 
 	}
 	var all []prometheustest.Series
 	for _, w := range p.runs {
-		found, err := p.QueryRange(expr, w.from, w.to.Add(time.Second))
+		found, err := p.QueryRange(expr, w.from, w.to.Add(time.Second), time.Second)
 		if err != nil {
 			return nil, err
 		}

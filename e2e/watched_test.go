@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/transplant-sim/transplant/dashboards"
 	"github.com/transplant-sim/transplant/dashboards/prometheustest"
 )
@@ -19,43 +21,68 @@ import (
 // patience with a program that has just come: it is found and scraped twice first.
 const patience = time.Minute
 
-// watch has a real Prometheus scrape the landscape, as its users are told to. The test that it returns executes every query of
-// the boards about programs that run: each parses, finds something, and has what its legend names.
-func (l *landscape) watch(t *testing.T) func(t *testing.T) {
+// watching is a Prometheus that looks at a landscape.
+type watching struct {
+	server *prometheustest.Server // nil where none is installed
+	begin  time.Time
+}
+
+// watch has a real Prometheus scrape the landscape, as its users are told to.
+func (l *landscape) watch(t *testing.T) *watching {
 	t.Helper()
 	begin, folder := time.Now(), t.TempDir()
 	config := filepath.Join(folder, "prometheus.yml")
 	programs, _ := targets(t, "e2e")
 	scrape(t, config, programs)
 	if _, is := prometheustest.Installed(t, "prometheus"); !is {
-		return func(t *testing.T) {
-			t.Skip("there is no Prometheus: install Debian's package to have it look at the landscape")
+		return &watching{}
+	}
+	return &watching{server: prometheustest.Start(t, config, filepath.Join(folder, "data")), begin: begin}
+}
+
+// installed skips the test where nobody looks.
+func (w *watching) installed(t *testing.T) {
+	t.Helper()
+	if w.server == nil {
+		t.Skip("there is no Prometheus: install Debian's package to have it look at the landscape")
+	}
+}
+
+// programs are scraped, of each kind and those of the shoot.
+func (w *watching) programs(t *testing.T) {
+	w.installed(t)
+	scraped(t, w.server, "garden-controller-manager on garden", "gardenlet on a", "gardenlet on b", "provider-transplant on a", "provider-transplant on b",
+		"gateway on a", "gateway on b", "cloud on landscape", "nodes on landscape", "guard on b", "backup on b", "machine-controller on b", "gardener-resource-manager on b")
+}
+
+// boards executes every query of the boards about programs that run: each parses, finds a number, and has what its legend names. They look back
+// to when the watching began.
+func (w *watching) boards(t *testing.T) {
+	w.installed(t)
+	asked, tables := 0, strings.Builder{}
+	for _, b := range dashboards.Boards() {
+		if !b.Live {
+			continue
+		}
+		fmt.Fprintf(&tables, "# %s\n", b.Title)
+		for _, panel := range b.Panels {
+			fmt.Fprintf(&tables, "\n## %s\n\n%s\n\n", panel.Title, panel.About)
+			for _, q := range panel.Queries {
+				asked++
+				tables.WriteString(prometheustest.Table(q.Legend, answered(t, w.server, w.begin, b, panel, q)))
+			}
 		}
 	}
-	server := prometheustest.Start(t, config, filepath.Join(folder, "data"))
-	return func(t *testing.T) {
-		asked, tables := 0, strings.Builder{}
-		for _, b := range dashboards.Boards() {
-			if !b.Live {
-				continue
-			}
-			fmt.Fprintf(&tables, "# %s\n", b.Title)
-			for _, panel := range b.Panels {
-				fmt.Fprintf(&tables, "\n## %s\n\n%s\n\n", panel.Title, panel.About)
-				for _, q := range panel.Queries {
-					asked++
-					tables.WriteString(prometheustest.Table(q.Legend, answered(t, server, begin, b, panel, q)))
-				}
-			}
-		}
-		if asked == 0 {
-			t.Error("there is no board about programs that run")
-		}
-		if err := os.WriteFile(filepath.Join(t.ArtifactDir(), "dashboards.md"), []byte(tables.String()), 0o644); err != nil {
-			t.Error(err)
-		}
-		scraped(t, server, "garden-controller-manager on garden", "gardenlet on a", "gardenlet on b", "provider-transplant on a", "provider-transplant on b",
-			"gateway on a", "gateway on b", "cloud on landscape", "nodes on landscape", "guard on b", "backup on b", "machine-controller on b", "gardener-resource-manager on b")
+	if asked == 0 {
+		t.Error("there is no board about programs that run")
+	}
+	// A host of each shoot's own would make the series grow with the shoots that there have been.
+	hosts, err := w.server.LabelValues("host", "rest_client_requests_total", w.begin, time.Now())
+	if diff := cmp.Diff([]string{"garden", "seed", "shoot"}, hosts); diff != "" || err != nil {
+		t.Errorf("hosts of requests to API servers: %v (-want +got):\n%s", err, diff)
+	}
+	if err := os.WriteFile(filepath.Join(t.ArtifactDir(), "controllers.md"), []byte(tables.String()), 0o644); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -71,7 +98,7 @@ func scraped(t *testing.T, server *prometheustest.Server, all ...string) {
 		}
 		clear(there)
 		for _, s := range actors {
-			there[s["actor"]+" on "+s["cluster"]] = true
+			there[s.Labels["actor"]+" on "+s.Labels["cluster"]] = true
 		}
 		missing = slices.DeleteFunc(slices.Clone(all), func(program string) bool { return there[program] })
 		if len(missing) == 0 {
@@ -115,7 +142,7 @@ func targets(t testing.TB, landscape string) (url string, stop func()) {
 	return url, stop
 }
 
-// answered asks until there is an answer, and gives it.
+// answered asks until there is a number in the answer, and gives it.
 func answered(t *testing.T, server *prometheustest.Server, begin time.Time, b dashboards.Board, panel dashboards.Panel, q dashboards.Query) []prometheustest.Series {
 	t.Helper()
 	var found []prometheustest.Series
@@ -123,18 +150,18 @@ func answered(t *testing.T, server *prometheustest.Server, begin time.Time, b da
 	expr := ""
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Second) {
 		now := time.Now()
-		expr = b.Expr(q, fmt.Sprintf("%ds", int(now.Sub(begin).Seconds())+1), "60s")
+		expr = b.Expr(q, now.Sub(begin)+time.Second, time.Second)
 		if q.Instant {
 			found, err = server.Query(expr, now)
 		} else {
-			found, err = server.QueryRange(expr, begin, now)
+			found, err = server.QueryRange(expr, begin, now, time.Second)
 		}
-		if err != nil || len(found) > 0 {
+		if err != nil || prometheustest.Answered(found) {
 			break
 		}
 	}
-	if err != nil || len(found) == 0 {
-		t.Errorf("%s, %s: %d series, %v\n%s", b.Title, panel.Title, len(found), err, expr)
+	if err != nil || !prometheustest.Answered(found) {
+		t.Errorf("%s, %s: no number in %d series, %v\n%s", b.Title, panel.Title, len(found), err, expr)
 	}
 	if s, lacks := prometheustest.Unnamed(q.Legend, found); lacks {
 		t.Errorf("%s, %s: the legend %q names what is not in %v", b.Title, panel.Title, q.Legend, s)

@@ -6,13 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -116,78 +117,141 @@ func (s *Server) waitReady() {
 	}
 }
 
-// Series of an answer, by their labels; those of a query at one moment have their value as a label too.
-type Series map[string]string
+// Series of an answer.
+type Series struct {
+	Labels  map[string]string
+	Samples []Sample
+}
+
+// Sample is a value at a moment.
+type Sample struct {
+	At    time.Time
+	Value float64
+}
+
+// numbers are the values that are some.
+func (s Series) numbers() []float64 {
+	var all []float64
+	for _, sample := range s.Samples {
+		if !math.IsNaN(sample.Value) && !math.IsInf(sample.Value, 0) {
+			all = append(all, sample.Value)
+		}
+	}
+	return all
+}
+
+// Answered tells whether there is a number in an answer: a quotient of zeros is none.
+func Answered(all []Series) bool {
+	return slices.ContainsFunc(all, func(s Series) bool { return len(s.numbers()) > 0 })
+}
 
 // Query at a moment.
 func (s *Server) Query(expr string, at time.Time) ([]Series, error) {
 	return s.ask("/api/v1/query", url.Values{"query": {expr}, "time": {fmt.Sprint(at.Unix())}})
 }
 
-// QueryRange over a time, second by second.
-func (s *Server) QueryRange(expr string, from, to time.Time) ([]Series, error) {
-	return s.ask("/api/v1/query_range", url.Values{"query": {expr}, "start": {fmt.Sprint(from.Unix())}, "end": {fmt.Sprint(to.Unix())}, "step": {"1"}})
+// QueryRange over a time, step by step.
+func (s *Server) QueryRange(expr string, from, to time.Time, step time.Duration) ([]Series, error) {
+	return s.ask("/api/v1/query_range", url.Values{"query": {expr}, "start": {fmt.Sprint(from.Unix())}, "end": {fmt.Sprint(to.Unix())}, "step": {fmt.Sprint(step.Seconds())}})
+}
+
+// LabelValues are those that a label has in the series of a selector, as Grafana asks for the values of a variable.
+func (s *Server) LabelValues(label, selector string, from, to time.Time) ([]string, error) {
+	return get[[]string](s, "/api/v1/label/"+label+"/values", url.Values{"match[]": {selector}, "start": {fmt.Sprint(from.Unix())}, "end": {fmt.Sprint(to.Unix())}})
+}
+
+// pair is a sample as Prometheus writes it: [seconds, "value"].
+type pair [2]json.RawMessage
+
+func (p pair) sample() (Sample, error) {
+	var seconds float64
+	var text string
+	if err := errors.Join(json.Unmarshal(p[0], &seconds), json.Unmarshal(p[1], &text)); err != nil {
+		return Sample{}, fmt.Errorf("read the sample %s: %w", p, err)
+	}
+	value, err := strconv.ParseFloat(text, 64)
+	return Sample{At: time.UnixMilli(int64(math.Round(seconds * 1000))), Value: value}, err
 }
 
 func (s *Server) ask(path string, values url.Values) ([]Series, error) {
-	answer, err := http.Get(s.url + path + "?" + values.Encode())
-	if err != nil {
-		return nil, err
-	}
-	defer answer.Body.Close()
-	content, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return nil, err
-	}
-	var body struct {
-		Status, Error string
-		Data          struct {
-			Result []struct {
-				Metric Series
-				Value  []any
-			}
+	found, err := get[struct {
+		Result []struct {
+			Metric map[string]string
+			Value  *pair
+			Values []pair
 		}
-	}
-	if err := json.Unmarshal(content, &body); err != nil {
+	}](s, path, values)
+	if err != nil {
 		return nil, err
-	}
-	if body.Status != "success" {
-		return nil, errors.New(body.Error)
 	}
 	var all []Series
-	for _, r := range body.Data.Result {
-		if len(r.Value) == 2 {
-			r.Metric["value"] = fmt.Sprint(r.Value[1])
+	for _, r := range found.Result {
+		if r.Value != nil {
+			r.Values = []pair{*r.Value}
 		}
-		all = append(all, r.Metric)
+		series := Series{Labels: r.Metric}
+		for _, p := range r.Values {
+			sample, err := p.sample()
+			if err != nil {
+				return nil, err
+			}
+			series.Samples = append(series.Samples, sample)
+		}
+		all = append(all, series)
 	}
 	return all, nil
 }
 
+// get the data of an answer.
+func get[T any](s *Server, path string, values url.Values) (T, error) {
+	var body struct {
+		Status, Error string
+		Data          T
+	}
+	answer, err := http.Get(s.url + path + "?" + values.Encode())
+	if err != nil {
+		return body.Data, err
+	}
+	defer answer.Body.Close()
+	if err := json.NewDecoder(answer.Body).Decode(&body); err != nil {
+		return body.Data, err
+	}
+	if body.Status != "success" {
+		return body.Data, errors.New(body.Error)
+	}
+	return body.Data, nil
+}
+
 var inLegend = regexp.MustCompile(`{{\s*(\w+)\s*}}`)
 
-// Table of a query's answer in Markdown, with its series named as Grafana shows them.
+// Table of a query's answer in Markdown, with its series named as Grafana shows them: the least, the last and the most of each.
 func Table(legend string, found []Series) string {
 	var lines []string
 	for _, s := range found {
-		lines = append(lines, "| "+named(legend, s)+" | "+s["value"]+" |")
+		least, last, most := "", "", ""
+		if all := s.numbers(); len(all) > 0 {
+			least, last, most = shown(slices.Min(all)), shown(all[len(all)-1]), shown(slices.Max(all))
+		}
+		lines = append(lines, fmt.Sprintf("| %s | %s | %s | %s |", named(legend, s), least, last, most))
 	}
 	slices.Sort(lines)
-	return "| series | value |\n|---|---|\n" + strings.Join(slices.Compact(lines), "\n") + "\n\n"
+	return "| series | min | last | max |\n|---|---|---|---|\n" + strings.Join(slices.Compact(lines), "\n") + "\n\n"
 }
 
+func shown(value float64) string { return strconv.FormatFloat(value, 'g', 6, 64) }
+
 func named(legend string, s Series) string {
-	return inLegend.ReplaceAllStringFunc(legend, func(label string) string { return s[inLegend.FindStringSubmatch(label)[1]] })
+	return inLegend.ReplaceAllStringFunc(legend, func(label string) string { return s.Labels[inLegend.FindStringSubmatch(label)[1]] })
 }
 
 // Unnamed finds a series that lacks a label that the legend names.
 func Unnamed(legend string, all []Series) (Series, bool) {
 	for _, label := range inLegend.FindAllStringSubmatch(legend, -1) {
 		for _, s := range all {
-			if s[label[1]] == "" {
+			if s.Labels[label[1]] == "" {
 				return s, true
 			}
 		}
 	}
-	return nil, false
+	return Series{}, false
 }

@@ -13,13 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
 
-	"github.com/transplant-sim/transplant/sim/measure"
 	"github.com/transplant-sim/transplant/sim/metrics"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
@@ -135,12 +132,12 @@ func TestWhatIsCounted(t *testing.T) {
 		"transplant_landscape_cpu_seconds":          {`{WHO} 90`},
 		"transplant_fault_active":                   {`{WHO,fault="dark",kind="cut"} 0`},
 		"transplant_fault_felt":                     {`{WHO,fault="dark",kind="cut"} 3`},
-		"transplant_shoot_on_seed":                  {`{WHO,seed="b",shoot="alpha"} 1`},
+		"transplant_shoot_on_seed":                  {`{WHO,seed="a",shoot="alpha"} 0`, `{WHO,seed="b",shoot="alpha"} 1`},
 		"transplant_seed_shoots":                    {`{WHO,seed="a"} 0`, `{WHO,seed="b"} 1`},
 		"transplant_shoot_epoch":                    {`{WHO,seed="a",shoot="alpha"} 1`},
 		"transplant_shoot_nodes":                    {`{WHO,ready="false",shoot="alpha"} 1`, `{WHO,ready="true",shoot="alpha"} 1`},
-		"transplant_shoot_condition":                {`{WHO,shoot="alpha",status="True",type="EveryNodeReady"} 1`},
-		"transplant_shoot_operation_progress_ratio": {`{WHO,operation="Restore",shoot="alpha"} 1`},
+		"transplant_shoot_condition":                {`{WHO,shoot="alpha",status="True",type="EveryNodeReady"} 1`, `{WHO,shoot="alpha",status="Unknown",type="EveryNodeReady"} 0`},
+		"transplant_shoot_operation_progress_ratio": {`{WHO,operation="Create",shoot="alpha"} 0`, `{WHO,operation="Migrate",shoot="alpha"} 0`, `{WHO,operation="Restore",shoot="alpha"} 1`},
 		"transplant_steps_total":                    {`{WHO,outcome="done",verb="expect"} 1`},
 		"transplant_run_verdict":                    {`{WHO,verdict="Broken"} 0`, `{WHO,verdict="Held"} 0`, `{WHO,verdict="Inconclusive"} 0`, `{WHO,verdict="Violated"} 1`},
 		"transplant_run_violations":                 {`{WHO,promise="NoLostWrite"} 0`, `{WHO,promise="expect"} 0`, `{WHO,promise="measure"} 2`, `{WHO,promise="settle"} 0`},
@@ -169,116 +166,6 @@ func TestWhatIsCounted(t *testing.T) {
 		if err := testutil.GatherAndCompare(meter.Gatherer(), strings.NewReader(want.String()), name); err != nil {
 			t.Error(err)
 		}
-	}
-}
-
-// phases are the sums of a histogram, by phase.
-func phases(t *testing.T, meter *metrics.Meter, histogram string) map[string]float64 {
-	t.Helper()
-	gathered, err := meter.Gatherer().Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	sums := map[string]float64{}
-	for _, family := range gathered {
-		if family.GetName() != histogram {
-			continue
-		}
-		for _, m := range family.GetMetric() {
-			labels := map[string]string{}
-			for _, l := range m.GetLabel() {
-				labels[l.GetName()] = l.GetValue()
-			}
-			if m.GetHistogram().GetSampleCount() != 1 {
-				t.Errorf("%v was observed %d times", labels, m.GetHistogram().GetSampleCount())
-			}
-			sums[strings.Join([]string{labels["phase"], labels["mode"], labels["source"], labels["destination"], labels["workerless"], labels["hibernated"]}, " ")] = m.GetHistogram().GetSampleSum()
-		}
-	}
-	return sums
-}
-
-func TestPhasesOfMigrations(t *testing.T) {
-	t.Parallel()
-	events := record(t).Events
-	meter, err := metrics.NewMeter("run-1", events[0].Payload.(timeline.RunStarted))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range events {
-		meter.Take(e)
-		meter.Take(timeline.Event{Seq: e.Seq, At: e.At, Subject: "other", Payload: timeline.Note{}}) // what is not about the shoot changes nothing
-	}
-	want := map[string]float64{"asked": 0.5, "migrate": 3.5, "handOver": 0.2, "restore": 9.8, "total": 14}
-	got := phases(t, meter, "transplant_migration_phase_duration_seconds")
-	for phase, seconds := range want {
-		key := phase + " planned a b false false"
-		if diff := got[key] - seconds; diff < -1e-6 || diff > 1e-6 {
-			t.Errorf("%s took %v, want %v; all: %v", phase, got[key], seconds, got)
-		}
-	}
-	if len(got) != len(want) {
-		t.Errorf("phases %v", got)
-	}
-}
-
-// Each part of a recovery is counted from the moment before it, whatever the order is in which they came, with the labels of the migration
-// that went on when the fault had come, not of a later one.
-func TestPhasesOfRecoveries(t *testing.T) {
-	t.Parallel()
-	steady := func(shoot string, nodes int) moment {
-		return moment{1, "operator", shoot, timeline.ShootSteady{Nodes: nodes}}
-	}
-	fault := moment{5, "operator", "fire", timeline.FaultInjected{Fault: "loseCluster(a)"}}
-	lost := []moment{
-		{2, "observer", "alpha", seen("a", "a", "Create", "Succeeded", 100)}, fault, {10, "observer", "alpha", seen("b", "a", "Create", "Succeeded", 100)},
-		{11, "observer", "alpha", seen("b", "b", "Migrate", "Aborted", 0)}, {12, "observer", "alpha", seen("b", "b", "Restore", "Processing", 0)},
-		{20, "observer", "alpha", seen("b", "b", "Restore", "Succeeded", 100)},
-	}
-	back := []moment{
-		{30, "observer", "alpha", seen("a", "b", "Restore", "Succeeded", 100)}, {31, "observer", "alpha", seen("a", "b", "Migrate", "Succeeded", 100)},
-		{32, "observer", "alpha", seen("a", "a", "Restore", "Processing", 0)}, {33, "observer", "alpha", seen("a", "a", "Restore", "Succeeded", 100)},
-	}
-	for name, c := range map[string]struct {
-		story  []moment
-		judged map[string]float64
-		want   map[string]float64
-	}{
-		"lost, and moved back": {
-			append(append([]moment{steady("alpha", 2)}, lost...), back...),
-			map[string]float64{"total": 9, "recovery.detected": 5, "recovery.ownerMoved": 6, "recovery.firstWrite": 11, "recovery.etcdRestored": 9.5, "recovery.steady": 20},
-			map[string]float64{
-				"detected forced a b false false": 5, "ownerMoved forced a b false false": 1, "etcdRestored forced a b false false": 3.5,
-				"firstWrite forced a b false false": 1.5, "steady forced a b false false": 9, "total forced a b false false": 20,
-			},
-		},
-		"one of two": {
-			append([]moment{steady("alpha", 0), steady("beta", 0)}, lost...),
-			map[string]float64{"alpha.recovery.detected": 5, "alpha.total": 9, "beta.total": 3},
-			map[string]float64{"detected forced a b true false": 5, "total forced a b true false": 5},
-		},
-		"moved before": {
-			append(append([]moment{steady("alpha", 1), {2, "observer", "alpha", seen("a", "a", "Create", "Succeeded", 100)}}, back...), moment{40, "operator", "fire", timeline.FaultInjected{}}),
-			map[string]float64{"recovery.firstWrite": 2},
-			map[string]float64{"firstWrite stayed a a false false": 2, "total stayed a a false false": 2},
-		},
-		"no recovery": {append([]moment{steady("alpha", 2)}, lost...), map[string]float64{"total": 9}, map[string]float64{}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			meter, err := metrics.NewMeter("run-1", timeline.RunStarted{Scenario: "tale", Story: json.RawMessage(story)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, m := range c.story {
-				meter.Take(timeline.Event{At: time.Duration(m.at * float64(time.Second)), Actor: m.actor, Subject: m.subject, Payload: m.payload})
-			}
-			meter.Judged(&verdict.Report{Measures: measure.Measures{Phases: c.judged}})
-			got := phases(t, meter, "transplant_recovery_phase_duration_seconds")
-			if diff := cmp.Diff(c.want, got, cmpopts.EquateApprox(0, 1e-6)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
 	}
 }
 

@@ -6,24 +6,26 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// shootMetrics is how the shoots and their nodes are.
+// shootMetrics is how the shoots and their nodes are. What is over is 0, and not gone: in samples that are loaded nothing says that
+// a series has ended, and Prometheus would go on with its last value for 5 minutes.
 type shootMetrics struct {
 	on, progress, condition, epoch, nodes, seeds *prometheus.GaugeVec
 
-	seed  map[string]string            // of each shoot
-	ready map[string]map[string]bool   // nodes of each shoot
-	types map[string]map[string]string // status of each condition of each shoot
+	seed      map[string]string            // of each shoot
+	operation map[string]string            // type of the last one of each shoot
+	ready     map[string]map[string]bool   // nodes of each shoot
+	types     map[string]map[string]string // status of each condition of each shoot
 }
 
 func newShootMetrics() shootMetrics {
 	return shootMetrics{
-		on:        gauge("transplant_shoot_on_seed", "1 for the seed in a shoot's status.", "shoot", "seed"),
-		progress:  gauge("transplant_shoot_operation_progress_ratio", "Progress of a shoot's last operation, by its type; 1 when it is done.", "shoot", "operation"),
-		condition: gauge("transplant_shoot_condition", "1 for the status that a condition or constraint of a shoot has.", "shoot", "type", "status"),
+		on:        gauge("transplant_shoot_on_seed", "1 for the seed in a shoot's status, 0 for those that were in it.", "shoot", "seed"),
+		progress:  gauge("transplant_shoot_operation_progress_ratio", "Progress of a shoot's last operation, by its type; 1 when it is done, 0 for types that it had before.", "shoot", "operation"),
+		condition: gauge("transplant_shoot_condition", "1 for the status that a condition or constraint of a shoot has, 0 for those that it had before.", "shoot", "type", "status"),
 		epoch:     gauge("transplant_shoot_epoch", "Owner epoch that the control plane on a seed serves; 0 when it serves none.", "shoot", "seed"),
 		nodes:     gauge("transplant_shoot_nodes", "Nodes of a shoot, ready and not.", "shoot", "ready"),
 		seeds:     gauge("transplant_seed_shoots", "Shoots whose status names a seed.", "seed"),
-		seed:      map[string]string{}, ready: map[string]map[string]bool{}, types: map[string]map[string]string{},
+		seed:      map[string]string{}, operation: map[string]string{}, ready: map[string]map[string]bool{}, types: map[string]map[string]string{},
 	}
 }
 
@@ -53,7 +55,7 @@ func (s shootMetrics) take(e timeline.Event) {
 func (s shootMetrics) takeShoot(shoot string, p timeline.ShootSeen) {
 	if was := s.seed[shoot]; was != p.StatusSeed {
 		if was != "" {
-			s.on.DeleteLabelValues(shoot, was)
+			s.on.WithLabelValues(shoot, was).Set(0)
 			s.seeds.WithLabelValues(was).Dec()
 		}
 		if s.seed[shoot] = p.StatusSeed; p.StatusSeed != "" {
@@ -61,22 +63,24 @@ func (s shootMetrics) takeShoot(shoot string, p timeline.ShootSeen) {
 			s.seeds.WithLabelValues(p.StatusSeed).Inc()
 		}
 	}
-	s.progress.DeletePartialMatch(prometheus.Labels{"shoot": shoot})
-	if p.Operation.Type != "" {
+	if was := s.operation[shoot]; was != "" && was != p.Operation.Type {
+		s.progress.WithLabelValues(shoot, was).Set(0)
+	}
+	if s.operation[shoot] = p.Operation.Type; p.Operation.Type != "" {
 		s.progress.WithLabelValues(shoot, p.Operation.Type).Set(float64(p.Operation.Progress) / 100)
 	}
 	before := s.types[shoot]
 	s.types[shoot] = map[string]string{}
 	for _, c := range p.Conditions {
 		if was := before[c.Type]; was != "" && was != c.Status {
-			s.condition.DeleteLabelValues(shoot, c.Type, was)
+			s.condition.WithLabelValues(shoot, c.Type, was).Set(0)
 		}
 		delete(before, c.Type)
 		s.condition.WithLabelValues(shoot, c.Type, c.Status).Set(1)
 		s.types[shoot][c.Type] = c.Status
 	}
 	for gone, status := range before {
-		s.condition.DeleteLabelValues(shoot, gone, status)
+		s.condition.WithLabelValues(shoot, gone, status).Set(0)
 	}
 }
 
