@@ -113,8 +113,10 @@ func TestALandscapeAsItsUsersSeeIt(t *testing.T) {
 	l.keepsUnmodelledFields(t, "b")
 	l.keep(t, "garden", gardenKinds, "a move")
 	l.sleepsAndWakes(t, "b")
-	t.Run("Prometheus sees what the programs do", watched)
+	t.Run("Prometheus sees the programs", watched.programs)
 	l.goes(t)
+	// After the deletion: panels about clean-ups have nothing to show before one.
+	t.Run("Prometheus has seen what the programs do", watched.boards)
 	if left := l.on(t, "garden", "get", "shootstates,shootstatechunks,backupentries,leases", "-n", "garden-p", "-o", "name"); left != "" {
 		t.Errorf("the shoot is gone, but this is left of it:\n%s", left)
 	}
