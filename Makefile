@@ -11,6 +11,7 @@ JOBS     ?= 1
 # No story of the catalogue begins later than this after the first; 0s lets all be told.
 BEGIN_WITHIN ?= 0s
 OUT      ?= out/$(basename $(notdir $(SCENARIO)))
+FUZZTIME ?= 5m
 # On a slow or busy machine, 2 or 3 gives every step, RTO and API downtime so many times as long.
 TIMEOUT_MULTIPLIER ?= 1
 # For backend kind, where the published node image cannot be pulled: that of "make kind-image".
@@ -31,9 +32,10 @@ scenario: build ## Run SCENARIO (default: the loss of a seed) on BACKEND and pri
 	$(RUN) $(SCENARIO) --out $(OUT)
 
 .PHONY: test
-test: build controlplane ## Run all tests that need no Docker
+test: build controlplane ## Run all tests that need no Docker; ARTIFACTS=out/tests keeps what they show as tables and pictures
 	@# one package at a time: most of them start API servers, and share the machine's cores badly
-	go test -p 1 -count=1 -shuffle=on -timeout 40m ./...
+	$(if $(ARTIFACTS),@mkdir -p $(ARTIFACTS))
+	go test -p 1 -count=1 -shuffle=on -timeout 40m $(if $(ARTIFACTS),-artifacts -outputdir $(abspath $(ARTIFACTS))) ./...
 
 .PHONY: e2e
 e2e: build controlplane ## Tell the catalogue and try the controllers as suites of e2e-framework; LABELS="fault=loseCluster" for some (long)
@@ -112,6 +114,10 @@ soak: build ## Run SCENARIO twenty times in a row; all must be Held (long)
 	@mkdir -p out
 	@for i in $$(seq 20); do $(RUN) $(SCENARIO) --out out/soak-$$i >out/soak-$$i.log 2>&1 || { tail -30 out/soak-$$i.log; exit 1; }; echo "$$i of 20: Held"; done
 
+.PHONY: fuzz
+fuzz: ## Feed the parser of scenarios with what nobody would write, for FUZZTIME; its seeds are part of test
+	go test -run '^$$' -fuzz FuzzParse -fuzztime $(FUZZTIME) ./sim/scenario
+
 .PHONY: bench
 bench: build controlplane ## Print the numbers that steer choices
 	go test -run '^$$' -bench LinkOverhead ./clusters/link
@@ -121,8 +127,8 @@ bench: build controlplane ## Print the numbers that steer choices
 	go test -run '^$$' -bench Maintenance -benchtime 1x ./cmd/transplant/explain
 
 .PHONY: bench-watching
-bench-watching: build controlplane ## Compare a story with and without its probes and a Prometheus, eight times (long)
-	go test -run '^$$' -bench Watching -benchtime 8x -timeout 60m ./e2e
+bench-watching: build controlplane ## Compare a story with and without its probes and a Prometheus, twelve times (long)
+	go test -run '^$$' -bench Watching -benchtime 12x -timeout 90m ./e2e
 
 .PHONY: bench-kind
 bench-kind: build controlplane ## Compare the backends in one run (needs Docker, as test-kind); NODE_IMAGE=name as there
