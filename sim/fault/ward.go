@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// healTimeout bounds one heal, that of a lost cluster with many pods too. Heals run although the story was cancelled.
-	healTimeout = 150 * time.Second
+	// healTimeout bounds one heal, and is longer than any backend waits for a cluster that returns, which says better what
+	// was missing. Heals run although the story was cancelled.
+	healTimeout = 6 * time.Minute
 	// injectTimeout bounds an injection that a trigger has begun.
 	injectTimeout = 60 * time.Second
 )
