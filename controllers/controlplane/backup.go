@@ -227,7 +227,7 @@ func (o *Operation) CopyBackups(ctx context.Context) error {
 		return err
 	}
 	o.events.Event(o.Shoot, corev1.EventTypeWarning, ReasonBackupDamaged,
-		fmt.Sprintf("What was written last is lost: these backups are damaged, or continue a damaged one, and are left out: %s", strings.Join(leftOut, ", ")))
+		fmt.Sprintf("These backups are damaged, or behind a damaged or missing one, and are left out; what only they held is lost: %s", strings.Join(leftOut, ", ")))
 	return nil
 }
 

@@ -38,7 +38,7 @@ func (o *Operation) HasLeftovers(ctx context.Context) (bool, error) {
 	}
 	record, _, err := o.Owners.Decision(o.ownerRecordName()).Read(ctx)
 	if err != nil {
-		return false, fmt.Errorf("ask who owns the shoot before anything is removed: %w", err)
+		return false, fmt.Errorf("ask who owns the shoot: %w", err)
 	}
 	return !record.Absent() && record.Owner != string(o.SeedObject.UID), nil
 }

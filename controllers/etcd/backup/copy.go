@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -68,8 +67,9 @@ func Copy(ctx context.Context, o CopyOptions) (Manifest, error) {
 	return createManifest(ctx, o.Target, manifest)
 }
 
-// copyUsable copies what is whole, and leaves out of the manifest what is not. Without any full snapshot that is whole
-// there is nothing to begin with, and the damage is an error: etcd would begin empty.
+// copyUsable copies what is whole, and leaves out of the manifest what is not, and what cannot be reached without it: etcd takes
+// the newest chain of a manifest as it is. Without any full snapshot that is whole there is nothing to begin with, and the damage
+// is an error: etcd would begin empty.
 func copyUsable(ctx context.Context, o CopyOptions, planned plan) (Manifest, error) {
 	manifest := planned.Manifest
 	if len(planned.Objects) == 0 {
@@ -77,9 +77,15 @@ func copyUsable(ctx context.Context, o CopyOptions, planned plan) (Manifest, err
 	}
 	var damage error
 	for _, objects := range [][]Object{planned.Objects, planned.behindFinal} {
-		if len(objects) > 0 && len(chainsOf(objects)) == 0 {
+		chains := chainsOf(objects)
+		if len(objects) > 0 && len(chains) == 0 {
 			damage = errors.Join(damage, noFullSnapshot(objects))
 			continue
+		}
+		if len(chains) > 0 && !o.LastGood {
+			if err := checkChain(chains[0]); err != nil {
+				return Manifest{}, err
+			}
 		}
 		damaged, err := copyObjects(ctx, o, objects)
 		if err != nil {
@@ -123,12 +129,13 @@ func copyObjects(ctx context.Context, o CopyOptions, objects []Object) (map[Obje
 	return damaged, group.Wait()
 }
 
-// withoutDamaged leaves out what is damaged, and the deltas behind a damaged delta: nothing continues there, unless a full
-// snapshot begins anew between them.
+// withoutDamaged leaves out what is damaged, and the deltas that nothing continues to: behind one that is damaged or not there,
+// unless a full snapshot begins anew between them.
 func withoutDamaged(objects []Object, damaged map[Object]error) (kept, leftOut []Object) {
+	whole := slices.DeleteFunc(slices.Clone(objects), func(object Object) bool { return damaged[object] != nil })
+	chains := chainsOf(whole)
 	for _, object := range objects {
-		harmed := func(by Object) bool { return by == object || isCutOff(object, by, objects, damaged) }
-		if slices.ContainsFunc(slices.Collect(maps.Keys(damaged)), harmed) {
+		if damaged[object] != nil || object.Kind == Delta && isCutOff(object, chains) {
 			leftOut = append(leftOut, object)
 		} else {
 			kept = append(kept, object)
@@ -137,13 +144,17 @@ func withoutDamaged(objects []Object, damaged map[Object]error) (kept, leftOut [
 	return kept, leftOut
 }
 
-func isCutOff(object, gap Object, objects []Object, damaged map[Object]error) bool {
-	if gap.Kind != Delta || object.Kind != Delta || object.First <= gap.First {
-		return false
+// isCutOff says whether a delta is behind the first full snapshot, and before the first gap behind none.
+func isCutOff(delta Object, chains [][]Object) bool {
+	behind := false
+	for _, chain := range chains {
+		if part := beforeGap(chain); delta.Last > chain[0].Last {
+			if behind = true; delta.Last <= part[len(part)-1].Last {
+				return false
+			}
+		}
 	}
-	return !slices.ContainsFunc(objects, func(full Object) bool {
-		return full.Kind == Full && full.Last >= gap.Last && full.Last < object.Last && damaged[full] == nil
-	})
+	return behind
 }
 
 // missingIn are the objects that the bucket does not have yet.

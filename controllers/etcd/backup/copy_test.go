@@ -137,14 +137,18 @@ func TestCopyWithoutWhatIsDamaged(t *testing.T) {
 		err              []int
 		missing          string // key
 	}{
-		"a delta":                      {objects: []backup.Object{full(10), delta(11, 20), delta(21, 30), full(30), delta(31, 40)}, damaged: []int{1}, leftOut: []int{1, 2}},
-		"the newest full snapshot":     {objects: []backup.Object{full(10), delta(11, 20), full(20), delta(21, 30)}, damaged: []int{2}, leftOut: []int{2}},
-		"the only full snapshot":       {objects: []backup.Object{full(10), delta(11, 20)}, damaged: []int{0}, err: []int{0}},
-		"all full snapshots":           {objects: []backup.Object{full(10), delta(11, 20), full(20), delta(21, 30)}, damaged: []int{0, 2}, err: []int{0, 2}},
-		"the final snapshot":           {objects: []backup.Object{full(10), delta(11, 20), final}, damaged: []int{2}, leftOut: []int{2}},
-		"the final one, and a delta":   {objects: []backup.Object{full(10), delta(11, 20), delta(21, 30), final}, damaged: []int{1, 3}, leftOut: []int{3, 1, 2}},
-		"the final one, and no other":  {objects: []backup.Object{final}, damaged: []int{0}, err: []int{0}},
-		"a full one that is not there": {objects: []backup.Object{delta(11, 20), delta(21, 30)}, missing: "e1/full-…"},
+		"a delta":                                                {objects: []backup.Object{full(10), delta(11, 20), delta(21, 30), full(30), delta(31, 40)}, damaged: []int{1}, leftOut: []int{1, 2}},
+		"the newest full snapshot":                               {objects: []backup.Object{full(10), delta(11, 20), full(20), delta(21, 30)}, damaged: []int{2}, leftOut: []int{2}},
+		"a delta that is not there":                              {objects: []backup.Object{full(10), delta(21, 30), delta(31, 40)}, leftOut: []int{1, 2}},
+		"a full one that began anew":                             {objects: []backup.Object{full(10), delta(11, 15), full(20), delta(21, 30)}, damaged: []int{2}, leftOut: []int{2, 3}},
+		"deltas of another writer":                               {objects: []backup.Object{full(10), delta(11, 20), delta(12, 18), delta(31, 40), delta(32, 36)}, leftOut: []int{4, 3}},
+		"the first full snapshot":                                {objects: []backup.Object{full(10), delta(11, 20), full(20), delta(21, 30)}, damaged: []int{0}, leftOut: []int{0}},
+		"the only full snapshot":                                 {objects: []backup.Object{full(10), delta(11, 20)}, damaged: []int{0}, err: []int{0}},
+		"all full snapshots":                                     {objects: []backup.Object{full(10), delta(11, 20), full(20), delta(21, 30)}, damaged: []int{0, 2}, err: []int{0, 2}},
+		"the final snapshot":                                     {objects: []backup.Object{full(10), delta(11, 20), final}, damaged: []int{2}, leftOut: []int{2}},
+		"the final one, and a delta":                             {objects: []backup.Object{full(10), delta(11, 20), delta(21, 30), final}, damaged: []int{1, 3}, leftOut: []int{3, 1, 2}},
+		"the final one, and no other":                            {objects: []backup.Object{final}, damaged: []int{0}, err: []int{0}},
+		"a full one that is not there":                           {objects: []backup.Object{delta(11, 20), delta(21, 30)}, missing: "e1/full-…"},
 		"the final one, and the full one behind it is not there": {objects: []backup.Object{delta(11, 20), final}, damaged: []int{1}, err: []int{1}, missing: "e1/full-…"},
 		"the final one, and all that is behind it":               {objects: []backup.Object{full(10), delta(11, 20), final}, damaged: []int{0, 2}, err: []int{0, 2}},
 	} {

@@ -19,7 +19,7 @@ type Manifest struct {
 	// From is the epoch whose backups were taken over; 0 if no epoch has ever started.
 	From    int64    `json:"from"`
 	Objects []Object `json:"objects"`
-	// LeftOut was damaged, or continued what was: what it held is lost.
+	// LeftOut was damaged, or behind what was damaged or missing: what only it held is lost.
 	LeftOut []Object `json:"leftOut,omitempty"`
 }
 
