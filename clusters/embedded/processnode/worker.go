@@ -128,7 +128,7 @@ func (w *worker) update(pod *corev1.Pod) {
 	w.mail.post(func() {
 		shown := w.pod
 		w.pod = pod
-		w.status.saw(&pod.Status)
+		w.status.saw(pod)
 		if !sameMetadata(shown, pod) {
 			w.stale = true // the downward API may show it
 		}

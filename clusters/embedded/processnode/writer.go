@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
@@ -37,7 +38,10 @@ type statusWriter struct {
 	shown *corev1.PodStatus
 	// unsure: shown may be wrong, because a write has failed that may have been carried out all the same, or somebody else has written.
 	unsure bool
-	lost   bool // the pod is not there any more
+	// version is that of the pod after our last write; seen is the pod as it came meanwhile, with what others have written.
+	version string
+	seen    *corev1.Pod
+	lost    bool // the pod is not there any more
 }
 
 func newStatusWriter(client kubernetes.Interface, clock clock.Clock, log logr.Logger, pod *corev1.Pod, written func()) *statusWriter {
@@ -67,17 +71,28 @@ func (s *statusWriter) want(status *corev1.PodStatus) {
 
 // saw compares our conditions, as the API server has them, with what was written. The node lifecycle controller writes them, too: the
 // pods of a node that it has not heard of for a while are not ready, and it is for the node to say that they are again.
-func (s *statusWriter) saw(status *corev1.PodStatus) {
+func (s *statusWriter) saw(pod *corev1.Pod) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.lost || s.wanted == nil || s.shown != s.wanted || sameConditions(s.wanted, status) {
-		return
+	switch {
+	case s.lost || s.wrote(pod):
+	case s.wanted == nil:
+		s.shown = pod.Status.DeepCopy()
+	case s.shown != s.wanted: // a write is under way, and whether this is what it has come upon only its answer says
+		s.seen = pod
+	case !sameConditions(s.wanted, &pod.Status):
+		s.shown, s.unsure = &pod.Status, true
+		select {
+		case s.signal <- struct{}{}:
+		default:
+		}
 	}
-	s.shown, s.unsure = status, true
-	select {
-	case s.signal <- struct{}{}:
-	default:
-	}
+}
+
+// wrote says whether a pod is no newer than our last write.
+func (s *statusWriter) wrote(pod *corev1.Pod) bool {
+	order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, s.version)
+	return err == nil && order <= 0
 }
 
 // sameConditions says whether a status has our conditions as they are wanted.
@@ -135,12 +150,16 @@ func (s *statusWriter) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.client.CoreV1().Pods(s.pod.Namespace).Patch(ctx, s.pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	pod, err := s.client.CoreV1().Pods(s.pod.Namespace).Patch(ctx, s.pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	switch {
 	case err == nil:
-		s.shown = to
+		s.shown, s.version = to, pod.ResourceVersion
+		if s.seen != nil && !s.wrote(s.seen) && !sameConditions(to, &s.seen.Status) {
+			s.shown, s.unsure = &s.seen.Status, true
+		}
+		s.seen = nil
 	case apierrors.IsNotFound(err):
 		s.lost = true
 	default:

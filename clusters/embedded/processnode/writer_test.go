@@ -71,15 +71,69 @@ func TestAStatusThatSomebodyElseHasWritten(t *testing.T) {
 	s := newStatusWriter(c, clock.RealClock{}, testr.New(t), pod, func() { written <- struct{}{} })
 	go s.run(ctx)
 	s.want(status(corev1.ConditionTrue))
-	s.saw(&pod.Status)
-	s.saw(&changed.Status)
+	s.saw(pod)
+	s.saw(changed)
 	got := statusOnce(ctx, t, written, c)
 	if diff := cmp.Diff([]corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}, {Type: "theirs", Status: corev1.ConditionFalse}}, got.Conditions); diff != "" {
 		t.Error(diff)
 	}
-	s.saw(got)
+	s.saw(&corev1.Pod{Status: *got})
 	if !s.upToDate() {
 		t.Error("it would write again")
+	}
+}
+
+// Nor if that comes while the node writes, or before it knows what to write. What its own writes have outrun is no matter.
+func TestAStatusThatSomebodyElseWritesMeanwhile(t *testing.T) {
+	t.Parallel()
+	at := func(version string, ready corev1.ConditionStatus) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p", UID: "1", ResourceVersion: version},
+			Status:     corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}},
+		}
+	}
+	no, yes := corev1.ConditionFalse, corev1.ConditionTrue
+	for name, c := range map[string]struct {
+		begin, server *corev1.Pod
+		early, amid   *corev1.Pod // what comes before the first status is wanted, and while it is written
+		writes        int
+	}{
+		"before the first":    {begin: at("1", yes), server: at("2", no), early: at("2", no), writes: 1},
+		"in the middle":       {begin: at("1", no), server: at("1", no), amid: at("3", no), writes: 2},
+		"an old one, by then": {begin: at("1", no), server: at("1", no), amid: at("1", no), writes: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := fake.NewClientset(c.server)
+			var s *statusWriter
+			writes := 0
+			client.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				if writes++; writes > 1 || c.amid == nil {
+					return false, nil, nil
+				}
+				now := c.amid
+				if c.amid.ResourceVersion == c.begin.ResourceVersion {
+					now = at("2", yes) // it is our own write that the server has last
+				}
+				if err := client.Tracker().Update(action.GetResource(), now, action.GetNamespace()); err != nil {
+					t.Error(err)
+				}
+				s.saw(c.amid)
+				return true, at("2", yes), nil
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			written := make(chan struct{}, 1)
+			s = newStatusWriter(client, clock.RealClock{}, testr.New(t), c.begin, func() { written <- struct{}{} })
+			if c.early != nil {
+				s.saw(c.early)
+			}
+			s.want(&at("", yes).Status)
+			go s.run(ctx)
+			if got := statusOnce(ctx, t, written, client); got.Conditions[0].Status != yes || writes != c.writes {
+				t.Errorf("after %d writes the API server has %+v, want %d", writes, got.Conditions, c.writes)
+			}
+		})
 	}
 }
 
