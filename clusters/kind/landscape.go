@@ -120,11 +120,11 @@ func (l *Landscape) plan(context.Context) (err error) {
 		}
 		l.clusters = append(l.clusters, made)
 	}
-	return errors.Join(l.choosePorts(), l.planCloud())
+	return l.choosePorts()
 }
 
-// choosePorts finds a free port for each API server: a cluster keeps its own even when its node is made anew. All are
-// held until all are found, so that none is found twice.
+// choosePorts finds a free port for each API server, which a cluster keeps even when its node is made anew, and those of the cloud.
+// All are held until all are found, so that none is found twice.
 func (l *Landscape) choosePorts() error {
 	for _, c := range l.clusters {
 		listener, err := holdPort()
@@ -134,7 +134,7 @@ func (l *Landscape) choosePorts() error {
 		defer listener.Close()
 		c.port = int32(listener.Addr().(*net.TCPAddr).Port)
 	}
-	return nil
+	return l.planCloud()
 }
 
 // startBalancers gives Services of seeds their addresses, for as long as the landscape lives.

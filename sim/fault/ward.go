@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// healTimeout bounds one heal, and is longer than any backend waits for a cluster that returns, which says better what
-	// was missing. Heals run although the story was cancelled.
+	// healTimeout bounds one heal, and is longer than any backend waits for a cluster that returns with its disk, which says
+	// better what was missing. Heals run although the story was cancelled.
 	healTimeout = 6 * time.Minute
 	// injectTimeout bounds an injection that a trigger has begun.
 	injectTimeout = 60 * time.Second

@@ -70,7 +70,7 @@ func install(ctx context.Context, c client.Client, definitions []*apiextensionsv
 		}
 	}
 	pending := definitions
-	return awaitThat(ctx, func(ctx context.Context) error {
+	err := awaitThat(ctx, actorTimeout, func(ctx context.Context) error {
 		for ; len(pending) > 0; pending = pending[1:] {
 			current := &apiextensionsv1.CustomResourceDefinition{}
 			if err := c.Get(ctx, client.ObjectKeyFromObject(pending[0]), current); err != nil {
@@ -82,6 +82,10 @@ func install(ctx context.Context, c client.Client, definitions []*apiextensionsv
 		}
 		return nil
 	})
+	if err != nil {
+		return fmt.Errorf("wait until all definitions are served: %w", err)
+	}
+	return nil
 }
 
 func established(definition *apiextensionsv1.CustomResourceDefinition) bool {

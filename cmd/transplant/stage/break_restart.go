@@ -31,7 +31,7 @@ func (w *World) KillFor(ctx context.Context, wanted world.Process, delay time.Du
 	}
 	heal := func(ctx context.Context) error {
 		err := d.end()
-		return errors.Join(err, awaitOthers(ctx, d.victims, wanted, func() ([]process.Program, error) { return find(ctx) }))
+		return errors.Join(err, awaitOthers(ctx, d.victims, wanted, find))
 	}
 	return world.Injection{Heal: heal, Touched: func() int { return len(d.victims) }}, nil
 }

@@ -141,22 +141,26 @@ func TestLastBackup(t *testing.T) {
 func TestAwaitSome(t *testing.T) {
 	t.Parallel()
 	looks := 0
-	err := awaitSome(t.Context(), func(context.Context) ([]process.Program, error) {
-		if looks++; looks < 3 {
-			return nil, nil
+	err := awaitSome(t.Context(), 2, time.Minute, func(context.Context) ([]process.Program, error) {
+		switch looks++; looks {
+		case 1:
+			return nil, errors.New("it took too long")
+		case 2, 3:
+			return make([]process.Program, looks-2), nil
 		}
-		return []process.Program{{}}, nil
+		return make([]process.Program, 2), nil
 	})
-	if err != nil || looks != 3 {
+	if err != nil || looks != 4 {
 		t.Errorf("at look %d: %v", looks, err)
 	}
 	unreadable := errors.New("unreadable")
-	if err := awaitSome(t.Context(), func(context.Context) ([]process.Program, error) { return nil, unreadable }); !errors.Is(err, unreadable) {
+	err = awaitSome(t.Context(), 1, 10*time.Millisecond, func(context.Context) ([]process.Program, error) { return nil, unreadable })
+	if !errors.Is(err, unreadable) {
 		t.Errorf("the error is %v", err)
 	}
 	ended, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	err = awaitSome(ended, func(context.Context) ([]process.Program, error) { return nil, nil })
+	err = awaitSome(ended, 1, time.Minute, func(context.Context) ([]process.Program, error) { return nil, nil })
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no such process runs") {
 		t.Errorf("when the story has ended: %v", err)
 	}

@@ -9,8 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
-
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/sim/landscape"
@@ -31,8 +29,8 @@ func (w *World) BreakProcess(ctx context.Context, wanted world.Process, harm wor
 	if wanted.Cluster != "" {
 		return w.breakProgram(ctx, wanted, harm)
 	}
-	find := func() ([]process.Program, error) { return w.find(ctx, wanted) }
-	victims, err := find()
+	find := func(ctx context.Context) ([]process.Program, error) { return w.find(ctx, wanted) } // the heal has a context of its own
+	victims, err := find(ctx)
 	if err != nil {
 		return world.Injection{}, err
 	}
@@ -60,27 +58,30 @@ func (w *World) AwaitProcess(ctx context.Context, wanted world.Process) error {
 	if wanted.Cluster != "" {
 		return nil
 	}
-	err := awaitSome(ctx, func(ctx context.Context) ([]process.Program, error) { return w.find(ctx, wanted) })
+	if _, known := controlPlanePrograms[wanted.Program]; wanted.Actor == "" && !known {
+		return noSuchProgram(wanted.Program)
+	}
+	err := awaitSome(ctx, 1, presenceTimeout, func(ctx context.Context) ([]process.Program, error) { return w.find(ctx, wanted) })
 	if err != nil {
 		return fmt.Errorf("wait until %+v runs: %w", wanted, err)
 	}
 	return nil
 }
 
-// awaitSome waits until find finds something. Its error is the last one of find, if there was one.
-func awaitSome(ctx context.Context, find func(context.Context) ([]process.Program, error)) error {
-	last := errors.New("no such process runs")
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, presenceTimeout, true, func(ctx context.Context) (bool, error) {
+// awaitSome waits until find finds as many as that.
+func awaitSome(ctx context.Context, count int, timeout time.Duration, find func(context.Context) ([]process.Program, error)) error {
+	return awaitThat(ctx, timeout, func(ctx context.Context) error {
 		found, err := find(ctx)
-		if err != nil {
-			last = err
+		switch {
+		case err != nil:
+			return err
+		case len(found) == 0 && count > 0:
+			return errors.New("no such process runs")
+		case len(found) < count:
+			return fmt.Errorf("%d of %d run", len(found), count)
 		}
-		return len(found) > 0, err
+		return nil
 	})
-	if wait.Interrupted(err) {
-		return fmt.Errorf("%w: %w", err, last)
-	}
-	return err
 }
 
 func signalAll(victims []process.Program, signal syscall.Signal) error {
@@ -93,15 +94,11 @@ func signalAll(victims []process.Program, signal syscall.Signal) error {
 
 // awaitOthers waits until as many processes of the kind run again. A control plane that has moved meanwhile runs
 // elsewhere, or nowhere: then there is nobody to wait for.
-func awaitOthers(ctx context.Context, victims []process.Program, wanted world.Process, find func() ([]process.Program, error)) error {
+func awaitOthers(ctx context.Context, victims []process.Program, wanted world.Process, find func(context.Context) ([]process.Program, error)) error {
 	if wanted.Shoot != "" {
 		return nil
 	}
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, revivalTimeout, true, func(context.Context) (bool, error) {
-		found, err := find()
-		return len(found) >= startedAgain(victims), err
-	})
-	if err != nil {
+	if err := awaitSome(ctx, startedAgain(victims), revivalTimeout, find); err != nil {
 		return fmt.Errorf("wait until %+v runs again: %w", wanted, err)
 	}
 	return nil
@@ -152,7 +149,7 @@ func (w *World) find(ctx context.Context, wanted world.Process) ([]process.Progr
 	}
 	program, known := controlPlanePrograms[wanted.Program]
 	if !known {
-		return nil, fmt.Errorf("find the program %q: a control plane has none of this name", wanted.Program)
+		return nil, noSuchProgram(wanted.Program)
 	}
 	var found []process.Program
 	for _, seed := range w.Seeds() {
@@ -172,6 +169,10 @@ func (w *World) find(ctx context.Context, wanted world.Process) ([]process.Progr
 		found = append(found, here...)
 	}
 	return found, nil
+}
+
+func noSuchProgram(name string) error {
+	return fmt.Errorf("find the program %q: a control plane has none of this name", name)
 }
 
 // cluster finds one that can be harmed.

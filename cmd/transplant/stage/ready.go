@@ -20,11 +20,11 @@ const (
 	actorPoll    = 50 * time.Millisecond
 )
 
-// awaitThat polls until nothing is missing any more, at most for actorTimeout; missing tells what is. A request that fails
+// awaitThat polls until nothing is missing any more, at most for so long; missing tells what is. A request that fails
 // is made again: a server that starts, or a busy machine, may take longer for one than a client waits.
-func awaitThat(ctx context.Context, missing func(context.Context) error) error {
+func awaitThat(ctx context.Context, timeout time.Duration, missing func(context.Context) error) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, actorPoll, actorTimeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, actorPoll, timeout, true, func(ctx context.Context) (bool, error) {
 		err := missing(ctx)
 		if ctx.Err() == nil || last == nil { // one that was cut short tells less than the one before
 			last = err
@@ -39,7 +39,7 @@ func awaitThat(ctx context.Context, missing func(context.Context) error) error {
 
 // awaitActors waits until every Deployment of a cluster is ready: nothing else runs there yet.
 func awaitActors(ctx context.Context, c client.Client, cluster string) error {
-	err := awaitThat(ctx, func(ctx context.Context) error {
+	err := awaitThat(ctx, actorTimeout, func(ctx context.Context) error {
 		deployments := &appsv1.DeploymentList{}
 		if err := c.List(ctx, deployments); err != nil {
 			return err
@@ -59,7 +59,7 @@ func awaitActors(ctx context.Context, c client.Client, cluster string) error {
 
 // awaitSeed waits until the gardenlet has told the garden that the seed can take shoots, and has its bucket.
 func awaitSeed(ctx context.Context, garden client.Client, name string) error {
-	err := awaitThat(ctx, func(ctx context.Context) error {
+	err := awaitThat(ctx, actorTimeout, func(ctx context.Context) error {
 		seed := &gardencorev1beta1.Seed{}
 		if err := garden.Get(ctx, client.ObjectKey{Name: name}, seed); err != nil {
 			return err
