@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -16,7 +17,8 @@ import (
 // its sending and its answer. It is a second opinion on NoLostWrite and SingleWriter, by a checker that knows nothing
 // of epochs.
 type Linearizable struct {
-	// Within bounds the search for an order, of each key, in real time, so that judging is bounded too; 10 s if not given. A history that is
+	// Within bounds the search for an order, of each key, in real time, so that judging is bounded too (it searches twice, once in Judge and once
+	// in Lacks); 10 s if not given. A history that is
 	// not decided by then is no violation, and proves nothing.
 	Within time.Duration
 }
@@ -28,10 +30,11 @@ const decideWithin = 10 * time.Second
 // Name of the promise.
 func (Linearizable) Name() string { return "Linearizable" }
 
-// Lacks what NoLostWrite lacks, for the last reads are those of the data at the end, and a decision on each key.
+// Lacks what NoLostWrite lacks, for the last reads are those of the data at the end, and a decision on each key. A key without an
+// order is named too: Judge may have searched on a busier machine and not have found that out.
 func (o Linearizable) Lacks(events []timeline.Event) []string {
 	lacks := NoLostWrite{}.Lacks(events)
-	for shoot, key := range o.found(events, porcupine.Unknown) {
+	for shoot, key := range o.found(events, porcupine.Unknown, porcupine.Illegal) {
 		lacks = append(lacks, fmt.Sprintf("in time whether an order explains the %d reads and writes of %s of %s", len(key.operations), key.name, shoot))
 	}
 	return lacks
@@ -63,12 +66,13 @@ func (o Linearizable) Judge(events []timeline.Event) []Violation {
 	return f.sorted()
 }
 
-// found are the keys, by shoot, of which the checker says so.
-func (o Linearizable) found(events []timeline.Event, result porcupine.CheckResult) iter.Seq2[string, *keyHistory] {
+// found are the keys, by shoot, of which the checker says one of these.
+func (o Linearizable) found(events []timeline.Event, results ...porcupine.CheckResult) iter.Seq2[string, *keyHistory] {
 	return func(yield func(string, *keyHistory) bool) {
 		for _, shoot := range shootsOf(events) {
 			for _, key := range operationsByKey(LastLife(events, shoot), shoot) {
-				if porcupine.CheckOperationsTimeout(register, key.operations, cmp.Or(o.Within, decideWithin)) == result && !yield(shoot, key) {
+				result := porcupine.CheckOperationsTimeout(register, key.operations, cmp.Or(o.Within, decideWithin))
+				if slices.Contains(results, result) && !yield(shoot, key) {
 					return
 				}
 			}

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
+	"time"
 
 	"k8s.io/utils/clock"
 
@@ -66,24 +66,28 @@ func (t *teller) readData(ctx context.Context, shoot string) error {
 }
 
 // lastInventories takes inventories until what mentions a shoot, and the folders, do not change any more, and
-// records the last.
+// records the last, which is never the first that succeeded.
 func (t *teller) lastInventories(ctx context.Context) error {
 	began := t.Clock.Now()
+	var seen time.Time // when the first of the looks was done that succeeded one after the other
 	var before []string
 	for {
 		memory := timeline.NewJournal(clock.RealClock{}, nil)
 		err := t.takeInventories(ctx, timeline.After, memory)
 		now := changing(memory.Events())
-		patience := t.Patience.Still
-		if err != nil { // one look may take Finale
-			patience = max(patience, 2*t.Patience.Finale)
+		var enough bool
+		switch {
+		case err != nil: // one look may take Finale
+			before, enough = nil, t.Clock.Since(began) >= 2*t.Patience.Finale
+		case before == nil:
+			before, seen = now, t.Clock.Now()
+		default:
+			enough = slices.Equal(before, now) || t.Clock.Since(seen) >= t.Patience.Still
+			before = now
 		}
-		if ctx.Err() != nil || t.Clock.Since(began) >= patience || err == nil && before != nil && reflect.DeepEqual(before, now) {
+		if enough || ctx.Err() != nil {
 			t.keep(memory)
 			return err
-		}
-		if before = now; err != nil {
-			before = nil // and look again, as long as there is time
 		}
 		select {
 		case <-ctx.Done():

@@ -1,10 +1,16 @@
 package story
 
 import (
+	"context"
 	"slices"
 	"testing"
+	"time"
 
+	"k8s.io/utils/clock"
+
+	"github.com/transplant-sim/transplant/sim/scenario"
 	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/world/worldtest"
 )
 
 // A folder whose pod has just gone is another find than one whose pod is there: the last look is taken once more.
@@ -25,4 +31,29 @@ func TestAFolderThatLosesItsPodIsLookedAtAgain(t *testing.T) {
 	if none := look(pod); len(none) != 0 {
 		t.Errorf("a pod that mentions no shoot is on its way out: %q", none)
 	}
+}
+
+// One look proves nothing, however late it comes: what is seen then may be on its way out.
+func TestLastInventoriesAreTakenTwice(t *testing.T) {
+	t.Parallel()
+	w := &counted{busy: &busy{World: worldtest.New(t, "a", "b"), cluster: "b"}}
+	told := &teller{Options: Options{
+		Scenario: &scenario.Scenario{}, World: w, Journal: timeline.NewJournal(clock.RealClock{}, nil), Clock: clock.RealClock{},
+		Patience: Patience{Still: time.Nanosecond},
+	}, ids: map[string]string{}}
+	told.Patience.fill()
+	w.fails.Store(1)
+	if err := told.lastInventories(t.Context()); err != nil || w.looks != 3 {
+		t.Errorf("after one that failed there were %d looks, %v; want 2", w.looks-1, err)
+	}
+}
+
+type counted struct {
+	*busy
+	looks int
+}
+
+func (c *counted) Belongings(ctx context.Context) (map[string][]timeline.Item, error) {
+	c.looks++
+	return c.busy.Belongings(ctx)
 }

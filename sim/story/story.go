@@ -52,11 +52,11 @@ type Patience struct {
 	Round time.Duration
 }
 
-// Stretched is what a slow or busy machine is waited for: factor times as long for what is to be made or read. The pace of
-// looks, and how long nothing may move, are no matter of the machine.
+// Stretched is what a slow or busy machine is waited for: factor times as long for what is to be made or read, or goes away. The
+// pace of looks, and how long nothing may move, are no matter of the machine.
 func (p Patience) Stretched(factor float64) Patience {
 	p.fill()
-	for _, one := range []*time.Duration{&p.Raise, &p.Finale} {
+	for _, one := range []*time.Duration{&p.Raise, &p.Finale, &p.Still} {
 		*one = time.Duration(float64(*one) * max(factor, 1))
 	}
 	return p

@@ -11,7 +11,7 @@ func TestPatienceStretched(t *testing.T) {
 	usual.fill()
 	got := Patience{Finale: time.Second}.Stretched(2.5)
 	want := usual
-	want.Raise, want.Finale = usual.Raise*5/2, 2500*time.Millisecond
+	want.Raise, want.Finale, want.Still = usual.Raise*5/2, 2500*time.Millisecond, usual.Still*5/2
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -228,8 +228,12 @@ func (r *Report) judgePromises(events []timeline.Event, story *scenario.Scenario
 			continue
 		}
 		r.Promises = append(r.Promises, string(name))
-		for _, v := range o.Judge(events) {
+		violations := o.Judge(events)
+		for _, v := range violations {
 			r.violate(v.Oracle, v.At, v.Message, v.Events...)
+		}
+		if len(violations) > 0 {
+			continue // it takes no more evidence that it was broken
 		}
 		unseen := o.Lacks(events)
 		if len(unseen) == 0 {
