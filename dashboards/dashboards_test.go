@@ -155,6 +155,9 @@ func TestQueriesAnswer(t *testing.T) {
 				if s, lacks := prometheustest.Unnamed(q.Legend, found); lacks {
 					t.Errorf("%s, %s: the legend %q names what is not in %v", b.Title, panel.Title, q.Legend, s)
 				}
+				if s, again := prometheustest.Twice(found); again {
+					t.Errorf("%s, %s: %v is drawn twice\n%s", b.Title, panel.Title, s.Labels, expr)
+				}
 				tables.WriteString(prometheustest.Table(q.Legend, found))
 			}
 		}

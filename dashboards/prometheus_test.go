@@ -92,7 +92,7 @@ func (p *prometheus) query(expr string, instant bool) ([]prometheustest.Series, 
 	}
 	var all []prometheustest.Series
 	for _, w := range p.runs {
-		found, err := p.QueryRange(expr, w.from, w.to.Add(time.Second), time.Second)
+		found, err := p.QueryRange(expr, w.from, w.to.Add(20*time.Second), time.Second) // and behind its end, where there are last values only
 		if err != nil {
 			return nil, err
 		}

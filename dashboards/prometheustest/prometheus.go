@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -242,6 +243,21 @@ func shown(value float64) string { return strconv.FormatFloat(value, 'g', 6, 64)
 
 func named(legend string, s Series) string {
 	return inLegend.ReplaceAllStringFunc(legend, func(label string) string { return s.Labels[inLegend.FindStringSubmatch(label)[1]] })
+}
+
+// Twice finds a series that another one differs from in nothing but its name: a panel would draw it twice.
+func Twice(all []Series) (Series, bool) {
+	names := map[string]string{}
+	for _, s := range all {
+		others := maps.Clone(s.Labels)
+		delete(others, "__name__")
+		key, name := fmt.Sprint(others), s.Labels["__name__"]
+		if before, seen := names[key]; seen && before != name {
+			return s, true
+		}
+		names[key] = name
+	}
+	return Series{}, false
 }
 
 // Unnamed finds a series that lacks a label that the legend names.
