@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -209,6 +210,9 @@ func (e edit) plant(content []byte) ([]byte, error) {
 	return slices.Concat(content[:at], []byte(e.New), content[at+len(e.Old):]), nil
 }
 
+// says is what the violation must say, up to the end of a value: 2 is not 20.
+func (m mutant) says() *regexp.Regexp { return regexp.MustCompile(regexp.QuoteMeta(m.Says) + `(\W|$)`) }
+
 // judge reads the verdict. Only the oracle that is named counts.
 func (m mutant) judge(file string, said []byte) (string, error) {
 	content, err := os.ReadFile(file)
@@ -224,7 +228,7 @@ func (m mutant) judge(file string, said []byte) (string, error) {
 	}
 	var others []string
 	for _, violation := range verdict.Violations {
-		if violation.Oracle == m.Oracle && strings.Contains(violation.Message, m.Says) {
+		if violation.Oracle == m.Oracle && m.says().MatchString(violation.Message) {
 			return caught, nil
 		}
 		others = append(others, violation.Oracle)

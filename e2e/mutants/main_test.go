@@ -153,18 +153,24 @@ func TestOnlyTheNamedOracleCounts(t *testing.T) {
 	for name, c := range map[string]struct {
 		verdict string
 		want    bool
+		says    string
 	}{
-		"caught":       {`{"verdict":"Violated","violations":[{"oracle":"expect"},{"oracle":"NoOrphans"}]}`, true},
-		"only expect":  {`{"verdict":"Violated","violations":[{"oracle":"expect"}]}`, false},
-		"another":      {`{"verdict":"Violated","violations":[{"oracle":"NoLostWrite"}]}`, false},
-		"held":         {`{"verdict":"Held","violations":[]}`, false},
-		"inconclusive": {`{"verdict":"Inconclusive"}`, false},
+		"caught":       {`{"verdict":"Violated","violations":[{"oracle":"expect"},{"oracle":"NoOrphans"}]}`, true, ""},
+		"only expect":  {`{"verdict":"Violated","violations":[{"oracle":"expect"}]}`, false, ""},
+		"another":      {`{"verdict":"Violated","violations":[{"oracle":"NoLostWrite"}]}`, false, ""},
+		"held":         {`{"verdict":"Held","violations":[]}`, false, ""},
+		"inconclusive": {`{"verdict":"Inconclusive"}`, false, ""},
+		"said":         {`{"verdict":"Violated","violations":[{"oracle":"NoOrphans","message":"bytes is 2; epoch is 1"}]}`, true, "bytes is 2"},
+		"said last":    {`{"verdict":"Violated","violations":[{"oracle":"NoOrphans","message":"bytes is 2"}]}`, true, "bytes is 2"},
+		"another value": {
+			`{"verdict":"Violated","violations":[{"oracle":"NoOrphans","message":"bytes is 205123; epoch is 1"}]}`, false, "bytes is 2",
+		},
 	} {
 		file := filepath.Join(t.TempDir(), "verdict.json")
 		if err := os.WriteFile(file, []byte(c.verdict), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got, err := mutant{Oracle: "NoOrphans"}.judge(file, nil)
+		got, err := mutant{Oracle: "NoOrphans", Says: c.says}.judge(file, nil)
 		if err != nil || (got == caught) != c.want {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}

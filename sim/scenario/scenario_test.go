@@ -71,7 +71,7 @@ func TestTheCatalogueIsFine(t *testing.T) {
 }
 
 // countedEpoch is what compares an epoch with a number; whether there is a claim at all is another question.
-var countedEpoch = regexp.MustCompile(`epoch *[=!<>]=? *[1-9]`)
+var countedEpoch = regexp.MustCompile(`epoch *(?:[=!<>]=?|in *\[) *[1-9]|[1-9]\d* *[=!<>]=? *shoot\([^)]*\)\.(?:state\.)?epoch`)
 
 // faultsWithoutStory are those that no story of the catalogue has, and forms of faults, by the field that makes each; the tests
 // of sim/fault, clusters/link and sim/cloud are all that shows what they do.

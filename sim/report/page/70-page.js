@@ -51,7 +51,7 @@ document.addEventListener("keydown", (e) => {
     if (e.key === "ArrowDown" || e.key === "ArrowUp") { e.preventDefault(); chooseLane(e.key === "ArrowDown" ? 1 : -1); return; }
     const lane = model.lanes.find((l) => l.id === view.chosenLane);
     if (e.key === "Enter" && lane) { listLane(lane); return; }
-    if (e.key === " ") { e.preventDefault(); if (lane?.of) turnFold(lane.of); return; } // the page does not scroll
+    if (e.key === " ") { e.preventDefault(); if (lane?.of && plot.rows.some((r) => r.first && r.lane.of === lane.of && r.others)) turnFold(lane.of); return; } // the page does not scroll
   }
   if (e.target.closest("pre, .events") && e.key.startsWith("Arrow")) return;
   const act = keys[e.key];
