@@ -34,6 +34,9 @@ func (SingleWriter) Lacks(events []timeline.Event) []string {
 		if !read && len(acknowledgedBySent(events, shoot)) > 0 {
 			lacks = append(lacks, "the revisions of any store of "+shoot)
 		}
+		if cached := cachedReads(events, shoot); len(cached) > 0 && !slices.ContainsFunc(cached, answered) {
+			lacks = append(lacks, "any answer at the address that "+shoot+"'s name first had")
+		}
 		now, known := last[shoot]
 		valid := slices.ContainsFunc(epochs, func(e *Epoch) bool { return e.Answered && e.Seed == now.StatusSeed })
 		if known && rests(now) && !valid {
@@ -52,6 +55,7 @@ func (o SingleWriter) Judge(events []timeline.Event) []Violation {
 			o.judgeValidity(&f, life, shoot, epochs)
 			o.judgeStores(&f, life, shoot, epochs)
 			o.judgeAnswers(&f, life, shoot, epochs)
+			o.judgeCachedReads(&f, life, shoot, epochs)
 		}
 	}
 	return f.sorted()
@@ -149,6 +153,35 @@ func (SingleWriter) judgeAnswers(f *findings, events []timeline.Event, shoot str
 		}
 	}
 }
+
+// judgeCachedReads: what is sent once an epoch is valid is not answered by an older one, from its memory either. An epoch is
+// told once.
+func (SingleWriter) judgeCachedReads(f *findings, events []timeline.Event, shoot string, epochs Epochs) {
+	told := map[int64]bool{}
+	for e, p := range timeline.Of[timeline.CachedRead](events) {
+		if e.Subject != shoot || !answered(p) {
+			continue
+		}
+		mine := epochs.Of(p.ResourceVersion)
+		if later := epochs.newer(mine, p.Sent); mine != 0 && later != nil && !told[mine] {
+			told[mine] = true
+			f.add(time.Duration(p.Answered), proof(later.Event, e.Seq), "%s: a read that was sent at %s was answered by epoch %d from its memory (revision %d), though epoch %d has been valid since %s",
+				shoot, p.Sent, mine, p.ResourceVersion, later.Number, later.Valid.Round(time.Millisecond))
+		}
+	}
+}
+
+func cachedReads(events []timeline.Event, shoot string) []timeline.CachedRead {
+	var reads []timeline.CachedRead
+	for e, p := range timeline.Of[timeline.CachedRead](events) {
+		if e.Subject == shoot {
+			reads = append(reads, p)
+		}
+	}
+	return reads
+}
+
+func answered(read timeline.CachedRead) bool { return read.ResourceVersion > 0 }
 
 func acknowledgedBySent(events []timeline.Event, shoot string) []write {
 	return slices.DeleteFunc(writesOf(events, shoot), func(w write) bool {

@@ -26,6 +26,11 @@ func read(key string, number int, sent, answered float64, version int64) timelin
 	return by("user", "alpha", timeline.Read{Key: key, Outcome: timeline.Acknowledged, Number: number, Sent: seconds(sent), Answered: seconds(answered), ResourceVersion: version})
 }
 
+// cached is a read from memory; nobody answers it if there is no version.
+func cached(sent float64, version int64) timeline.Event {
+	return by("user", "alpha", timeline.CachedRead{Outcome: timeline.Acknowledged, Sent: seconds(sent), Answered: seconds(sent + 0.1), ResourceVersion: version})
+}
+
 func data(keys ...timeline.DataKey) timeline.Event { return of("alpha", timeline.DataSeen{Keys: keys}) }
 
 func holds(key string, number int, version int64) timeline.DataKey {
@@ -204,7 +209,13 @@ func TestSingleWriter(t *testing.T) {
 			events: history(steady(0), epoch("a", 1, 5, 1, 100), epoch("b", 1, 5, 9, 50)),
 			want:   "epoch 1 is valid on seed b, though it was seed a's",
 		},
-		"no epoch is no old one": {events: history(steady(0), epoch("a", 1, 5, 1, 100), epoch("b", 2, 5, 6, bump), epoch("a", 0, 0, 7, 110), epoch("a", 0, 5, 8, 111), epoch("b", 0, 5, 9, 0))},
+		"the old one answers from its memory": {
+			events: history(steady(0), epoch("a", 1, 5, 1, 100), cached(2, 104), epoch("b", 2, 5, 6, bump), cached(7, 105), cached(8, 105), cached(9, bump+7)),
+			want:   "a read that was sent at 7s was answered by epoch 1 from its memory (revision 105), though epoch 2 has been valid since 6.1s",
+		},
+		"from its memory before the new one": {events: history(steady(0), epoch("a", 1, 5, 1, 100), cached(5, 105), epoch("b", 2, 5, 6, bump), cached(7, bump+7), cached(8, 0))},
+		"nobody ever answered from memory":   {events: history(steady(0), epoch("a", 1, 5, 1, 100), cached(2, 0)), lacks: "any answer at the address that alpha's name first had"},
+		"no epoch is no old one":             {events: history(steady(0), epoch("a", 1, 5, 1, 100), epoch("b", 2, 5, 6, bump), epoch("a", 0, 0, 7, 110), epoch("a", 0, 5, 8, 111), epoch("b", 0, 5, 9, 0))},
 		"a shoot whose name tells of reading": {
 			events: history(of("is read", timeline.ShootSteady{}), called("is read", epoch("a", 1, 5, 1, 100)), called("is read", epoch("b", 2, 5, 6, bump)),
 				called("is read", epoch("a", 1, 0, 7, 110)), called("is read", epoch("a", 1, 0, 8, 111)), called("is read", epoch("a", 1, 0, 9, 112))),

@@ -50,11 +50,15 @@ func transportOf(config *rest.Config, prepare func(*tls.Config)) (http.RoundTrip
 	if trust != nil {
 		prepare(trust)
 	}
+	dial := config.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	}
 	return rest.HTTPWrappersForConfig(config, &http.Transport{
 		TLSClientConfig:     trust,
 		TLSNextProto:        map[string]func(string, *tls.Conn) http.RoundTripper{}, // one request each: HTTP/1.1 will do
 		Proxy:               config.Proxy,
-		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		DialContext:         dial,
 		TLSHandshakeTimeout: dialTimeout,
 		DisableKeepAlives:   true,
 	})

@@ -175,13 +175,66 @@ func TestTheOutcomeOfAWrite(t *testing.T) {
 	}
 }
 
+// Whoever was once told an address stays there, and reads what is in memory. That nobody answers is what should be.
+func TestCachedReadsStayAtOneAddress(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		handler http.HandlerFunc
+		want    timeline.CachedRead
+	}{
+		"answered": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"kind":"NamespaceList","apiVersion":"v1","metadata":{"resourceVersion":"105"},"items":[]}`)
+		}, timeline.CachedRead{Outcome: timeline.Acknowledged, ResourceVersion: 105}},
+		"hung up": {hangUp, timeline.CachedRead{Outcome: timeline.Failed}},
+		"refused": {status(http.StatusForbidden), timeline.CachedRead{Outcome: timeline.Failed}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			asked := make(chan string, 2)
+			connect, connections := serving(t, func(w http.ResponseWriter, r *http.Request) {
+				asked <- r.Host + r.URL.RequestURI()
+				c.handler(w, r)
+			})
+			there, err := connect(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			pinned := &rest.Config{Host: "http://name.test:9443", Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+				return (&net.Dialer{}).DialContext(ctx, network, strings.TrimPrefix(there.Host, "http://"))
+			}}
+			j := journal()
+			p := &probe.CachedReader{Shoot: "alpha", Actor: "user", Connect: func(context.Context) (*rest.Config, error) { return pinned, nil }}
+			for range 2 {
+				if err := p.Sample(t.Context(), j); err != nil {
+					t.Fatal(err)
+				}
+				if got := <-asked; got != "name.test:9443/api/v1/namespaces?resourceVersion=0" {
+					t.Errorf("asked %s", got)
+				}
+			}
+			if n := connections.Load(); n != 2 {
+				t.Errorf("%d connections for two reads", n)
+			}
+			_, got, _ := timeline.First[timeline.CachedRead](j.Events())
+			if got.Answered < got.Sent || (got.Error == "") != (c.want.Outcome == timeline.Acknowledged) {
+				t.Errorf("%+v", got)
+			}
+			got.Sent, got.Answered, got.Error = 0, 0, ""
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 func TestAnUnseenWayIsNoOutage(t *testing.T) {
 	t.Parallel()
 	lost := func(context.Context) (*rest.Config, error) { return nil, errors.New("no access") }
 	j := journal()
 	for _, p := range []probe.Probe{
 		&probe.Writer{Connect: lost, Keys: keys(), PerSecond: 1}, &probe.Reachability{Connect: lost},
-		&probe.Nodes{Connect: lost}, &probe.Workload{Connect: lost}, &probe.Extensions{Connect: lost},
+		&probe.CachedReader{Connect: lost}, &probe.Nodes{Connect: lost}, &probe.Workload{Connect: lost}, &probe.Extensions{Connect: lost},
 	} {
 		if err := p.Sample(t.Context(), j); err == nil || !strings.Contains(err.Error(), "no access") {
 			t.Errorf("%s: %v", p.Name(), err)

@@ -15,6 +15,9 @@ type Load struct {
 	WritesPerSecond int `json:"writesPerSecond,omitempty"`
 	// KeepConnection lets the writer use one connection instead of a new one for each write.
 	KeepConnection bool `json:"keepConnection,omitempty"`
+	// KeepAddress adds a reader that stays at the address that the shoot's name has at this step, as clients do that never ask
+	// DNS again. It reads from the API server's memory, and SingleWriter wants nobody to answer whose epoch is over.
+	KeepAddress bool `json:"keepAddress,omitempty"`
 }
 
 const maxWritesPerSecond = 1000

@@ -255,6 +255,15 @@ func (t *teller) Load(ctx context.Context, l step.Load) error {
 		Shoot: l.Shoot, Actor: world.User, Connect: user, Keys: keys, PerSecond: l.WritesPerSecond, Keep: l.KeepConnection,
 	})
 	t.sample(ctx, loadGroup(l.Shoot), &probe.Reader{Shoot: l.Shoot, Actor: world.User, Connect: user, Keys: keys})
+	if l.KeepAddress {
+		pinned, err := t.World.PinShoot(ctx, l.Shoot)
+		if err != nil {
+			return fmt.Errorf("keep the address of the shoot %q: %w", l.Shoot, err)
+		}
+		t.sample(ctx, loadGroup(l.Shoot), &probe.CachedReader{
+			Shoot: l.Shoot, Actor: world.User, Connect: func(context.Context) (*rest.Config, error) { return pinned, nil },
+		})
+	}
 	return nil
 }
 

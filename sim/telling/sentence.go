@@ -80,6 +80,12 @@ func trafficSentence(payload timeline.Payload) string {
 			text += fmt.Sprintf(", holds %d at revision %d", p.Number, p.ResourceVersion)
 		}
 		return trail(text, p.Error)
+	case timeline.CachedRead:
+		text := fmt.Sprintf("read at the first address, %s in %s", strings.ToLower(string(p.Outcome)), took(p.Sent, p.Answered))
+		if p.ResourceVersion > 0 {
+			text += fmt.Sprintf(", in memory up to revision %d", p.ResourceVersion)
+		}
+		return trail(text, p.Error)
 	case timeline.Reached:
 		if p.Outcome == timeline.Acknowledged {
 			return "the API answers in " + took(p.Sent, p.Answered)

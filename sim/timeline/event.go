@@ -73,7 +73,7 @@ func Kinds() []Payload {
 	return []Payload{
 		RunStarted{}, LandscapeReady{}, ShootSteady{}, StepStarted{}, StepEnded{}, FaultAwaited{}, FaultInjected{}, FaultHealed{},
 		Settling{}, Settled{}, RunEnded{}, Note{},
-		Write{}, Read{}, Reached{}, VersionsSeen{}, DataSeen{},
+		Write{}, Read{}, CachedRead{}, Reached{}, VersionsSeen{}, DataSeen{},
 		ShootSeen{}, EpochSeen{}, NodeSeen{}, PodSeen{}, ExtensionSeen{}, ExtensionStateSeen{}, CloudCalled{}, InventorySeen{}, CostSeen{}, Unseen{},
 	}
 }

@@ -43,6 +43,20 @@ type Read struct {
 // Kind of Read.
 func (Read) Kind() Kind { return "Read" }
 
+// CachedRead is one read of what an API server has in memory, without its store, at the address that the shoot's name had
+// when the load began; the subject is the shoot. Acknowledged means that there was an API server that answered.
+type CachedRead struct {
+	Outcome  Outcome `json:"outcome"`
+	Sent     Moment  `json:"sent"`
+	Answered Moment  `json:"answered"`
+	// ResourceVersion up to which the memory was.
+	ResourceVersion int64  `json:"resourceVersion,omitempty"`
+	Error           string `json:"error,omitempty"`
+}
+
+// Kind of CachedRead.
+func (CachedRead) Kind() Kind { return "CachedRead" }
+
 // Reached is one attempt to reach a shoot's API server by its name over a new connection. Acknowledged means that it
 // answered that it is ready; Failed that it did not answer; Unknown that it answered something else.
 type Reached struct {

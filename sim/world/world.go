@@ -55,6 +55,9 @@ type Shoots interface {
 	// ConnectShoot gives an actor's access to the shoot's API server: the User's by its public name, through its
 	// link; the Observer's directly to the control plane that the Shoot's status points to.
 	ConnectShoot(ctx context.Context, shoot, actor string) (*rest.Config, error)
+	// PinShoot gives the User's access to the shoot's API server at the address that its public name has now, past its link.
+	// The access stays there, whatever DNS says later.
+	PinShoot(ctx context.Context, shoot string) (*rest.Config, error)
 	// ControlPlanes finds every control plane of the shoot, on whatever seed it is, also where it does not belong.
 	// Seeds that cannot be read are an error beside the control planes that were found.
 	ControlPlanes(ctx context.Context, shoot string) ([]ControlPlane, error)

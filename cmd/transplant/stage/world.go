@@ -18,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -187,10 +186,9 @@ func (w *World) ConnectShoot(ctx context.Context, shoot, actor string) (*rest.Co
 	if err != nil {
 		return nil, fmt.Errorf("parse the address of the proxy of %q: %w", actor, err)
 	}
-	// By the name that the shoot's users are told: the external one, if it has one.
-	config, err := clientcmd.RESTConfigFromKubeConfig(access.Data[keyKubeconfig])
+	config, err := usersAccess(shoot, access)
 	if err != nil {
-		return nil, fmt.Errorf("read the kubeconfig of shoot %q: %w", shoot, err)
+		return nil, err
 	}
 	config.Proxy = http.ProxyURL(through)
 	config.CAData = bytes.Join([][]byte{config.CAData, w.landscape.LinkCA()}, []byte("\n"))

@@ -216,6 +216,11 @@ func (w *World) ConnectShoot(_ context.Context, shoot, actor string) (*rest.Conf
 	return planes[len(planes)-1].server.Config(), nil
 }
 
+// PinShoot implements world.World: the newest control plane of now.
+func (w *World) PinShoot(ctx context.Context, shoot string) (*rest.Config, error) {
+	return w.ConnectShoot(ctx, shoot, world.Observer)
+}
+
 // ControlPlanes implements world.World.
 func (w *World) ControlPlanes(_ context.Context, shoot string) ([]world.ControlPlane, error) {
 	w.mu.Lock()
