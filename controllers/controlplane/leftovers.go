@@ -59,6 +59,19 @@ func (o *Operation) RemoveLeftovers(ctx context.Context, further ...func(context
 	return nil
 }
 
+// DeleteStrayCluster deletes the Cluster of a namespace that has gone: a removal was broken off between the two. Where the
+// namespace is there, DNS gives the shoot to this seed, whatever the garden says, and its extensions need the Cluster.
+func (o *Operation) DeleteStrayCluster(ctx context.Context) error {
+	_, err := o.namespace(ctx)
+	switch {
+	case apierrors.IsNotFound(err):
+		return o.DeleteCluster(ctx)
+	case err != nil:
+		return fmt.Errorf("read namespace %q: %w", o.Namespace(), err)
+	}
+	return nil
+}
+
 // PurgeBackups removes what the shoot has left in this seed's bucket, unless its backups are there: a seed that comes
 // back uploads what belongs to no chain any more (SPEC 9.2, O7).
 func (o *Operation) PurgeBackups(ctx context.Context) error {

@@ -68,6 +68,32 @@ func TestHasLeftovers(t *testing.T) {
 	}
 }
 
+// A garden that goes back says that the shoot has left, and its namespace says that it has come again.
+func TestAClusterGoesAfterItsNamespace(t *testing.T) {
+	t.Parallel()
+	cluster := &extensionsv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha"}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha"}}
+	for name, c := range map[string]struct {
+		here []client.Object
+		kept bool
+	}{
+		"the namespace has gone": {here: []client.Object{cluster}},
+		"both are here":          {here: []client.Object{cluster, namespace}, kept: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o, _ := onSeedA(t, "Reconcile", nil, interceptor.Funcs{}, c.here...)
+			if err := o.DeleteStrayCluster(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			err := o.Seed.Get(t.Context(), client.ObjectKeyFromObject(cluster), &extensionsv1alpha1.Cluster{})
+			if client.IgnoreNotFound(err) != nil || (err == nil) != c.kept {
+				t.Errorf("%v, want it kept: %t", err, c.kept)
+			}
+		})
+	}
+}
+
 // ended is what happens on the seed in a removal, in order: "patch Infrastructure", "delete Infrastructure [finalizers]".
 type ended struct {
 	scheme *runtime.Scheme

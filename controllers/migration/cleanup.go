@@ -42,7 +42,7 @@ func (r *SourceCleanup) Reconcile(ctx context.Context, request reconcile.Request
 		return reconcile.Result{}, err
 	}
 	if !left {
-		return reconcile.Result{}, o.DeleteCluster(ctx)
+		return reconcile.Result{}, o.DeleteStrayCluster(ctx)
 	}
 	if err := o.RemoveLeftovers(ctx, o.PurgeBackups); err != nil {
 		return reconcile.Result{}, err

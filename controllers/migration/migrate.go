@@ -105,7 +105,9 @@ var (
 func (m *migrate) graph() *flow.Graph {
 	g := &flow.Graph{}
 	after := func(tasks ...flow.TaskID) []flow.TaskID { return tasks }
-	wake := m.MayBeAsleep() && m.owned
+	// Who sleeps has a Deployment of the API server. Once that is gone everything has let go, and the etcd of an epoch that has
+	// ended is never ready again.
+	wake := m.MayBeAsleep() && m.owned && m.api
 
 	awake := g.Add(flow.Task{Name: "Scaling Kubernetes API Server up and waiting until ready", Run: m.WakeUp, Skip: !wake})
 	manager := g.Add(flow.Task{Name: "Deploying gardener-resource-manager", Run: m.AwakenResourceManager, After: after(awake), Skip: !m.api})

@@ -94,16 +94,17 @@ func TestNothingMovesInAnEmergency(t *testing.T) {
 // The final snapshot needs etcd, and etcd sleeps until the wake-up has ended, whatever the specification says (SPEC 2.6, WAKE).
 func TestWhoSleepsIsWokenToBeMigrated(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ spec, status, owned, want bool }{
-		"asleep":                     {true, true, true, true},
-		"told to sleep":              {true, false, true, true},
-		"told to wake":               {false, true, true, true},
-		"awake":                      {false, false, true, false},
-		"the backups are given away": {true, true, false, false},
+	for name, c := range map[string]struct{ spec, status, owned, api, want bool }{
+		"asleep":                     {true, true, true, true, true},
+		"told to sleep":              {true, false, true, true, true},
+		"told to wake":               {false, true, true, true, true},
+		"awake":                      {false, false, true, true, false},
+		"the backups are given away": {true, true, false, true, false},
+		"the epoch may have ended":   {true, true, true, false, false},
 	} {
 		shoot := shootOn("c", "b", "Migrate", "Processing")
 		shoot.Spec.Hibernation, shoot.Status.IsHibernated = &gardencorev1beta1.Hibernation{Enabled: &c.spec}, c.status
-		m := &migrate{Operation: &controlplane.Operation{Shoot: shoot}, owned: c.owned}
+		m := &migrate{Operation: &controlplane.Operation{Shoot: shoot}, owned: c.owned, api: c.api}
 		if got := slices.Contains(m.graph().Tasks(), "Scaling Kubernetes API Server up and waiting until ready"); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
