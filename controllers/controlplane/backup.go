@@ -231,8 +231,9 @@ func (o *Operation) CopyBackups(ctx context.Context) error {
 	return nil
 }
 
-// DestroySourceBackupEntry deletes the way to the old bucket, and with it the backups there. It comes after the new
-// etcd is ready, never before.
+// DestroySourceBackupEntry deletes the way to the old bucket, and with it the backups there, unless they are the shoot's own: a
+// way to this seed's bucket is left when the shoot has come back before they were copied. It comes after the new etcd is ready,
+// never before.
 func (o *Operation) DestroySourceBackupEntry(ctx context.Context) error {
 	name := sourcePrefix + o.BackupEntryName()
 	entry, err := o.backupEntry(ctx, name)
@@ -260,6 +261,14 @@ func (o *Operation) waitBackupEntryGone(ctx context.Context, entry *gardencorev1
 		}
 		return err
 	})
+}
+
+// SourceOf is the name of the BackupEntry that the one with this name is the source of; empty if it is none's.
+func SourceOf(name string) string {
+	if of, source := strings.CutPrefix(name, sourcePrefix); source {
+		return of
+	}
+	return ""
 }
 
 // NamespaceOfBackupEntry is the control-plane namespace of the shoot that a BackupEntry, or the source of one, is for.

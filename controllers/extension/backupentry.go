@@ -120,18 +120,46 @@ func (p *Provider) migrateBackupEntry(context.Context, logr.Logger, *extensionsv
 	return nil
 }
 
+// deleteBackupEntry deletes what is in the entry's part of the bucket, unless it is only a second way to it.
 func (p *Provider) deleteBackupEntry(ctx context.Context, log logr.Logger, obj *extensionsv1alpha1.BackupEntry, cluster *contract.Cluster) error {
+	second, err := p.isSecondWay(ctx, obj)
+	if err != nil {
+		return err
+	}
+	if second {
+		log.Info("The backups are another entry's too, and stay", "bucket", obj.Spec.BucketName, "entry", prefixOf(obj))
+	} else if err := p.deleteBackups(ctx, log, obj, cluster); err != nil {
+		return err
+	}
+	return p.deleteBackupSecret(ctx, obj)
+}
+
+// isSecondWay tells that a source entry names the part of a bucket that is the shoot's own entry's. A gardenlet lets go of such a
+// source rather than delete it; but what is deleted here nobody brings back.
+func (p *Provider) isSecondWay(ctx context.Context, obj *extensionsv1alpha1.BackupEntry) (bool, error) {
+	if !strings.HasPrefix(obj.Name, sourcePrefix) {
+		return false, nil
+	}
+	own := &extensionsv1alpha1.BackupEntry{}
+	err := p.Seed.Get(ctx, client.ObjectKey{Name: prefixOf(obj)}, own)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for another entry with the same backups: %w", err)
+	}
+	return own.Spec.BucketName == obj.Spec.BucketName, nil
+}
+
+func (p *Provider) deleteBackups(ctx context.Context, log logr.Logger, obj *extensionsv1alpha1.BackupEntry, cluster *contract.Cluster) error {
 	empty := owned(p.Fence, shootOfEntry, func(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.BackupEntry, _ *contract.Cluster) error {
 		return p.deleteObjects(ctx, obj.Spec.BucketName, prefixOf(obj)+"/")
 	})
 	err := empty(ctx, log, obj, cluster)
 	if errors.Is(err, ErrNoEpoch) {
-		err = p.deleteOutlived(ctx, obj)
+		return p.deleteOutlived(ctx, obj)
 	}
-	if err != nil {
-		return err
-	}
-	return p.deleteBackupSecret(ctx, obj)
+	return err
 }
 
 // deleteOutlived deletes the backups of a shoot whose namespace is gone, in the epoch the entry remembers. If the shoot

@@ -309,6 +309,36 @@ func TestD14BackupEntry(t *testing.T) {
 	}
 }
 
+// What the source entry names may be where the shoot has its backups, when it has come back before they were copied: then only the
+// entry itself stands for them.
+func TestASourceThatIsNoOtherPlaceKeepsItsObjects(t *testing.T) {
+	t.Parallel()
+	c := newCloud(t)
+	entry := backupEntryObject()
+	b := reconciled(t, c, entry)
+	source := backupEntryObject()
+	source.Name = "source-" + entryName
+	b.create(source)
+	b.ask(source, "reconcile")
+	object := "objects/bucket-a/" + entryName + "/etcd-main/1"
+	c.PutObject("bucket-a", entryName+"/etcd-main/1")
+	b.delete(source)
+	b.settle(source)
+	if diff := cmp.Diff([]string{object}, c.IDs(cloud.KindObjects)); diff != "" || b.exists(source) {
+		t.Errorf("the source is there: %t; objects: %s", b.exists(source), diff)
+	}
+	for _, secret := range secretsOf(t, b, client.InNamespace(technicalID)) {
+		if secret.Name == "source-etcd-backup" {
+			t.Error("its secret is left")
+		}
+	}
+	b.delete(entry)
+	b.settle(entry)
+	if left := c.IDs(cloud.KindObjects); len(left) > 0 || b.exists(entry) {
+		t.Errorf("the entry is there: %t; objects: %v", b.exists(entry), left)
+	}
+}
+
 // TestEntryOutlivesNamespace: the backups of a shoot are deleted in the epoch the entry remembers, and not if the shoot
 // has another owner since.
 func TestEntryOutlivesNamespace(t *testing.T) {

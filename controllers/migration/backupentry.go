@@ -218,19 +218,23 @@ func (r *BackupEntries) migrate(ctx context.Context, entry *gardencorev1beta1.Ba
 	if err := r.report(ctx, entry, operation, gardencorev1beta1.LastOperationStateProcessing, 50, nil); err != nil {
 		return reconcile.Result{}, err
 	}
-	wait := reconcile.Result{RequeueAfter: r.Retry}
+	return reconcile.Result{RequeueAfter: r.Retry}, r.letGo(ctx, object)
+}
+
+// letGo asks the extension to let go of its object, and deletes that once it has: what it stands for stays.
+func (r *BackupEntries) letGo(ctx context.Context, object *extensionsv1alpha1.BackupEntry) error {
 	if controlplane.Migrated(object) == nil {
-		return wait, r.confirmAndDelete(ctx, object)
+		return r.confirmAndDelete(ctx, object)
 	}
 	if object.Annotations[constants.GardenerOperation] == constants.GardenerOperationMigrate {
-		return wait, nil
+		return nil
 	}
 	before := object.DeepCopy()
 	r.stamp(object, constants.GardenerOperationMigrate)
 	if err := r.Seed.Patch(ctx, object, client.MergeFrom(before)); err != nil {
-		return reconcile.Result{}, fmt.Errorf("request the migration of the extension's backup entry %q: %w", entry.Name, err)
+		return fmt.Errorf("request the migration of the extension's backup entry %q: %w", object.Name, err)
 	}
-	return wait, nil
+	return nil
 }
 
 func (r *BackupEntries) confirmAndDelete(ctx context.Context, object *extensionsv1alpha1.BackupEntry) error {
@@ -245,7 +249,7 @@ func (r *BackupEntries) confirmAndDelete(ctx context.Context, object *extensions
 	return client.IgnoreNotFound(r.Seed.Delete(ctx, object))
 }
 
-// remove deletes the backups with the entry.
+// remove deletes the backups with the entry, unless they are another entry's.
 func (r *BackupEntries) remove(ctx context.Context, entry *gardencorev1beta1.BackupEntry) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(entry, constants.GardenerFinalizer) {
 		return reconcile.Result{}, nil
@@ -258,27 +262,67 @@ func (r *BackupEntries) remove(ctx context.Context, entry *gardencorev1beta1.Bac
 	if !apierrors.IsNotFound(err) {
 		return reconcile.Result{}, fmt.Errorf("read the extension's backup entry %q: %w", entry.Name, err)
 	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: constants.SecretNamePrefixBackupEntry + entry.Name, Namespace: constants.GardenNamespace}}
-	if err := r.Seed.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
-		return reconcile.Result{}, fmt.Errorf("delete secret %q: %w", secret.Name, err)
+	if err := r.deleteSecrets(ctx, entry); err != nil {
+		return reconcile.Result{}, err
 	}
 	before := entry.DeepCopy()
 	controllerutil.RemoveFinalizer(entry, constants.GardenerFinalizer)
 	return reconcile.Result{}, client.IgnoreNotFound(r.Garden.Patch(ctx, entry, client.MergeFrom(before)))
 }
 
-// removing deletes the extension's object, and says what keeps it.
+// deleteSecrets deletes the credentials that the entry came with. An extension that had to let go of a source has left some in the
+// shoot's namespace too, where nobody needs them any more.
+func (r *BackupEntries) deleteSecrets(ctx context.Context, entry *gardencorev1beta1.BackupEntry) error {
+	keys := []client.ObjectKey{{Namespace: constants.GardenNamespace, Name: constants.SecretNamePrefixBackupEntry + entry.Name}}
+	if controlplane.SourceOf(entry.Name) != "" {
+		keys = append(keys, client.ObjectKey{Namespace: controlplane.NamespaceOfBackupEntry(entry.Name), Name: controlplane.SecretSourceEtcdBackup})
+	}
+	for _, key := range keys {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+		if err := r.Seed.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete secret %q: %w", key, err)
+		}
+	}
+	return nil
+}
+
+// removing deletes the extension's object, and says what keeps it. Where that stands for the shoot's own backups, the extension
+// lets go of it first: it would delete them too.
 func (r *BackupEntries) removing(ctx context.Context, entry *gardencorev1beta1.BackupEntry, object *extensionsv1alpha1.BackupEntry) error {
 	var lastError *gardencorev1beta1.LastError
 	if object.DeletionTimestamp != nil { // an older error is none of the deletion
 		lastError = object.Status.LastError
 	}
-	if err := r.confirmAndDelete(ctx, object); err != nil {
+	release := r.confirmAndDelete
+	if own, err := r.leadsToOwnBackups(ctx, entry, object); err != nil {
+		return err
+	} else if own {
+		release = r.letGo
+	}
+	if err := release(ctx, object); err != nil {
 		return err
 	}
 	return r.report(ctx, entry, gardencorev1beta1.LastOperationTypeDelete, gardencorev1beta1.LastOperationStateProcessing, 0, func(s *gardencorev1beta1.BackupEntryStatus) {
 		s.LastError = lastError
 	})
+}
+
+// leadsToOwnBackups tells that a source's object names the bucket in which the shoot's own entry has its backups. So it is when a
+// shoot comes back to the seed that it came from, before the one in between has copied anything.
+func (r *BackupEntries) leadsToOwnBackups(ctx context.Context, entry *gardencorev1beta1.BackupEntry, object *extensionsv1alpha1.BackupEntry) (bool, error) {
+	name := controlplane.SourceOf(entry.Name)
+	if name == "" {
+		return false, nil
+	}
+	own := &gardencorev1beta1.BackupEntry{}
+	err := r.Garden.Get(ctx, client.ObjectKey{Namespace: entry.Namespace, Name: name}, own)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read backup entry %q: %w", name, err)
+	}
+	return own.Spec.BucketName == object.Spec.BucketName, nil
 }
 
 // report patches the entry's status, unless it says that already.

@@ -1,10 +1,14 @@
 package migration
 
 import (
+	"context"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -14,6 +18,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/extension/contract"
 )
 
 // entryOnSeed is the BackupEntry of a shoot on seed a, with what the extension has of it.
@@ -100,5 +105,96 @@ func TestADeletionThatHangsSaysWhy(t *testing.T) {
 	entry, _ = look(t, r, key)
 	if e := entry.Status.LastError; e == nil || e.Description != "the bucket is locked" || len(e.Codes) != 1 || len(entry.Finalizers) != 1 {
 		t.Errorf("the error is %+v, finalizers %v", e, entry.Finalizers)
+	}
+}
+
+// A shoot may come back to the seed it came from before the one in between had copied anything: the way to the bucket it comes from is
+// then one to its own. Whoever deletes an extension's object deletes the backups with it; here they would be the only ones.
+func TestTheWayToItsOwnBackupsGoesWithoutThem(t *testing.T) {
+	t.Parallel()
+	const source = "source-shoot--p--s--uid"
+	for name, c := range map[string]struct {
+		name    string // of the entry that is deleted
+		own     string // bucket of the shoot's own entry; empty if there is none
+		dying   bool   // the extension's object is being deleted already
+		emptied []string
+	}{
+		"the way to its own bucket":             {name: source, own: "uid-a"},
+		"the same, its deletion has begun":      {name: source, own: "uid-a", dying: true},
+		"the way to the bucket it comes from":   {name: source, own: "uid-b", emptied: []string{"uid-a"}},
+		"the way to the bucket of what is gone": {name: source, emptied: []string{"uid-a"}},
+		"the backups themselves":                {name: "shoot--p--s--uid", emptied: []string{"uid-a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, key := entryOnSeed(t, func(entry *gardencorev1beta1.BackupEntry, object *extensionsv1alpha1.BackupEntry) {
+				entry.Name, object.Name = c.name, c.name
+				object.Finalizers = []string{"extensions.gardener.cloud/backupentry"}
+				object.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Reconcile", State: "Succeeded"}
+			})
+			var left []client.Object // what must not be
+			for _, key := range []client.ObjectKey{{Namespace: "garden", Name: "entry-" + c.name}, {Namespace: "shoot--p--s", Name: "source-etcd-backup"}} {
+				secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+				create(t, r.Seed, secret)
+				if key.Namespace == "garden" || c.name == source {
+					left = append(left, secret)
+				}
+			}
+			if c.own != "" {
+				own := backupEntryOf(stranded("s", "a", "a", "Restore", "Processing"))
+				own.Spec.BucketName = c.own
+				create(t, r.Garden, own)
+			}
+			if c.dying {
+				remove(t, r.Seed, &extensionsv1alpha1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Name: c.name}})
+			}
+			entry := &gardencorev1beta1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+			remove(t, r.Garden, entry)
+			if emptied := settle(t, r, key); !slices.Equal(emptied, c.emptied) {
+				t.Errorf("emptied are the buckets %v, want %v", emptied, c.emptied)
+			}
+			for _, object := range append(left, entry) {
+				from := r.Seed
+				if object == entry {
+					from = r.Garden
+				}
+				if err := from.Get(t.Context(), client.ObjectKeyFromObject(object), object); !apierrors.IsNotFound(err) {
+					t.Errorf("%T %q is still there: %v", object, object.GetName(), err)
+				}
+			}
+		})
+	}
+}
+
+// settle lets the entry's controller and the extension's work by turns until both have nothing to do, and returns the buckets that the
+// extension has emptied.
+func settle(t *testing.T, r *BackupEntries, key client.ObjectKey) (emptied []string) {
+	t.Helper()
+	kind := contract.KindOf[*extensionsv1alpha1.BackupEntry](extensionsv1alpha1.BackupEntryResource)
+	kind.ClusterOptional = true
+	extension := &contract.Reconciler[*extensionsv1alpha1.BackupEntry]{
+		Client: r.Seed, Clock: r.Clock, Type: "transplant", Class: extensionsv1alpha1.ExtensionClassShoot, Kind: kind,
+		Actuator: contract.Actions[*extensionsv1alpha1.BackupEntry]{
+			OnDelete: func(_ context.Context, _ logr.Logger, object *extensionsv1alpha1.BackupEntry, _ *contract.Cluster) error {
+				emptied = append(emptied, object.Spec.BucketName)
+				return nil
+			},
+		},
+	}
+	for range 8 {
+		if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := extension.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: key.Name}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return emptied
+}
+
+func create(t *testing.T, c client.Client, object client.Object) {
+	t.Helper()
+	if err := c.Create(t.Context(), object); err != nil {
+		t.Fatal(err)
 	}
 }
