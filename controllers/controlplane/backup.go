@@ -24,8 +24,8 @@ var ErrNoBackups = backup.ErrNoBackups
 
 // Buckets gives access to backups while a control plane is being restored.
 type Buckets interface {
-	// Copy copies what the epoch starts from below prefix from one bucket to the other, and fixes it there. It may be
-	// repeated. With lastGood, what is damaged is left out, and what would have continued it; leftOut names it.
+	// Copy copies what the epoch starts from below prefix from one bucket to the other, and fixes it there; both may be the
+	// same. It may be repeated. With lastGood, what is damaged is left out, and what would have continued it; leftOut names it.
 	Copy(ctx context.Context, from, to, prefix string, epoch int64, lastGood bool) (leftOut []string, err error)
 	// Check tells why the backups below prefix cannot be restored, with ErrNoBackups if there are none; nil if they can.
 	Check(ctx context.Context, bucket, prefix string) error
@@ -69,9 +69,9 @@ func (o *Operation) backupEntry(ctx context.Context, name string) (*gardencorev1
 	return entry, nil
 }
 
-// backupSource is the bucket that the shoot's etcd is restored from; empty if that is this seed's own, or if there is
-// nothing to restore. Usually it is the one that the BackupEntry names. A destination that died half-way may have
-// pointed it at its own bucket before anything was copied there: then the way to the bucket before that is still kept.
+// backupSource is the bucket that the shoot's etcd is restored from; empty if there is nothing to restore. Usually it is
+// the one that the BackupEntry names. A destination that died half-way may have pointed it at its own bucket before
+// anything was copied there: then the way to the bucket before that is still kept.
 func (o *Operation) backupSource(ctx context.Context) (string, error) {
 	if !o.Restoring() {
 		return "", nil
@@ -99,9 +99,6 @@ func (o *Operation) backupSource(ctx context.Context) (string, error) {
 		} else if err != nil {
 			return "", fmt.Errorf("look at the backups in bucket %q: %w", bucket, err)
 		}
-	}
-	if bucket == o.BucketName() {
-		return "", nil
 	}
 	return bucket, nil
 }
@@ -133,10 +130,10 @@ func (o *Operation) CheckBackups(ctx context.Context) error {
 }
 
 // DeploySourceBackupEntry keeps the way to the old bucket open under another name before the BackupEntry is pointed
-// at the new one.
+// at the new one, if they are not the same.
 func (o *Operation) DeploySourceBackupEntry(ctx context.Context) error {
 	bucket, err := o.backupSource(ctx)
-	if err != nil || bucket == "" {
+	if err != nil || bucket == "" || bucket == o.BucketName() {
 		return err
 	}
 	entry, err := o.BackupEntry(ctx)
@@ -216,10 +213,11 @@ func backupEntryReady(entry *gardencorev1beta1.BackupEntry) error {
 	return nil
 }
 
-// CopyBackups copies the shoot's backups from the bucket of the seed it comes from.
+// CopyBackups copies the shoot's backups from the bucket of the seed it comes from. Where they are in this seed's own, etcd finds
+// them by itself; but only a restore by force can do without some, and fixes before etcd looks what is left.
 func (o *Operation) CopyBackups(ctx context.Context) error {
 	bucket, err := o.backupSource(ctx)
-	if err != nil || bucket == "" {
+	if err != nil || bucket == "" || bucket == o.BucketName() && !Forced(o.Shoot) {
 		return err
 	}
 	leftOut, err := o.Bucket.Copy(ctx, bucket, o.BucketName(), o.BackupPrefix(), o.Epoch, Forced(o.Shoot))

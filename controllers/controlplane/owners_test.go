@@ -3,6 +3,8 @@ package controlplane
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -136,11 +138,17 @@ func TestMisplaced(t *testing.T) {
 }
 
 // shelves are buckets by name, each with the reason why nothing can be restored from it; a bucket that is not there has
-// no backups. purged are those that were emptied.
+// no backups. purged are those that were emptied, copied what was copied, and leftOut what every copy has to leave out.
 type shelves struct {
 	Buckets
-	content map[string]error
-	purged  *[]string
+	content        map[string]error
+	purged, copied *[]string
+	leftOut        []string
+}
+
+func (s shelves) Copy(_ context.Context, from, to, prefix string, epoch int64, lastGood bool) ([]string, error) {
+	*s.copied = append(*s.copied, fmt.Sprintf("%s to %s, %s, epoch %d, last good %t", from, to, prefix, epoch, lastGood))
+	return s.leftOut, nil
 }
 
 func (s shelves) Check(_ context.Context, bucket, _ string) error {
@@ -194,10 +202,10 @@ func TestBackupSource(t *testing.T) {
 		"the way is kept, not yet pointed here":  {operation: restore, entry: "uid-b", source: "uid-b", content: map[string]error{"uid-b": nil}, want: "uid-b"},
 		"pointed here, perhaps not copied":       {operation: restore, entry: "uid-a", source: "uid-b", content: map[string]error{"uid-b": nil}, want: "uid-b"},
 		"pointed here and copied":                {operation: restore, entry: "uid-a", source: "uid-b", content: map[string]error{"uid-a": nil, "uid-b": nil}, want: "uid-b"},
-		"on its own bucket, by itself":           {operation: restore, entry: "uid-a"},
+		"on its own bucket, by itself":           {operation: restore, entry: "uid-a", want: "uid-a"},
 		"another died before it had copied":      {operation: restore, entry: "uid-c", source: "uid-b", content: map[string]error{"uid-b": nil}, want: "uid-b"},
 		"another died after it had copied":       {operation: restore, entry: "uid-c", source: "uid-b", content: map[string]error{"uid-b": nil, "uid-c": nil}, want: "uid-c"},
-		"another died, back where it came from":  {operation: restore, entry: "uid-c", source: "uid-a", content: map[string]error{"uid-a": nil}},
+		"another died, back where it came from":  {operation: restore, entry: "uid-c", source: "uid-a", content: map[string]error{"uid-a": nil}, want: "uid-a"},
 		"another died, nobody knows how far":     {operation: restore, entry: "uid-c", source: "uid-b", content: map[string]error{"uid-b": nil, "uid-c": unread}, is: unread},
 		"another died, and its copy is damaged":  {operation: restore, entry: "uid-c", source: "uid-b", content: map[string]error{"uid-b": nil, "uid-c": damaged}, is: damaged},
 		"pointed here, own bucket is unreadable": {operation: restore, entry: "uid-a", source: "uid-b", content: map[string]error{"uid-a": unread}, want: "uid-b"},
@@ -221,6 +229,53 @@ func TestBackupSource(t *testing.T) {
 			wanted := err == nil && c.err == "" && c.is == nil || c.err != "" && err != nil && strings.Contains(err.Error(), c.err) || c.is != nil && errors.Is(err, c.is)
 			if got != c.want || !wanted {
 				t.Errorf("got %q, %v; want %q, %v%s", got, err, c.want, c.is, c.err)
+			}
+		})
+	}
+}
+
+// A restore by force does without what is damaged wherever it lies: where etcd is restored from its seed's own bucket, nothing is
+// copied, and etcd would refuse the damage for good. Without force, etcd finds by itself what to begin with there.
+func TestCopyBackups(t *testing.T) {
+	t.Parallel()
+	const below = ", shoot--p--alpha--uid/etcd-main, epoch 3, last good "
+	etcd := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: "etcd-main"}}
+	here := []client.Object{etcd, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha"}}}
+	for name, c := range map[string]struct {
+		onSeed []client.Object
+		forced bool
+		entry  string // the bucket it names
+		want   []string
+	}{
+		"from another seed":                       {entry: "uid-b", want: []string{"uid-b to uid-a" + below + "false"}},
+		"from another seed, by force":             {entry: "uid-b", forced: true, want: []string{"uid-b to uid-a" + below + "true"}},
+		"from its own seed":                       {entry: "uid-a"},
+		"from its own seed, by force":             {entry: "uid-a", forced: true, want: []string{"uid-a to uid-a" + below + "true"}},
+		"etcd is here":                            {onSeed: here, entry: "uid-b"},
+		"from its own seed, by force, it is here": {onSeed: here, entry: "uid-a", forced: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o, owners := onSeedA(t, gardencorev1beta1.LastOperationTypeRestore, []client.Object{entryIn(entryName, c.entry)}, interceptor.Funcs{}, c.onSeed...)
+			owners.decision.Set(owned("uid-a", 3))
+			o.Epoch = 3
+			if c.forced {
+				o.Shoot.Annotations = map[string]string{"shoot.gardener.cloud/force-restore": "true"}
+			}
+			var copied []string
+			events := &told{}
+			o.Bucket, o.events = shelves{copied: &copied, leftOut: []string{"e1/delta-7"}}, events
+			if err := o.CopyBackups(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if c.entry == "uid-a" { // there is no other way to it to be kept
+				err := o.DeploySourceBackupEntry(t.Context())
+				if source, none := o.SourceBackupEntry(t.Context()); err != nil || source != nil || none != nil {
+					t.Errorf("source entry %v: %v, %v", source, err, none)
+				}
+			}
+			if !slices.Equal(copied, c.want) || slices.Contains(*events, "BackupDamaged") != (len(c.want) > 0) {
+				t.Errorf("copied %q, want %q; events %v", copied, c.want, *events)
 			}
 		})
 	}

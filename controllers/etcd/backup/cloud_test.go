@@ -138,8 +138,10 @@ func TestCopyOutOfTheCloudLeavesOutWhatIsDamagedAndTellsIt(t *testing.T) {
 	t.Parallel()
 	etcd := etcdtest.Start(t, t.TempDir())
 	client := startCloud(t)
-	source := backup.CloudBucket{Content: client.Bucket("backups"), Prefix: "entry--uid/etcd-main"}
-	target := backup.CloudBucket{Content: client.Bucket("others"), Prefix: "entry--uid/etcd-main"}
+	bucket := func(name string) backup.Bucket {
+		return backup.CloudBucket{Content: client.Bucket(name), Prefix: "entry--uid/etcd-main"}
+	}
+	source := bucket("backups")
 	if _, err := backup.EnsureManifest(t.Context(), source, source, 1); err != nil {
 		t.Fatal(err)
 	}
@@ -154,19 +156,21 @@ func TestCopyOutOfTheCloudLeavesOutWhatIsDamagedAndTellsIt(t *testing.T) {
 	if _, err := client.SetFault(t.Context(), fault); err != nil {
 		t.Fatal(err)
 	}
-	options := backup.CopyOptions{Source: source, Target: target, Epoch: 2, Clock: clock.RealClock{}, Log: testr.New(t)}
-	_, err := backup.Copy(t.Context(), options)
-	if damage, is := errors.AsType[*backup.DamageError](err); !is || damage.Key != key {
-		t.Fatalf("error is %v, want damage of %s", err, key)
-	}
-	options.LastGood = true
-	for range 2 { // whoever repeats it is told the same
-		manifest, err := backup.Copy(t.Context(), options)
-		if err != nil || len(manifest.LeftOut) != 1 || manifest.LeftOut[0].Key() != key {
-			t.Fatalf("left out %v: %v, want %s", manifest.LeftOut, err, key)
+	for _, target := range []backup.Bucket{bucket("others"), bucket("backups")} { // the last one is the source
+		options := backup.CopyOptions{Source: source, Target: target, Epoch: 2, Clock: clock.RealClock{}, Log: testr.New(t)}
+		_, err := backup.Copy(t.Context(), options)
+		if damage, is := errors.AsType[*backup.DamageError](err); !is || damage.Key != key {
+			t.Fatalf("error is %v, want damage of %s", err, key)
 		}
-	}
-	if _, result, err := restore(t, target, 2); err != nil || result.Revision != revisions[len(revisions)-2] {
-		t.Errorf("restored %+v: %v, want revision %d", result, err, revisions[len(revisions)-2])
+		options.LastGood = true
+		for range 2 { // whoever repeats it is told the same
+			manifest, err := backup.Copy(t.Context(), options)
+			if err != nil || len(manifest.LeftOut) != 1 || manifest.LeftOut[0].Key() != key {
+				t.Fatalf("left out %v: %v, want %s", manifest.LeftOut, err, key)
+			}
+		}
+		if _, result, err := restore(t, target, 2); err != nil || result.Revision != revisions[len(revisions)-2] {
+			t.Errorf("restored %+v: %v, want revision %d", result, err, revisions[len(revisions)-2])
+		}
 	}
 }

@@ -21,6 +21,7 @@ const copiesAtOnce = 8
 
 // CopyOptions of Copy.
 type CopyOptions struct {
+	// Source may equal Target: then nothing is copied, and all else is the same.
 	Source, Target Bucket
 	// Epoch of the new owner, whose manifest the copy makes.
 	Epoch int64
@@ -34,6 +35,8 @@ type CopyOptions struct {
 	Clock    clock.Clock
 	Log      logr.Logger
 }
+
+func (o CopyOptions) inPlace() bool { return o.Source == o.Target }
 
 // NoFinalError says that the final snapshot of an epoch has not come.
 type NoFinalError struct {
@@ -57,7 +60,9 @@ func Copy(ctx context.Context, o CopyOptions) (Manifest, error) {
 		return Manifest{}, err
 	}
 	if planned.made {
-		_, err := copyObjects(ctx, o, planned.Objects)
+		if !o.inPlace() {
+			_, err = copyObjects(ctx, o, planned.Objects)
+		}
 		return planned.Manifest, err
 	}
 	manifest, err := copyUsable(ctx, o, planned)
@@ -103,19 +108,25 @@ func copyUsable(ctx context.Context, o CopyOptions, planned plan) (Manifest, err
 	return Manifest{}, damage
 }
 
-// copyObjects copies what is not there yet, and returns what is damaged, and how, when that may be left out.
+// copyObjects copies what is not there yet, and returns what is damaged, and how, when that may be left out. What is copied is
+// verified on its way; in place there is no way, and all is verified where it is.
 func copyObjects(ctx context.Context, o CopyOptions, objects []Object) (map[Object]error, error) {
-	missing, err := missingIn(ctx, o.Target, objects)
-	if err != nil {
-		return nil, err
+	take := copyObject
+	if o.inPlace() {
+		take = func(ctx context.Context, o CopyOptions, object Object) error { return verify(ctx, o.Source, object) }
+	} else {
+		var err error
+		if objects, err = missingIn(ctx, o.Target, objects); err != nil {
+			return nil, err
+		}
 	}
 	damaged := map[Object]error{}
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(copiesAtOnce)
-	for _, object := range missing {
+	for _, object := range objects {
 		group.Go(func() error {
-			err := copyObject(ctx, o, object)
+			err := take(ctx, o, object)
 			if _, is := errors.AsType[*DamageError](err); is && o.LastGood {
 				o.Log.Error(err, "A backup object is left out of the copy")
 				mu.Lock()

@@ -5,8 +5,11 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/go-logr/logr/testr"
@@ -152,51 +155,58 @@ func TestCopyWithoutWhatIsDamaged(t *testing.T) {
 		"the final one, and the full one behind it is not there": {objects: []backup.Object{delta(11, 20), final}, damaged: []int{1}, err: []int{1}, missing: "e1/full-…"},
 		"the final one, and all that is behind it":               {objects: []backup.Object{full(10), delta(11, 20), final}, damaged: []int{0, 2}, err: []int{0, 2}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			source, target := &etcdtest.Bucket{}, &etcdtest.Bucket{}
-			if _, err := backup.EnsureManifest(t.Context(), source, source, 1); err != nil {
-				t.Fatal(err)
-			}
-			for i := range c.objects {
-				c.objects[i].Epoch, c.objects[i].SHA256 = 1, fmt.Sprintf("%x", sha256.Sum256([]byte("x")))
-				if err := source.Create(t.Context(), c.objects[i].Key(), strings.NewReader("x")); err != nil {
+		for where, target := range map[string]*etcdtest.Bucket{"to another bucket": {}, "where it is": nil} {
+			t.Run(name+" "+where, func(t *testing.T) {
+				t.Parallel()
+				source := &etcdtest.Bucket{}
+				if target == nil {
+					target = source
+				}
+				if _, err := backup.EnsureManifest(t.Context(), source, source, 1); err != nil {
 					t.Fatal(err)
 				}
-			}
-			keys := func(which []int) (keys []string) {
-				for _, i := range which {
-					keys = append(keys, c.objects[i].Key())
+				var all []string // keys
+				for _, object := range c.objects {
+					object.Epoch, object.SHA256 = 1, fmt.Sprintf("%x", sha256.Sum256([]byte("x")))
+					if err := source.Create(t.Context(), object.Key(), strings.NewReader("x")); err != nil {
+						t.Fatal(err)
+					}
+					all = append(all, object.Key())
 				}
-				return keys
-			}
-			for _, key := range keys(c.damaged) {
-				source.Damage(key)
-			}
-			manifest, err := backup.Copy(t.Context(), backup.CopyOptions{Source: source, Target: target, Epoch: 2, LastGood: true, Clock: clock.RealClock{}, Log: testr.New(t)})
-			named := keys(c.err)
-			if c.missing != "" {
-				named = append(named, c.missing)
-			}
-			if (err != nil) != (len(named) > 0) {
-				t.Fatalf("error is %v, want one that names %v", err, named)
-			}
-			for _, key := range named {
-				if !strings.Contains(err.Error(), key) {
-					t.Errorf("error is %v, want one that names %s", err, key)
+				keys := func(which []int) (keys []string) {
+					for _, i := range which {
+						keys = append(keys, all[i])
+					}
+					return keys
 				}
-			}
-			if epochs, _ := backup.Epochs(t.Context(), target); err != nil && len(epochs) > 0 {
-				t.Errorf("a copy that failed has left manifests of %v", epochs)
-			}
-			var leftOut []string
-			for _, object := range manifest.LeftOut {
-				leftOut = append(leftOut, object.Key())
-			}
-			if diff := cmp.Diff(keys(c.leftOut), leftOut); diff != "" {
-				t.Error(diff)
-			}
-		})
+				for _, key := range keys(c.damaged) {
+					source.Damage(key)
+				}
+				manifest, err := backup.Copy(t.Context(), backup.CopyOptions{Source: source, Target: target, Epoch: 2, LastGood: true, Clock: clock.RealClock{}, Log: testr.New(t)})
+				named := keys(c.err)
+				if c.missing != "" {
+					named = append(named, c.missing)
+				}
+				if (err != nil) != (len(named) > 0) {
+					t.Fatalf("error is %v, want one that names %v", err, named)
+				}
+				for _, key := range named {
+					if !strings.Contains(err.Error(), key) {
+						t.Errorf("error is %v, want one that names %s", err, key)
+					}
+				}
+				if epochs, _ := backup.Epochs(t.Context(), target); err != nil && slices.Contains(epochs, 2) {
+					t.Errorf("a copy that failed has left manifests of %v", epochs)
+				}
+				var leftOut []string
+				for _, object := range manifest.LeftOut {
+					leftOut = append(leftOut, object.Key())
+				}
+				if diff := cmp.Diff(keys(c.leftOut), leftOut); diff != "" {
+					t.Error(diff)
+				}
+			})
+		}
 	}
 }
 
@@ -212,17 +222,75 @@ func TestCopyLeavesOutWhatIsDamagedWhenAsked(t *testing.T) {
 	revisions, states := writeStory(t, etcd.Client, s)
 	stop()
 	source.Damage(s.Latest().Delta.Key)
-	options := backup.CopyOptions{Source: source, Target: target, Epoch: 2, LastGood: true, Clock: clock.RealClock{}, Log: testr.New(t)}
-	if _, err := backup.Copy(t.Context(), options); err != nil {
+	before := len(revisions) - 2
+	for _, bucket := range []*etcdtest.Bucket{target, source} { // the last one where it is, beside the damage
+		options := backup.CopyOptions{Source: source, Target: bucket, Epoch: 2, LastGood: true, Clock: clock.RealClock{}, Log: testr.New(t)}
+		if _, err := backup.Copy(t.Context(), options); err != nil {
+			t.Fatal(err)
+		}
+		// The manifest does not name it, so that a restore need not be asked to do without, nor one of the next epoch.
+		dir, result, err := restore(t, bucket, 2)
+		if err != nil || result.Revision != revisions[before] {
+			t.Fatalf("restored %+v: %v, want revision %d", result, err, revisions[before])
+		}
+		if diff := cmp.Diff(states[before], stateOf(t, etcdtest.Start(t, dir).Client)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// What an epoch starts from is fixed: who looks again, when it may have served, finds what it has found, whatever has become of it.
+func TestCopyKeepsTheManifestThatAnEpochHas(t *testing.T) {
+	t.Parallel()
+	bucket := &etcdtest.Bucket{}
+	full := backup.Object{Epoch: 1, Kind: backup.Full, Last: 10, SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte("x")))}
+	_, first := backup.EnsureManifest(t.Context(), bucket, bucket, 1)
+	created := bucket.Create(t.Context(), full.Key(), strings.NewReader("x"))
+	made, second := backup.EnsureManifest(t.Context(), bucket, bucket, 2)
+	if err := errors.Join(first, created, second); err != nil {
 		t.Fatal(err)
 	}
-	// The manifest does not name it, so that a restore need not be asked to do without, nor one of the next epoch.
-	dir, result, err := restore(t, target, 2)
-	before := len(revisions) - 2
-	if err != nil || result.Revision != revisions[before] {
-		t.Fatalf("restored %+v: %v, want revision %d", result, err, revisions[before])
+	bucket.Damage(full.Key())
+	for _, lastGood := range []bool{false, true} {
+		manifest, err := backup.Copy(t.Context(), backup.CopyOptions{Source: bucket, Target: bucket, Epoch: 2, LastGood: lastGood, Clock: clock.RealClock{}, Log: testr.New(t)})
+		if diff := cmp.Diff(made, manifest); diff != "" || err != nil || len(manifest.Objects) != 1 {
+			t.Errorf("%v %s", err, diff)
+		}
 	}
-	if diff := cmp.Diff(states[before], stateOf(t, etcdtest.Start(t, dir).Client)); diff != "" {
-		t.Error(diff)
+}
+
+// cutOff is a bucket whose objects break off, as they do when the line to it does.
+type cutOff struct{ *etcdtest.Bucket }
+
+func (b cutOff) Get(ctx context.Context, key string) (io.ReadCloser, error) {
+	body, err := b.Bucket.Get(ctx, key)
+	if object, is := backup.ParseKey(key); err == nil && is && object.Kind == backup.Delta {
+		return io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF)), body.Close()
+	}
+	return body, err
+}
+
+// What could not be read is not damaged: it is left out of nothing.
+func TestWhatBreaksOffIsNoDamage(t *testing.T) {
+	t.Parallel()
+	etcd := etcdtest.Start(t, t.TempDir())
+	bucket := &etcdtest.Bucket{}
+	if _, err := backup.EnsureManifest(t.Context(), bucket, bucket, 1); err != nil {
+		t.Fatal(err)
+	}
+	s, stop := sidecar(t, etcd, bucket, 1)
+	saved(t, s, revisionOf(t, etcd.Client))
+	writeStory(t, etcd.Client, s)
+	stop()
+	broken := cutOff{bucket}
+	_, copied := backup.Copy(t.Context(), backup.CopyOptions{Source: broken, Target: broken, Epoch: 2, LastGood: true, Clock: clock.RealClock{}, Log: testr.New(t)})
+	if epochs, err := backup.Epochs(t.Context(), bucket); err != nil || slices.Contains(epochs, 2) {
+		t.Errorf("a copy that broke off has left manifests of %v: %v", epochs, err)
+	}
+	_, _, restored := restore(t, broken, 2, func(o *backup.RestoreOptions) { o.LastGood = true })
+	for what, err := range map[string]error{"copy": copied, "restore": restored} {
+		if _, damage := errors.AsType[*backup.DamageError](err); damage || !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }

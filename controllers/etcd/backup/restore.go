@@ -214,7 +214,8 @@ func replayChain(ctx context.Context, o RestoreOptions, chain []Object, db strin
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
 	for _, delta := range chain[1:] {
-		if err := checkDelta(ctx, o.Bucket, delta); err != nil {
+		// To its end before anything of it is applied: its digest is known only there.
+		if err := verify(ctx, o.Bucket, delta); err != nil {
 			if _, damaged := errors.AsType[*DamageError](err); damaged && o.LastGood {
 				return err, nil
 			}
@@ -225,17 +226,6 @@ func replayChain(ctx context.Context, o RestoreOptions, chain []Object, db strin
 		}
 	}
 	return nil, nil
-}
-
-// checkDelta reads a delta to its end before anything of it is applied: its digest is known only there.
-func checkDelta(ctx context.Context, bucket Bucket, delta Object) error {
-	body, err := openVerified(ctx, bucket, delta)
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	_, err = io.Copy(io.Discard, body)
-	return damageOr(delta, err)
 }
 
 func applyDelta(ctx context.Context, bucket Bucket, delta Object, r *replay) error {
