@@ -1,0 +1,83 @@
+package etcd
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/transplant-sim/transplant/controllers/etcd/backup"
+	"github.com/transplant-sim/transplant/controllers/etcd/datadir"
+	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
+)
+
+// SPEC 9.2, O3 and O4: who lapsed without a fence takes no final snapshot, and only the valid owner removes old objects. The
+// sidecar knows both by what the guard has left beside the data. The epoch is 3, and the clock says that 4 s have passed.
+func TestWhatTheSidecarMayDo(t *testing.T) {
+	t.Parallel()
+	unrevoked, revoked := &ownership.Fence{}, &ownership.Fence{Revoked: true}
+	for name, c := range map[string]struct {
+		change func(*ownership.Memory) // of the memory of a guard that is valid for another second
+		ends   bool                    // it may take the final snapshot
+		kept   bool                    // it may remove nothing
+	}{
+		"valid":                        {},
+		"lapsed":                       {change: func(m *ownership.Memory) { m.Until = ownership.Instant(4 * time.Second) }, kept: true},
+		"of a boot before":             {change: func(m *ownership.Memory) { m.BootID = "boot-1" }, kept: true},
+		"of an older epoch":            {change: func(m *ownership.Memory) { m.Epoch = 2 }, kept: true},
+		"of a newer epoch":             {change: func(m *ownership.Memory) { m.Epoch = 4 }, kept: true},
+		"never valid":                  {change: func(m *ownership.Memory) { *m = ownership.Memory{} }, kept: true},
+		"fenced, with holders":         {change: func(m *ownership.Memory) { m.Fence = unrevoked }, kept: true},
+		"fenced":                       {change: func(m *ownership.Memory) { m.Fence = revoked }, ends: true, kept: true},
+		"fenced, and lapsed":           {change: func(m *ownership.Memory) { m.Fence, m.Until = revoked, 0 }, ends: true, kept: true},
+		"fenced, of a boot before":     {change: func(m *ownership.Memory) { m.Fence, m.BootID = revoked, "boot-1" }, ends: true, kept: true},
+		"fenced in an older epoch":     {change: func(m *ownership.Memory) { m.Fence, m.Epoch = revoked, 2 }, kept: true},
+		"fenced in a newer epoch":      {change: func(m *ownership.Memory) { m.Fence, m.Epoch = revoked, 4 }, kept: true},
+		"lapsed, fenced, with holders": {change: func(m *ownership.Memory) { m.Fence, m.Until = unrevoked, 0 }, kept: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, clock := datadir.Dir(t.TempDir()), &ownershiptest.Clock{}
+			clock.Step(4 * time.Second)
+			memory := ownership.Memory{Owner: "uid-a", Epoch: 3, Served: true, BootID: "boot-0", Until: ownership.Instant(5 * time.Second)}
+			if c.change != nil {
+				c.change(&memory)
+			}
+			if err := dir.WriteMemory(memory); err != nil {
+				t.Fatal(err)
+			}
+			if err := mayEnd(dir, 3); c.ends != (err == nil) || err != nil && !errors.Is(err, backup.ErrNotFenced) {
+				t.Errorf("the final snapshot: %v, want it %t", err, c.ends)
+			}
+			if got := mayDelete(dir, 3, clock); got == c.kept {
+				t.Errorf("it may remove objects: %t", got)
+			}
+		})
+	}
+}
+
+// What cannot be read allows nothing, even if what could be read of it would.
+func TestWithoutTheGuardsMemoryTheSidecarMayNothing(t *testing.T) {
+	t.Parallel()
+	for name, memory := range map[string]string{
+		"valid":  `{"owner": "uid-a", "epoch": 3, "served": "yes", "bootID": "boot-0", "until": 5000000000}`,
+		"fenced": `{"owner": "uid-a", "epoch": 3, "served": "yes", "fence": {"revoked": true}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, clock := datadir.Dir(t.TempDir()), &ownershiptest.Clock{}
+			if err := errors.Join(dir.WriteMemory(ownership.Memory{}), os.WriteFile(filepath.Join(string(dir), "ownership", "guard.json"), []byte(memory), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			if _, unread := errors.AsType[*json.UnmarshalTypeError](mayEnd(dir, 3)); !unread {
+				t.Errorf("the final snapshot: %v", mayEnd(dir, 3))
+			}
+			if mayDelete(dir, 3, clock) {
+				t.Error("it may remove objects")
+			}
+		})
+	}
+}
