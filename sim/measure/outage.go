@@ -65,17 +65,17 @@ func Unreachable(events []timeline.Event, shoot string) (all []Interval, probed 
 // absences are the times at which nobody may expect to reach the shoot.
 func absences(events []timeline.Event, shoot string) []Interval {
 	var all []Interval
-	away := false
+	gone := false
 	for e, p := range timeline.Of[timeline.ShootSeen](events) {
 		if e.Subject != shoot {
 			continue
 		}
-		was := away
-		away = p.Absent || p.Deleting || p.WantsToSleep || p.Hibernated
+		was := gone
+		gone = away(p)
 		switch {
-		case away && !was:
+		case gone && !was:
 			all = append(all, Interval{From: e.At, To: events[len(events)-1].At})
-		case !away && was:
+		case !gone && was:
 			all[len(all)-1].To = e.At
 		}
 	}

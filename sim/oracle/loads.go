@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"slices"
 	"time"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -11,6 +12,7 @@ type load struct {
 	shoot               string
 	perSecond           int
 	from, to            time.Duration
+	dismissed           bool // it ends because its shoot is to be deleted
 	tried, acknowledged int
 }
 
@@ -28,7 +30,8 @@ func loadsOf(events []timeline.Event) []load {
 		if !is || p.WritesPerSecond == 0 {
 			continue
 		}
-		l := load{shoot: e.Subject, perSecond: p.WritesPerSecond, from: e.At, to: endOfLoad(events[i:], e.Subject)}
+		l := load{shoot: e.Subject, perSecond: p.WritesPerSecond, from: e.At}
+		l.to, l.dismissed = endOfLoad(events[i:], e.Subject)
 		for written, w := range timeline.Of[timeline.Write](events[i:]) {
 			if sent := time.Duration(w.Sent); written.Subject != l.shoot || sent < l.from || sent > l.to {
 				continue
@@ -43,16 +46,29 @@ func loadsOf(events []timeline.Event) []load {
 	return loads
 }
 
-func endOfLoad(events []timeline.Event, shoot string) time.Duration {
+// Loaded are the shoots that are written to until the story's end, and are there then, by name.
+func Loaded(events []timeline.Event) []string {
+	last := lastSeen(events)
+	var all []string
+	for _, l := range loadsOf(events) {
+		if gone := last[l.shoot].Absent || last[l.shoot].Deleting; !gone && !l.dismissed {
+			all = append(all, l.shoot)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func endOfLoad(events []timeline.Event, shoot string) (at time.Duration, dismissed bool) {
 	for _, e := range events {
 		switch p := e.Payload.(type) {
 		case timeline.StepStarted:
 			if p.Verb == "delete" && !p.Refused && e.Subject == shoot {
-				return e.At
+				return e.At, true
 			}
 		case timeline.Settled:
-			return e.At
+			return e.At, false
 		}
 	}
-	return events[len(events)-1].At
+	return events[len(events)-1].At, false
 }

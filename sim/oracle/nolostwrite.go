@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -48,26 +49,28 @@ func (NoLostWrite) judgeInvented(f *findings, e timeline.Event, data timeline.Da
 }
 
 // Lacks the data of shoots that were written to and still exist, and writes at the rate that was asked for: those that
-// found nobody count, for who does not try loses nothing.
+// found nobody count, for who does not try loses nothing. Each shoot is asked by itself: what one has acknowledged says
+// nothing about another.
 func (NoLostWrite) Lacks(events []timeline.Event) []string {
 	read := map[string]bool{}
 	for e := range timeline.Of[timeline.DataSeen](events) {
 		read[e.Subject] = true
 	}
 	var lacks []string
-	last := lastSeen(events)
-	acknowledged := 0
+	last, loaded := lastSeen(events), Loaded(events)
+	total := 0
 	for _, shoot := range shootsOf(events) {
-		for _, w := range writesOf(events, shoot) {
-			if w.Outcome == timeline.Acknowledged {
-				acknowledged++
-			}
-		}
-		if gone := last[shoot].Absent || last[shoot].Deleting; !read[shoot] && !gone {
+		acknowledged := acknowledgedOf(events, shoot)
+		total += acknowledged
+		gone, written := last[shoot].Absent || last[shoot].Deleting, slices.Contains(loaded, shoot)
+		if !read[shoot] && !gone && (acknowledged > 0 || written) {
 			lacks = append(lacks, "the data of "+shoot+" at the end")
 		}
+		if acknowledged == 0 && written {
+			lacks = append(lacks, "acknowledged writes to "+shoot)
+		}
 	}
-	if acknowledged == 0 {
+	if total == 0 && len(lacks) == 0 {
 		lacks = append(lacks, "acknowledged writes")
 	}
 	for _, l := range loadsOf(events) {
@@ -77,6 +80,15 @@ func (NoLostWrite) Lacks(events []timeline.Event) []string {
 		}
 	}
 	return lacks
+}
+
+func acknowledgedOf(events []timeline.Event, shoot string) (count int) {
+	for _, w := range writesOf(events, shoot) {
+		if w.Outcome == timeline.Acknowledged {
+			count++
+		}
+	}
+	return count
 }
 
 // Loss is an acknowledged write that is not in the data at the end.

@@ -108,10 +108,14 @@ func (s *suite) steps(events []timeline.Event) {
 func (s *suite) promise(r *Report, p Promise) {
 	c := testCase{Class: s.Name, Name: p.Name}
 	if len(p.Unseen) > 0 {
-		text := "nobody has seen " + strings.Join(p.Unseen, "\nnobody has seen ")
-		c.Skipped = &problem{firstLine(text), text}
+		c.Skipped = unseenProblem(p.Unseen)
 	}
 	s.judged(r, c, func(v Violation) bool { return v.Oracle == p.Name })
+}
+
+func unseenProblem(unseen []string) *problem {
+	text := "nobody has seen " + strings.Join(unseen, "\nnobody has seen ")
+	return &problem{firstLine(text), text}
 }
 
 func (s *suite) objective(r *Report, o Objective) {
@@ -119,6 +123,9 @@ func (s *suite) objective(r *Report, o Objective) {
 	if o.Measured == nil {
 		text := fmt.Sprintf("could not be measured; the goal is at most %g", o.Max)
 		c.Error = &problem{text, text}
+	}
+	if len(o.Unseen) > 0 {
+		c.Skipped = unseenProblem(o.Unseen)
 	}
 	s.judged(r, c, func(v Violation) bool { return v.Measure == o.Measure })
 }

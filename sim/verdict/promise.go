@@ -83,6 +83,9 @@ func unmeasured(r *Report) (all []string) {
 		if o.Measured == nil {
 			all = append(all, "what the goal for "+o.Measure+" is about")
 		}
+		for _, what := range o.Unseen {
+			all = append(all, what+", for the goal for "+o.Measure)
+		}
 	}
 	if len(r.Objectives) == 0 {
 		all = append(all, "what the goals are about")

@@ -113,8 +113,10 @@ type Objective struct {
 	Measure string `json:"measure"`
 	// Max is the most it may be, in seconds or a count.
 	Max float64 `json:"max"`
-	// Measured is what it was; absent when it could not be measured.
+	// Measured is what it was, or, of a recovery that was not seen to end, at least; absent when it could not be measured.
 	Measured *float64 `json:"measured,omitempty"`
+	// Unseen is what must have been seen as well before it can be said that the goal was reached; absent when nothing is missing.
+	Unseen []string `json:"unseen,omitempty"`
 }
 
 // Missed says whether more was measured than may be.
@@ -156,7 +158,7 @@ func Judge(events []timeline.Event) (*Report, error) {
 	broken := r.judgeStory(events)
 	lacks := []string{"nobody watched: the run was told with --unwatched, to learn what watching costs"}
 	if !started.Unwatched {
-		lacks = append(r.judgePromises(events, story), r.judgeGoals(events, story.Spec.Measure)...)
+		lacks = append(r.judgePromises(events, story), r.judgeGoals(events, story.Spec.Measure, len(broken) == 0)...)
 	}
 	unfelt := r.judgeFaults(events)
 	slices.SortStableFunc(r.Violations, func(a, b Violation) int { return cmp.Compare(a.At, b.At) })
@@ -273,48 +275,4 @@ func (r *Report) judgeFaults(events []timeline.Event) (unfelt []string) {
 		}
 	}
 	return unfelt
-}
-
-// judgeGoals compares what was measured with the goals, and says which goals could not be measured.
-func (r *Report) judgeGoals(events []timeline.Event, goals scenario.Measure) (lacks []string) {
-	seconds := func(name string, measured *float64, goal *scenario.Bound) {
-		if goal != nil {
-			lacks = append(lacks, r.judgeGoal(events, Objective{name, goal.Seconds(), measured}, func(measured float64) string {
-				return fmt.Sprintf("%s is %gs, the goal is at most %s", name, measured, goal.Max.Duration)
-			})...)
-		}
-	}
-	count := func(name, missed string, measured *int, goal *scenario.Count) {
-		if goal != nil {
-			lacks = append(lacks, r.judgeGoal(events, Objective{name, float64(goal.Max), number(measured)}, func(measured float64) string {
-				return fmt.Sprintf("%g %s, the goal is at most %d", measured, missed, goal.Max)
-			})...)
-		}
-	}
-	seconds("apiDowntime", r.Measures.APIDowntimeSeconds, goals.APIDowntime)
-	seconds("rto", r.Measures.RTOSeconds, goals.RTO)
-	seconds("rpo", r.Measures.RPOSeconds, goals.RPO)
-	count("lostWrites", "acknowledged writes are lost", r.Measures.LostWrites, goals.LostWrites)
-	count("restoresAtOnce", "shoots were restored at once on one seed", r.Measures.RestoresAtOnce, goals.RestoresAtOnce)
-	return lacks
-}
-
-// judgeGoal notes an objective; message says how it was missed.
-func (r *Report) judgeGoal(events []timeline.Event, o Objective, message func(measured float64) string) (lacks []string) {
-	r.Objectives = append(r.Objectives, o)
-	if o.Measured == nil {
-		return []string{"the goal for " + o.Measure + " could not be measured"}
-	}
-	if o.Missed() {
-		r.violate(Goal, events[len(events)-1].At, message(*o.Measured), proofOf(o.Measure, events)...)
-		r.Violations[len(r.Violations)-1].Measure = o.Measure
-	}
-	return nil
-}
-
-func number(count *int) *float64 {
-	if count == nil {
-		return nil
-	}
-	return new(float64(*count))
 }

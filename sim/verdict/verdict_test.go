@@ -130,6 +130,7 @@ func TestPromisesThatNobodyCouldJudgeAreNotKept(t *testing.T) {
 	}{
 		"all is seen":         {run(`"MigrationEnds"`, `"apiDowntime":{"max":"9s"}`, steady, restores, reached(1, timeline.Acknowledged), settled, ended), "MigrationEnds 0 [], expect 0 [], measure 0 [], settle 0 []"},
 		"inconclusive":        {run(`"MigrationEnds"`, `"rto":{"max":"1s"}`, steady, settled, ended), "MigrationEnds 0 [the Shoot alpha in the garden], expect 0 [], measure 0 [what the goal for rto is about], settle 0 []"},
+		"a goal of one shoot": {run("", `"apiDowntime":{"max":"9s"}`, steady, reached(1, timeline.Acknowledged), timeline.Settling{}, settled, ended), "expect 0 [], measure 0 [whether alpha could be reached in the end, for the goal for apiDowntime], settle 0 []"},
 		"broken off":          {two(run("", "", step(timeline.StepDone, ""), step(timeline.StepFailed, "refused"), ended)), "expect 0 [1 of the 2 steps done], settle 0 [whether the landscape came to rest]"},
 		"unwatched":           {unwatched(run(`"MigrationEnds"`, `"rto":{"max":"1s"}`, steady, rebound, settled, ended)), "MigrationEnds 0 [anything: the run was told with --unwatched], expect 0 [], measure 0 [what the goals are about], settle 0 []"},
 		"broken all the same": {two(run(`"MigrationEnds"`, "", steady, rebound, step(timeline.StepUnmet, "late"), ended)), "MigrationEnds 1 [], expect 1 [], settle 0 [whether the landscape came to rest]"},
