@@ -16,23 +16,23 @@ import (
 )
 
 // settle waits until every shoot is well, where it belongs and nowhere else, and stays so for a while in which nobody
-// writes anything, or the story's patience is over.
-func (t *teller) settle(ctx context.Context) {
+// writes anything, or the story's patience is over. An error says that it was interrupted.
+func (t *teller) settle(ctx context.Context) error {
 	t.record("", timeline.Settling{})
 	deadline := t.Clock.Now().Add(t.Scenario.Spec.SettleWithin.Duration)
 	for {
 		since := timeline.Moment(t.Journal.Now())
-		waiting := t.unsettled(ctx)
-		if len(waiting) == 0 {
-			waiting = t.restless(ctx)
+		seen := t.unsettled(ctx)
+		if seen.atRest() {
+			seen = t.restless(ctx)
 		}
-		if len(waiting) == 0 {
+		if seen.atRest() {
 			t.record("", timeline.Settled{Converged: true, Since: since})
-			return
+			return nil
 		}
 		if !t.Clock.Now().Before(deadline) || ctx.Err() != nil {
-			t.record("", timeline.Settled{Waiting: waiting})
-			return
+			t.record("", timeline.Settled{Waiting: seen.moves, Unknown: seen.unknown})
+			return interrupted(ctx)
 		}
 		select {
 		case <-ctx.Done():
@@ -41,30 +41,45 @@ func (t *teller) settle(ctx context.Context) {
 	}
 }
 
+// unrest is what is not at rest, and of what nobody could see whether it is.
+type unrest struct{ moves, unknown []string }
+
+func (u unrest) atRest() bool { return len(u.moves)+len(u.unknown) == 0 }
+
+// interrupted says that the story is not to be told on, if that is so.
+func interrupted(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return fmt.Errorf("the story was interrupted: %w", context.Cause(ctx))
+}
+
 // mostMoved bounds what is told one by one.
 const mostMoved = 10
 
 // restless says what moves although everything seems to be done: what is written, heartbeats and the story's own loads
 // left out, and what is no longer at rest.
-func (t *teller) restless(ctx context.Context) []string {
+func (t *teller) restless(ctx context.Context) unrest {
 	before, err := t.versions(ctx)
 	if err != nil {
-		return []string{err.Error()}
+		return unrest{unknown: []string{err.Error()}}
 	}
 	select {
 	case <-ctx.Done():
-		return []string{context.Cause(ctx).Error()}
+		return unrest{unknown: []string{context.Cause(ctx).Error()}}
 	case <-t.Clock.After(t.Patience.Rest):
 	}
 	now, err := t.versions(ctx)
 	if err != nil {
-		return []string{err.Error()}
+		return unrest{unknown: []string{err.Error()}}
 	}
 	moved := before.Moved(now)
 	if more := len(moved) - mostMoved; more > 0 {
 		moved = append(moved[:mostMoved], fmt.Sprintf("and %d more move", more))
 	}
-	return append(moved, t.unsettled(ctx)...)
+	seen := t.unsettled(ctx)
+	seen.moves = append(moved, seen.moves...)
+	return seen
 }
 
 // versions of what is in the garden, the seeds and the shoots that are awake.
@@ -107,35 +122,35 @@ func (t *teller) look(ctx context.Context, into probe.Versions, cluster string, 
 }
 
 // unsettled says what is not at rest yet.
-func (t *teller) unsettled(ctx context.Context) []string {
+func (t *teller) unsettled(ctx context.Context) (seen unrest) {
 	t.mu.Lock()
 	on := maps.Clone(t.on)
 	t.mu.Unlock()
 	names := slices.Sorted(maps.Keys(on))
 	now := world.Observe(ctx, t.World, t.clients, world.Query{Shoots: names, Seeds: t.World.Seeds()})
-	var waiting []string
-	live := map[string]int{}
+	live, blind := map[string]int{}, false
 	for _, name := range names {
 		shoot := now.Shoots[name]
 		live[shoot.Seed]++
 		switch {
 		case len(shoot.Unknown) > 0:
-			waiting = append(waiting, fmt.Sprintf("the shoot %s cannot be read: %s", name, reason(shoot.Unknown)))
+			blind = true
+			seen.unknown = append(seen.unknown, fmt.Sprintf("the shoot %s cannot be read: %s", name, reason(shoot.Unknown)))
 		case !on[name] && shoot.Exists:
-			waiting = append(waiting, fmt.Sprintf("the shoot %s is still there: %s", name, doing(shoot)))
+			seen.moves = append(seen.moves, fmt.Sprintf("the shoot %s is still there: %s", name, doing(shoot)))
 		case on[name] && !shoot.Healthy:
-			waiting = append(waiting, fmt.Sprintf("the shoot %s is not well: bound to %q, running on %q, %s", name, shoot.SpecSeed, shoot.Seed, doing(shoot)))
+			seen.moves = append(seen.moves, fmt.Sprintf("the shoot %s is not well: bound to %q, running on %q, %s", name, shoot.SpecSeed, shoot.Seed, doing(shoot)))
 		}
 	}
 	for _, name := range t.World.Seeds() {
 		seed := now.Seeds[name]
 		if why, unknown := seed.Unknown["shoots"]; unknown {
-			waiting = append(waiting, fmt.Sprintf("seed %s cannot be read: %s", name, why))
-		} else if seed.Shoots != live[name] {
-			waiting = append(waiting, fmt.Sprintf("seed %s holds %d control planes, %d belong there", name, seed.Shoots, live[name]))
+			seen.unknown = append(seen.unknown, fmt.Sprintf("seed %s cannot be read: %s", name, why))
+		} else if seed.Shoots != live[name] && !blind { // where a shoot is that cannot be read is not known either
+			seen.moves = append(seen.moves, fmt.Sprintf("seed %s holds %d control planes, %d belong there", name, seed.Shoots, live[name]))
 		}
 	}
-	return waiting
+	return seen
 }
 
 func doing(shoot expression.Shoot) string {

@@ -123,14 +123,14 @@ func (t *teller) tell(ctx context.Context) error {
 	}
 	// From here on nothing is left out because the story has failed.
 	healed := t.ward.HealAll(ctx)
-	if ctx.Err() != nil {
-		return errors.Join(fmt.Errorf("the story was interrupted: %w", context.Cause(ctx)), raised, told, healed)
+	if stopped := interrupted(ctx); stopped != nil {
+		return errors.Join(stopped, raised, told, healed)
 	}
 	if raised != nil {
 		return errors.Join(fmt.Errorf("set the stage: %w", raised), healed)
 	}
-	t.settle(ctx)
-	return errors.Join(told, healed, t.finale(ctx))
+	settled := t.settle(ctx)
+	return errors.Join(told, healed, settled, t.finale(ctx))
 }
 
 // steps runs the steps in order. Expectations that are not met end the story without an error.

@@ -107,7 +107,7 @@ func (p *Present) Line(e timeline.Event) (string, Mark) {
 		return "→ let it come to rest", Plain
 	case timeline.Settled:
 		if !content.Converged {
-			return "✗ " + strings.Join(content.Waiting, "; "), Bad
+			return "✗ " + restless(content), Bad
 		}
 	case timeline.Unseen:
 		// What a probe cannot see while it goes on looking is on the timeline; only the last looks are worth a line.

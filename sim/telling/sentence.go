@@ -34,7 +34,7 @@ func Sentence(e timeline.Event) string {
 		if p.Converged {
 			return "everything has come to rest"
 		}
-		return "not at rest in time: " + strings.Join(p.Waiting, "; ")
+		return restless(p)
 	case timeline.RunEnded:
 		return trail("the run has ended", p.Broken)
 	case timeline.Note:
@@ -230,6 +230,18 @@ func inventorySentence(p timeline.InventorySeen) string {
 	text := fmt.Sprintf("everything %s the story: %d things, %d of them of shoots", p.When, len(p.Items), mentions)
 	if len(p.Unreadable) > 0 {
 		text += "; unreadable: " + strings.Join(p.Unreadable, ", ")
+	}
+	return text
+}
+
+// restless says what had not come to rest, and of what nobody could see whether it had.
+func restless(p timeline.Settled) string {
+	text := "not at rest in time: " + strings.Join(p.Waiting, "; ")
+	if len(p.Waiting) == 0 {
+		text = "not seen to be at rest in time"
+	}
+	if len(p.Unknown) > 0 {
+		text += "; not known: " + strings.Join(p.Unknown, "; ")
 	}
 	return text
 }

@@ -117,7 +117,9 @@ func (Settling) Kind() Kind { return "Settling" }
 type Settled struct {
 	Converged bool     `json:"converged"`
 	Waiting   []string `json:"waiting,omitempty"` // what was still awaited
-	Since     Moment   `json:"since,omitempty"`   // when it was at rest; what follows shows that it stays so
+	// Unknown is what could not be looked at in the end: whether it was at rest is not known.
+	Unknown []string `json:"unknown,omitempty"`
+	Since   Moment   `json:"since,omitempty"` // when it was at rest; what follows shows that it stays so
 }
 
 // Kind of Settled.

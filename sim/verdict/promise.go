@@ -26,7 +26,7 @@ func PromisesOf(r *Report, events []timeline.Event) []Promise {
 	if err := json.Unmarshal(started.Story, story); err != nil {
 		return nil // Judge has refused such a timeline
 	}
-	all := []Promise{{Name: Expect, Unseen: unseenSteps(events, story)}, {Name: Settle, Unseen: unseenRest(events)}}
+	all := []Promise{{Name: Expect, Unseen: unseenSteps(events, story)}, {Name: Settle, Unseen: unseenRest(r, events)}}
 	if story.Spec.Measure != (scenario.Measure{}) {
 		all = append(all, Promise{Name: Goal, Unseen: unmeasured(r)})
 	}
@@ -70,11 +70,26 @@ func unseenSteps(events []timeline.Event, story *scenario.Scenario) []string {
 	return nil
 }
 
-func unseenRest(events []timeline.Event) []string {
-	if _, _, settled := timeline.First[timeline.Settled](events); !settled {
+// unseenRest is why nobody can say whether the landscape came to rest when it was owed.
+func unseenRest(r *Report, events []timeline.Event) []string {
+	_, settled, any := timeline.First[timeline.Settled](events)
+	switch {
+	case !any:
 		return []string{"whether the landscape came to rest"}
+	case !settled.Converged && r.Verdict == Broken:
+		return []string{"whether the landscape comes to rest once the story has been told"}
 	}
-	return nil
+	return unknownRest(events)
+}
+
+// unknownRest is what nobody could look at when the landscape was to be at rest.
+func unknownRest(events []timeline.Event) (unseen []string) {
+	for _, settled := range timeline.Of[timeline.Settled](events) {
+		for _, why := range settled.Unknown {
+			unseen = append(unseen, "whether all is at rest: "+why)
+		}
+	}
+	return unseen
 }
 
 // unmeasured goals. A run that nobody watched has not even objectives.

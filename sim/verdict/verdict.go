@@ -160,6 +160,9 @@ func Judge(events []timeline.Event) (*Report, error) {
 	if !started.Unwatched {
 		lacks = append(r.judgePromises(events, story), r.judgeGoals(events, story.Spec.Measure, len(broken) == 0)...)
 	}
+	for _, what := range unknownRest(events) {
+		lacks = append(lacks, Settle+" has not seen "+what)
+	}
 	unfelt := r.judgeFaults(events)
 	slices.SortStableFunc(r.Violations, func(a, b Violation) int { return cmp.Compare(a.At, b.At) })
 	switch {
@@ -182,6 +185,7 @@ func (r *Report) violate(oracle string, at time.Duration, message string, proof 
 // judgeStory finds expectations that were not met, and why the story could not be told.
 func (r *Report) judgeStory(events []timeline.Event) (broken []string) {
 	ended := false
+	var rest []timeline.Event
 	for _, e := range events {
 		switch p := e.Payload.(type) {
 		case timeline.StepEnded:
@@ -196,22 +200,31 @@ func (r *Report) judgeStory(events []timeline.Event) (broken []string) {
 				broken = append(broken, p.Error)
 			}
 		case timeline.Settled:
-			if !p.Converged {
-				for _, what := range p.Waiting {
-					r.violate(Settle, e.At, what, e.Seq)
-				}
-			}
+			rest = append(rest, e)
 		case timeline.RunEnded:
 			ended = true
-			if rest := beyond(p.Broken, broken); rest != "" {
-				broken = append(broken, rest)
+			if more := beyond(p.Broken, broken); more != "" {
+				broken = append(broken, more)
 			}
 		}
+	}
+	if len(broken) == 0 {
+		r.judgeRest(rest)
 	}
 	if !ended {
 		broken = append(broken, "the record ends before the story does")
 	}
 	return broken
+}
+
+// judgeRest finds what had not come to rest in time. It is owed from the last heal on: where a fault could not be injected or
+// healed, or a step not carried out, so that there was no such moment, it is not.
+func (r *Report) judgeRest(settled []timeline.Event) {
+	for _, e := range settled {
+		for _, what := range e.Payload.(timeline.Settled).Waiting {
+			r.violate(Settle, e.At, what, e.Seq)
+		}
+	}
 }
 
 // beyond is what a story's last word, one line or more for each error, says that the record has not told before.
