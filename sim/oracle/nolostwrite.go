@@ -66,17 +66,16 @@ func (NoLostWrite) Lacks(events []timeline.Event) []string {
 		if !read[shoot] && !gone && (acknowledged > 0 || written) {
 			lacks = append(lacks, "the data of "+shoot+" at the end")
 		}
-		if acknowledged == 0 && written {
-			lacks = append(lacks, "acknowledged writes to "+shoot)
-		}
 	}
-	if total == 0 && len(lacks) == 0 {
+	if total == 0 {
 		lacks = append(lacks, "acknowledged writes")
 	}
 	for _, l := range loadsOf(events) {
 		if asked := l.asked(); 2*l.tried < asked {
 			lacks = append(lacks, fmt.Sprintf("the load of %s as it was asked for: %d of %d writes (%d a second for %s) were tried, and %d acknowledged",
 				l.shoot, l.tried, asked, l.perSecond, l.lasted().Round(time.Millisecond), l.acknowledged))
+		} else if l.acknowledged == 0 && asked > 0 && slices.Contains(loaded, l.shoot) {
+			lacks = append(lacks, "acknowledged writes to "+l.shoot)
 		}
 	}
 	return lacks

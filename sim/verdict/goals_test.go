@@ -123,7 +123,7 @@ func TestGoalsAreAboutEveryShoot(t *testing.T) {
 		"rpo, both read":                   {two(rpo, with(writes(never, never, 0), holding(35, "s2", 33))...), verdict.Held, ""},
 		"rpo, the data of one is unseen":   {two(rpo, with(writes(10, never, 0), blind)...), verdict.Inconclusive, "the goal for rpo has not seen the data of s2 at the end"},
 		"rpo, one hardly writes":           {two(rpo, with(writes(10, never, 0)[:8], holding(35, "s2", 10))...), verdict.Inconclusive, "the goal for rpo has not seen the load of s2 as it was asked for: 8 of 31 writes"},
-		"rpo, one acknowledges nothing":    {two(rpo, with(writes(0, never, 0), holding(35, "s2", 0))...), verdict.Inconclusive, "the goal for rpo has not seen acknowledged writes to s2"},
+		"rpo, one acknowledges nothing":    {two(rpo, with(writes(0, never, 0), written(2, "s2", 1, timeline.Acknowledged, 90), holding(35, "s2", 1))...), verdict.Inconclusive, "the goal for rpo has not seen acknowledged writes to s2"},
 		"rpo, one is gone":                 {two(rpo, with(writes(10, never, 0), gone)...), verdict.Held, ""},
 		"rpo, one has no load":             {unloaded(two(rpo)), verdict.Held, ""},
 		"lost writes, one is unseen":       {two(none, with(writes(10, never, 0), blind)...), verdict.Inconclusive, "the goal for lostWrites has not seen the data of s2 at the end"},
