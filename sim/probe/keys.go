@@ -3,7 +3,10 @@ package probe
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"sync"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
 // rotating is how many keys are written again and again.
@@ -11,10 +14,12 @@ const rotating = 10
 
 // key is one ConfigMap that is written again and again, by one write at a time. After a write whose outcome is unknown
 // it is left alone and a new one takes its place: so its last number is always one of the last write that was
-// acknowledged, and those after it.
+// acknowledged, and those after it. It is left alone, too, when it is not as its last write has left it: a restore has lost
+// that write, and one more would hide it.
 type key struct {
 	slot, generation int
 	created          bool
+	version          int64 // resource version of its last write
 }
 
 func (k key) name() string { return fmt.Sprintf("r-%d-%d", k.slot, k.generation) }
@@ -27,6 +32,7 @@ type Keys struct {
 	number int
 	slots  [rotating]key
 	busy   [rotating]bool
+	left   []string // names of keys that were found to be older: they are read on
 }
 
 // NewKeys for a load.
@@ -60,26 +66,32 @@ func (k *Keys) skip() int {
 	return k.number
 }
 
-// done gives a rotating key back.
-func (k *Keys) done(used key, written, known bool) {
+// done gives a rotating key back after a write to it.
+func (k *Keys) done(used key, write timeline.Write) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.busy[used.slot] = false
 	slot := &k.slots[used.slot]
+	refused := write.Status == http.StatusConflict || write.Status == http.StatusNotFound
 	switch {
-	case !known:
-		slot.generation++
-		slot.created = false
-	case written:
-		slot.created = true
+	case write.Outcome == timeline.Acknowledged:
+		slot.created, slot.version = true, write.ResourceVersion
+	case write.Outcome == timeline.Failed && refused && slot.created:
+		k.left = append(k.left, slot.name())
+		fallthrough
+	case write.Outcome == timeline.Unknown || refused:
+		*slot = key{slot: used.slot, generation: slot.generation + 1}
 	}
 }
 
-// created picks a rotating key that is there.
+// created picks a rotating key that is there, or was.
 func (k *Keys) created() (name string, any bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	first := k.dice.IntN(rotating)
+	first := k.dice.IntN(rotating + len(k.left))
+	if first >= rotating {
+		return k.left[first-rotating], true
+	}
 	for i := range rotating {
 		if slot := k.slots[(first+i)%rotating]; slot.created {
 			return slot.name(), true

@@ -26,7 +26,7 @@ func Preload(ctx context.Context, shoot string, client kubernetes.Interface, key
 		workers.Go(func() {
 			for number := range numbers {
 				write := timeline.Write{Number: number, Verb: "create", Key: fmt.Sprintf("o-%d", number)}
-				carryOut(ctx, to, client, &write)
+				carryOut(ctx, to, client, &write, 0)
 				to.Record(timeline.Event{Actor: world.Observer, Subject: shoot, Payload: write})
 				if write.Outcome != timeline.Acknowledged {
 					mu.Lock()

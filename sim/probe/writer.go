@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -57,9 +58,9 @@ func (w *Writer) Sample(ctx context.Context, to timeline.Recorder) error {
 	if rotated && again.created {
 		write.Verb = "patch"
 	}
-	carryOut(ctx, to, client, &write)
+	carryOut(ctx, to, client, &write, again.version)
 	if rotated {
-		w.Keys.done(again, write.Outcome == timeline.Acknowledged, write.Outcome != timeline.Unknown)
+		w.Keys.done(again, write)
 	}
 	to.Record(timeline.Event{Actor: w.Actor, Subject: w.Shoot, Payload: write})
 	return nil
@@ -72,11 +73,11 @@ func (w *Writer) client(config *rest.Config) (kubernetes.Interface, error) {
 	return w.kept.get(config, freshClient)
 }
 
-// carryOut a write, and fill in what became of it.
-func carryOut(ctx context.Context, to timeline.Recorder, client kubernetes.Interface, write *timeline.Write) {
+// carryOut a write, and fill in what became of it. A patch is of the version of its key that was seen last, 0 if none was.
+func carryOut(ctx context.Context, to timeline.Recorder, client kubernetes.Interface, write *timeline.Write, version int64) {
 	var sent sending
 	write.Sent = timeline.Moment(to.Now())
-	written, err := put(sent.watch(ctx), client, write)
+	written, err := put(sent.watch(ctx), client, write, version)
 	write.Answered = timeline.Moment(to.Now())
 	write.Outcome, write.Status = sent.outcomeOf(err)
 	if err != nil {
@@ -88,14 +89,18 @@ func carryOut(ctx context.Context, to timeline.Recorder, client kubernetes.Inter
 }
 
 // put sends one request, and never a second: what became of each must be known.
-func put(ctx context.Context, client kubernetes.Interface, write *timeline.Write) (*corev1.ConfigMap, error) {
+func put(ctx context.Context, client kubernetes.Interface, write *timeline.Write, version int64) (*corev1.ConfigMap, error) {
 	written := &corev1.ConfigMap{}
 	data := map[string]string{fieldNumber: fmt.Sprint(write.Number)}
 	if write.Verb == "create" {
 		body := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: write.Key}, Data: data}
 		return written, once(client.CoreV1().RESTClient().Post()).Body(body).Do(ctx).Into(written)
 	}
-	patch, err := json.Marshal(map[string]any{"data": data})
+	changes := map[string]any{"data": data}
+	if version != 0 { // the server refuses it if the key is another
+		changes["metadata"] = map[string]any{"resourceVersion": strconv.FormatInt(version, 10)}
+	}
+	patch, err := json.Marshal(changes)
 	if err != nil {
 		return nil, fmt.Errorf("marshal the patch: %w", err)
 	}

@@ -238,6 +238,10 @@ func (s *Server) one(w http.ResponseWriter, r *http.Request, store *Store, kind 
 			fail(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
 			return
 		}
+		if asked := metaOf(patch)["resourceVersion"]; asked != nil && asked != metaOf(o)["resourceVersion"] {
+			fail(w, http.StatusConflict, metav1.StatusReasonConflict, path+" has been modified")
+			return
+		}
 		merge(o, patch)
 		answer(w, http.StatusOK, store.put(path, o))
 	case http.MethodDelete:
