@@ -3,6 +3,7 @@ package telling
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,7 +35,7 @@ func Sentence(e timeline.Event) string {
 		if p.Converged {
 			return "everything has come to rest"
 		}
-		return restless(p)
+		return "not at rest in time: " + restless(p)
 	case timeline.RunEnded:
 		return trail("the run has ended", p.Broken)
 	case timeline.Note:
@@ -236,12 +237,9 @@ func inventorySentence(p timeline.InventorySeen) string {
 
 // restless says what had not come to rest, and of what nobody could see whether it had.
 func restless(p timeline.Settled) string {
-	text := "not at rest in time: " + strings.Join(p.Waiting, "; ")
-	if len(p.Waiting) == 0 {
-		text = "not seen to be at rest in time"
-	}
+	parts := p.Waiting
 	if len(p.Unknown) > 0 {
-		text += "; not known: " + strings.Join(p.Unknown, "; ")
+		parts = append(slices.Clone(parts), "not known: "+strings.Join(p.Unknown, "; "))
 	}
-	return text
+	return strings.Join(parts, "; ")
 }

@@ -46,7 +46,7 @@ func TestSentences(t *testing.T) {
 		{timeline.ExtensionStateSeen{Seed: "a", Object: "Extension vault", Gone: true}, "Extension vault on seed a is gone"},
 		{timeline.Settled{Waiting: []string{"alpha", "beta"}}, "not at rest in time: alpha; beta"},
 		{timeline.Settled{Waiting: []string{"alpha"}, Unknown: []string{"beta cannot be read"}}, "not at rest in time: alpha; not known: beta cannot be read"},
-		{timeline.Settled{Unknown: []string{"beta cannot be read"}}, "not seen to be at rest in time; not known: beta cannot be read"},
+		{timeline.Settled{Unknown: []string{"beta cannot be read"}}, "not at rest in time: not known: beta cannot be read"},
 	} {
 		if got := telling.Sentence(timeline.Event{Payload: c.payload}); got != c.want {
 			t.Errorf("%T is told as\n  %s\nwant\n  %s", c.payload, got, c.want)
