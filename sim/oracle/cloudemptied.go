@@ -40,6 +40,9 @@ func (CloudEmptied) Lacks(events []timeline.Event) []string {
 	if !deleted {
 		lacks = append(lacks, "the end of a shoot with nodes")
 	}
+	if blindAtEnd(events, timeline.CloudLedger) {
+		lacks = append(lacks, lastEntries)
+	}
 	return lacks
 }
 

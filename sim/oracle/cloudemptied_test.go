@@ -29,6 +29,7 @@ func TestCloudEmptied(t *testing.T) {
 		"a node was replaced before":      {events: history(machine, steady(1), there, noMachine, thing("create", "machines", "m-2"), balancer, noBalancer, step("delete"), thing("delete", "machines", "m-2"), gone)},
 		"the second life counts alone":    {events: history(machine, steady(1), there, noMachine, gone, there, thing("create", "machines", "m-2"), gone), want: "has left machines m-2"},
 		"it lives":                        {events: history(machine, steady(1), there, balancer), lacks: "the end of a shoot with nodes"},
+		"its end was not read":            {events: history(machine, steady(1), there, step("delete"), noMachine, gone, unreadLedger()), lacks: "the last entries of the cloud's ledger"},
 		"the ledger was not read":         {events: history(steady(1), there, gone), lacks: "the cloud's ledger for alpha"},
 	})
 }

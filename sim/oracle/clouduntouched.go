@@ -20,10 +20,12 @@ func (CloudUntouched) Name() string { return "CloudUntouched" }
 // fluid are kinds that come and go by themselves: backups are written, ownership is fenced.
 var fluid = map[string]bool{"objects": true, "fences": true, "faults": true}
 
+const lastEntries = "the last entries of the cloud's ledger"
+
 // ofShoots are kinds of which each is a shoot's.
 var ofShoots = []string{"networks", "subnets", "routers", "security-groups", "key-pairs", "machines", "volumes", "load-balancers", "records"}
 
-// Lacks the ledger, when there are nodes and so there must be entries, or whose things an extension of the user's own makes.
+// Lacks the ledger, when there are nodes and so there must be entries, or its end, or whose things an extension of the user's own makes.
 func (CloudUntouched) Lacks(events []timeline.Event) []string {
 	called := map[string]bool{}
 	for e := range timeline.Of[timeline.CloudCalled](events) {
@@ -34,6 +36,9 @@ func (CloudUntouched) Lacks(events []timeline.Event) []string {
 		if steadyNodes(events, shoot) > 0 && !called[id] {
 			lacks = append(lacks, "the cloud's ledger for "+shoot)
 		}
+	}
+	if blindAtEnd(events, timeline.CloudLedger) {
+		lacks = append(lacks, lastEntries)
 	}
 	_, run, _ := timeline.First[timeline.RunStarted](events)
 	for e, call := range timeline.Of[timeline.CloudCalled](events) {

@@ -66,6 +66,20 @@ func (all Epochs) Of(revision int64) int64 {
 	return best
 }
 
+// newest is the last epoch that was valid, if it has succeeded another.
+func (all Epochs) newest() *Epoch {
+	var valid []*Epoch
+	for _, s := range all {
+		if s.Answered {
+			valid = append(valid, s)
+		}
+	}
+	if len(valid) < 2 {
+		return nil
+	}
+	return valid[len(valid)-1]
+}
+
 // begun says whether an epoch was known to be valid by then. Without a bump of the revisions Of is no proof of it.
 func (all Epochs) begun(epoch int64, by time.Duration) bool {
 	return slices.ContainsFunc(all, func(s *Epoch) bool { return s.Number == epoch && s.Answered && s.Valid < by })

@@ -163,3 +163,18 @@ func writesOf(events []timeline.Event, shoot string) []write {
 	slices.SortStableFunc(writes, func(a, b write) int { return int(a.Sent - b.Sent) })
 	return writes
 }
+
+// awayAtEnd says that a shoot is gone, or goes, or sleeps, or is about to: nobody may expect to see it from within.
+func awayAtEnd(p timeline.ShootSeen) bool {
+	return p.Absent || p.Deleting || p.WantsToSleep || p.Hibernated
+}
+
+// blindAtEnd says that the last look of a probe has failed: what happened since the one before is not known.
+func blindAtEnd(events []timeline.Event, probe string) bool {
+	for _, p := range timeline.Of[timeline.Unseen](events) {
+		if p.Final && p.Probe == probe {
+			return true
+		}
+	}
+	return false
+}

@@ -49,6 +49,7 @@ func TestCloudUntouched(t *testing.T) {
 		"a name is deleted":           {events: history(call("create", "machines", 1, "OK"), steady(3), step("migrate"), call("delete", "records", 1, "OK")), want: "delete records"},
 		"a machine is deleted":        {events: history(call("create", "machines", 1, "OK"), steady(3), step("migrate"), call("delete", "machines", 1, "OK")), want: "extensions-a has made the cloud delete machines m-1 (worker) (ledger entry 7)"},
 		"a router is created":         {events: history(call("create", "machines", 1, "OK"), steady(3), call("create", "routers", 2, "OK")), want: "create routers"},
+		"the end was not read":        {events: history(call("create", "machines", 1, "OK"), steady(3), unreadLedger()), lacks: "the last entries of the cloud's ledger"},
 		"a refused one":               {events: history(call("create", "machines", 1, "OK"), steady(3), call("delete", "machines", 1, "QuotaExceeded"))},
 		"asked for by the story":      {events: history(call("create", "machines", 1, "OK"), steady(3), step("hibernate"), call("delete", "machines", 1, "OK"), seen(asleep))},
 		"before it was begun":         {events: history(call("create", "machines", 1, "OK"), steady(3), step("hibernate"), seen(shoot("a", "a", "Reconcile", "Succeeded")), call("delete", "machines", 1, "OK"), seen(asleep))},

@@ -14,6 +14,10 @@ func machine(verb string, number int, epoch int64, outcome string) timeline.Even
 	})
 }
 
+func unreadLedger() timeline.Event {
+	return of("", timeline.Unseen{Probe: "cloud ledger", Error: "read the ledger behind entry 7: refused", Final: true})
+}
+
 func TestNoLostMachine(t *testing.T) {
 	t.Parallel()
 	made := func(n int) timeline.Event { return machine("create", n, 1, "OK") }
@@ -34,6 +38,8 @@ func TestNoLostMachine(t *testing.T) {
 		"one too many in the end":   {events: history(made(1), steady(1), made(2), ended), want: "in the end there are 2 machines, 1 are wanted"},
 		"a machine twice":           {events: history(made(1), steady(1), made(3), gone(1), twins, gone(3), ended), want: "has made machine pool-3 a second time, as m-9"},
 		"an old owner calls":        {events: history(made(1), steady(1), machine("create", 2, 2, "OK"), machine("delete", 1, 2, "OK"), machine("create", 3, 1, "StaleEpoch"), ended), want: "as owner of epoch 1, though epoch 2 has begun"},
+		"its end was not read":      {events: history(made(1), steady(1), ended, unreadLedger()), lacks: "the last entries of the cloud's ledger"},
+		"once it was not read":      {events: history(made(1), of("", timeline.Unseen{Probe: "cloud ledger", Error: "busy"}), steady(1), ended)},
 		"nothing is known of cloud": {events: history(steady(1), ended), lacks: "the cloud's ledger for alpha"},
 	})
 }

@@ -1,6 +1,9 @@
 package oracle
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -14,19 +17,36 @@ var _ Oracle = Revisions{}
 // Name of the promise.
 func (Revisions) Name() string { return "Revisions" }
 
-// Lacks a long-lived client of each shoot.
-func (Revisions) Lacks(events []timeline.Event) []string {
+// Lacks a long-lived client of each shoot, and what it has seen of the last owner: who never comes there is not told anything.
+func (o Revisions) Lacks(events []timeline.Event) []string {
 	seen := map[string]bool{}
 	for e, p := range timeline.Of[timeline.VersionsSeen](events) {
 		seen[e.Subject] = seen[e.Subject] || len(p.Versions) > 0
 	}
 	var lacks []string
+	last := lastSeen(events)
 	for _, shoot := range shootsOf(events) {
-		if !seen[shoot] {
+		life := LastLife(events, shoot)
+		epochs := EpochsOf(life, shoot)
+		switch newest := epochs.newest(); {
+		case !seen[shoot]:
 			lacks = append(lacks, "resource versions that a client of "+shoot+" has seen")
+		case newest != nil && !awayAtEnd(last[shoot]) && !o.arrived(life, shoot, epochs, newest):
+			lacks = append(lacks, fmt.Sprintf("resource versions that a client of %s has seen of epoch %d", shoot, newest.Number))
 		}
 	}
 	return lacks
+}
+
+// arrived says whether a client has seen versions of an epoch, or, where no revision of it is known, any since it is valid.
+func (Revisions) arrived(events []timeline.Event, shoot string, epochs Epochs, newest *Epoch) bool {
+	for e, p := range timeline.Of[timeline.VersionsSeen](events) {
+		of := func(version int64) bool { return newest.low == 0 || epochs.Of(version) == newest.Number }
+		if e.Subject == shoot && e.At > newest.Valid && slices.ContainsFunc(p.Versions, of) {
+			return true
+		}
+	}
+	return false
 }
 
 // Judge long-lived clients by what they list and watch, and single keys by what is read and written.

@@ -38,10 +38,34 @@ func (SingleWriter) Lacks(events []timeline.Event) []string {
 			lacks = append(lacks, "any answer at the address that "+shoot+"'s name first had")
 		}
 		now, known := last[shoot]
+		if !awayAtEnd(now) {
+			lacks = append(lacks, questionsLacking(LastLife(events, shoot), shoot)...)
+		}
 		valid := slices.ContainsFunc(epochs, func(e *Epoch) bool { return e.Answered && e.Seed == now.StatusSeed })
 		if known && rests(now) && !valid {
 			lacks = append(lacks, "a valid owner of "+shoot+" on seed "+now.StatusSeed)
 		}
+	}
+	return lacks
+}
+
+// questionsLacking: an owner that is over answers nobody, so that only who has asked knows that none did. Its control plane may
+// be gone, and its seed lost; but somebody must have looked around in the end, and, where there is a reader who stays at the
+// first address, it must have asked there once the last owner was valid.
+func questionsLacking(events []timeline.Event, shoot string) (lacks []string) {
+	if settling, _, settled := timeline.First[timeline.Settling](events); settled {
+		looked := false
+		for e, p := range timeline.Of[timeline.EpochSeen](events) {
+			looked = looked || e.Subject == shoot && time.Duration(p.Sent) > settling.At
+		}
+		if !looked {
+			lacks = append(lacks, "a control plane of "+shoot+" in the end")
+		}
+	}
+	newest, cached := EpochsOf(events, shoot).newest(), cachedReads(events, shoot)
+	asked := func(read timeline.CachedRead) bool { return time.Duration(read.Sent) > newest.Valid }
+	if newest != nil && len(cached) > 0 && !slices.ContainsFunc(cached, asked) {
+		lacks = append(lacks, fmt.Sprintf("a question at the address that %s's name first had since epoch %d is valid", shoot, newest.Number))
 	}
 	return lacks
 }

@@ -27,7 +27,7 @@ type Ledger struct {
 var _ Probe = &Ledger{}
 
 // Name of the probe.
-func (l *Ledger) Name() string { return "cloud ledger" }
+func (l *Ledger) Name() string { return timeline.CloudLedger }
 
 // Pace is twice a second.
 func (l *Ledger) Pace() Pace {

@@ -53,7 +53,7 @@ func (r *Revisions) follow(ctx context.Context, to timeline.Recorder) error {
 	if err != nil {
 		return fmt.Errorf("find out how to reach the shoot: %w", err)
 	}
-	client, err := r.kept.get(compact(config), steadyClient)
+	client, err := r.kept.get(config, watchingClient) // else it would wait for most of a minute where nobody is any more
 	if err != nil {
 		return err
 	}

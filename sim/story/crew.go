@@ -76,12 +76,18 @@ func (c *crew) start(ctx context.Context, name string, p probe.Probe, work func(
 }
 
 // lastLook ends the probes of a group as end does, and has each sample once more: one whose last sample hung, as on a
-// connection to what has moved, may have seen nothing since.
-func (c *crew) lastLook(ctx context.Context, name string) {
+// connection to what has moved, may have seen nothing since. A look that fails is taken again, so many times in all; what cannot be
+// seen then is told as the last that is heard of it.
+func (c *crew) lastLook(ctx context.Context, name string, times int) {
 	for _, m := range c.end(name) {
-		if m.probe != nil {
-			sampleOnce(ctx, m.probe, c.record, &complaints{record: c.record, probe: m.probe.Name()})
+		if m.probe == nil {
+			continue
 		}
+		err := sampled(ctx, m.probe, c.record)
+		for again := 1; again < times && err != nil; again++ {
+			err = sampled(ctx, m.probe, c.record)
+		}
+		(&complaints{record: c.record, probe: m.probe.Name(), final: true}).note(err)
 	}
 }
 
@@ -144,9 +150,13 @@ func (c *crew) sampleAll(ctx context.Context, p probe.Probe) {
 }
 
 func sampleOnce(ctx context.Context, p probe.Probe, to timeline.Recorder, report *complaints) {
+	report.note(sampled(ctx, p, to))
+}
+
+func sampled(ctx context.Context, p probe.Probe, to timeline.Recorder) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.Pace().Timeout)
 	defer cancel()
-	report.note(p.Sample(ctx, to))
+	return p.Sample(ctx, to)
 }
 
 func (c *crew) followAll(ctx context.Context, f probe.Follower) {
@@ -167,6 +177,7 @@ func (c *crew) followAll(ctx context.Context, f probe.Follower) {
 type complaints struct {
 	record timeline.Recorder
 	probe  string
+	final  bool // there is no other look
 
 	mu   sync.Mutex
 	last string
@@ -182,6 +193,6 @@ func (c *complaints) note(err error) {
 	c.last = text
 	c.mu.Unlock()
 	if fresh && text != "" {
-		c.record.Record(timeline.Event{Payload: timeline.Unseen{Probe: c.probe, Error: text}})
+		c.record.Record(timeline.Event{Payload: timeline.Unseen{Probe: c.probe, Error: text, Final: c.final}})
 	}
 }

@@ -57,14 +57,14 @@ func TestTheLastLookComesAfterOneThatHung(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		c.lastLook(t.Context(), "g")
+		c.lastLook(t.Context(), "g", 1)
 	}()
 	close(release)
 	<-done
 	if looks.Load() != 2 {
 		t.Errorf("it looked %d times, want once more after the look that hung", looks.Load())
 	}
-	c.lastLook(t.Context(), "g")
+	c.lastLook(t.Context(), "g", 1)
 	if looks.Load() != 2 {
 		t.Error("a group that has been ended looks again")
 	}
@@ -208,9 +208,41 @@ func TestWhatIsFollowedHasALastLook(t *testing.T) {
 	}}}
 	c.follow(t.Context(), "g", f)
 	<-f.following
-	c.lastLook(t.Context(), "g")
+	c.lastLook(t.Context(), "g", 1)
 	if looks != 1 {
 		t.Errorf("it was looked at %d times after it was followed, want once", looks)
+	}
+}
+
+// What cannot be seen in the end is told as the last that is heard of it, so that oracles know what they lack.
+func TestALastLookThatFailsIsTaken(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ fails, looks, told int }{
+		"it succeeds": {0, 1, 0}, "once it does not": {1, 2, 0}, "it never does": {9, 3, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			crew, j := newTestCrew()
+			looks := 0
+			f := &fakeWatched{following: make(chan struct{}), fakeProbe: fakeProbe{probe.Pace{Timeout: time.Minute}, func(context.Context, timeline.Recorder) error {
+				if looks++; looks <= c.fails {
+					return errors.New("too busy")
+				}
+				return nil
+			}}}
+			crew.follow(t.Context(), "g", f)
+			<-f.following
+			crew.lastLook(t.Context(), "g", 3)
+			told := 0
+			for _, unseen := range timeline.Of[timeline.Unseen](j.Events()) {
+				if unseen.Final {
+					told++
+				}
+			}
+			if looks != c.looks || told != c.told {
+				t.Errorf("%d looks, told %d times; want %d and %d", looks, told, c.looks, c.told)
+			}
+		})
 	}
 }
 

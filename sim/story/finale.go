@@ -16,6 +16,9 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
+// ledgerLooks are how often the end of the cloud's ledger is asked for: a machine may be too busy for one answer.
+const ledgerLooks = 5
+
 var cloudQuery = cloud.LedgerQuery{}
 
 // finale ends the loads, reads what is there in the end, and has every probe look once more. What cannot be read is
@@ -35,9 +38,10 @@ func (t *teller) finale(ctx context.Context) error {
 		}
 	}
 	t.unseen("inventory", t.lastInventories(ctx))
-	for _, group := range append(shoots, cloudGroup) {
-		t.crew.lastLook(ctx, group)
+	for _, shoot := range shoots {
+		t.crew.lastLook(ctx, shoot, 1)
 	}
+	t.crew.lastLook(ctx, cloudGroup, ledgerLooks)
 	return nil
 }
 

@@ -162,6 +162,9 @@ type Item struct {
 	Mentions []string `json:"mentions,omitempty"`
 }
 
+// CloudLedger is the name of the probe that reads the cloud's ledger.
+const CloudLedger = "cloud ledger"
+
 // Kind of Unseen.
 func (Unseen) Kind() Kind { return "Unseen" }
 
