@@ -82,7 +82,7 @@ var faultsWithoutStory = []string{
 	"Callers.shoot", "Calls.from", "Calls.nth", "Calls.verbs", "CloudError.message", "CloudError.reason",
 	"FailRequest.message", "FailRequest.reason", "Objects.group", "Turn.from",
 	// The other form of each stands in a story.
-	"Cut.refuse", "DamageBackup.last=Any", "DamageBackup.missing", "DelayRequest.at=Before", "HoldRequest.at=Before", "OnRequest.at=After",
+	"Cut.refuse", "DamageBackup.last=Any", "DamageBackup.missing", "DelayRequest.at=Before", "HoldRequest.at=Before",
 }
 
 // forms of faults that are chosen by a value.
