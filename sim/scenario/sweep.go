@@ -1,11 +1,13 @@
 package scenario
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -133,10 +135,32 @@ func (s *Scenario) checkSweep(path *field.Path) field.ErrorList {
 		seen[sweep.Crash] = true
 		if sweep.UpTo < 1 || sweep.UpTo > maxPoints {
 			errs = append(errs, field.Invalid(at.Child("upTo"), sweep.UpTo, fmt.Sprintf("must be from 1 to %d", maxPoints)))
-		} else if name := pointName(s.Metadata.Name, sweep.Crash, sweep.UpTo); len(name) > validation.DNS1123LabelMaxLength {
-			errs = append(errs, field.Invalid(at.Child("crash"), sweep.Crash,
-				fmt.Sprintf("makes the name %q of a point, which is longer than %d", name, validation.DNS1123LabelMaxLength)))
+		} else if crash != nil {
+			errs = append(errs, s.checkPointName(at.Child("crash"), sweep)...)
 		}
 	}
 	return errs
+}
+
+// checkPointName sees to it that points are stories like any other: their names are those of files and folders too.
+func (s *Scenario) checkPointName(path *field.Path, sweep Sweep) field.ErrorList {
+	if len(validation.IsDNS1123Label(s.Metadata.Name)) > 0 { // which is told there
+		return nil
+	}
+	name := pointName(s.Metadata.Name, sweep.Crash, sweep.UpTo)
+	if len(name) > validation.DNS1123LabelMaxLength {
+		return field.ErrorList{field.Invalid(path, sweep.Crash, fmt.Sprintf("makes the name %q of a point, which is longer than %d: give the fault or the story a shorter one",
+			name, validation.DNS1123LabelMaxLength))}
+	}
+	if len(checkName(path, name, validation.DNS1123LabelMaxLength)) == 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, sweep.Crash, fmt.Sprintf(
+		"makes the name %q of a point, which no story can have: name the fault with lower case letters, digits and '-', such as %q", name, asLabel(sweep.Crash)))}
+}
+
+// asLabel is the name that is most like this one and can be part of a story's.
+func asLabel(name string) string {
+	parts := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	return cmp.Or(strings.Join(parts, "-"), "crash")
 }

@@ -1,6 +1,7 @@
 package scenario_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -89,6 +90,16 @@ func TestImpossibleSweeps(t *testing.T) {
 	own := strings.Replace(swept, "at: After}", "at: After, nth: 3}", 1)
 	if _, err := scenario.Parse("f", []byte(own)); err == nil || !strings.Contains(err.Error(), "says by itself at which write it comes") {
 		t.Errorf("a crash with a turn of its own: %v", err)
+	}
+	for name, right := range map[string]string{
+		"../../../../tmp/esc": "tmp-esc", "Gardenlet_Dies": "gardenlet-dies", "a.b": "a-b", "one--2 ": "one-2", "/": "crash",
+	} {
+		named := strings.NewReplacer("name: one", fmt.Sprintf("name: %q", name), "crash: one", fmt.Sprintf("crash: %q", name), "heal: one", fmt.Sprintf("heal: %q", name)).Replace(swept)
+		_, err := scenario.Parse("f", []byte(named))
+		want := fmt.Sprintf("f:14:19: spec.sweep[0].crash: Invalid value: %q", name)
+		if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), fmt.Sprintf("such as %q", right)) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v, want %s … such as %q", name, err, want, right)
+		}
 	}
 	long := strings.ReplaceAll(swept, "name: swept", "name: "+strings.Repeat("s", 60))
 	if _, err := scenario.Parse("f", []byte(long)); err == nil || !strings.Contains(err.Error(), "which is longer than 63") {
