@@ -66,19 +66,28 @@ func (a *active) selects(x *exchange) bool {
 	return (!a.writes || x.request.writes(x.r) && !a.match.noise(x.request)) && a.match.fits(x.request, x.r)
 }
 
-// strike lets a request feel the fault. It counts once the hook, if there is one, has returned.
-func (a *active) strike(x *exchange) {
+// strike lets a request feel the fault, unless that has ended meanwhile. It counts once the hook, if there is one, has
+// returned; until then the end can be awaited.
+func (a *active) strike(x *exchange) bool {
+	if !a.injection.strikes.enter() {
+		return false
+	}
+	defer a.injection.strikes.leave()
 	if hook := a.injection.hook; hook != nil {
 		hook(x.r.Context(), *x.request)
 	}
 	a.touch()
+	return true
 }
 
-// deny answers a request in place of the server.
-func (a *active) deny(x *exchange, status *metav1.Status) {
-	a.strike(x)
+// deny answers a request in place of the server; false when the fault has ended meanwhile.
+func (a *active) deny(x *exchange, status *metav1.Status) bool {
+	if !a.strike(x) {
+		return false
+	}
 	a.traffic.errors.Add(1)
 	x.refuse(status)
+	return true
 }
 
 func (a *active) isOver() bool {
@@ -114,12 +123,9 @@ func (a *active) at(m Moment, x *exchange, next func(*exchange), do func() bool)
 	if struck && keeps && kept == nil {
 		kept = x.keep(next)
 	}
-	if struck && !a.isOver() {
-		a.strike(x)
-		if !do() {
-			a.traffic.errors.Add(1)
-			x.hangUp()
-		}
+	if struck && !a.isOver() && a.strike(x) && !do() {
+		a.traffic.errors.Add(1)
+		x.hangUp()
 	}
 	if kept == nil {
 		next(x)

@@ -51,7 +51,9 @@ func (f Fail) start(dice) *effect {
 		if retryAfter == 0 && f.Status == http.StatusTooManyRequests {
 			retryAfter = time.Second // as API servers do
 		}
-		a.deny(x, refusal(x, f.Status, f.Reason, f.Message, retryAfter))
+		if !a.deny(x, refusal(x, f.Status, f.Reason, f.Message, retryAfter)) {
+			next(x)
+		}
 	}}
 }
 

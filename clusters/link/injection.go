@@ -13,6 +13,7 @@ type Injection struct {
 	fault   Fault
 	hook    Hook
 	turns   turns // of all links where it is at work
+	strikes strikes
 	touched atomic.Int64
 	once    sync.Once
 	healed  atomic.Bool
@@ -20,14 +21,14 @@ type Injection struct {
 }
 
 // Hook is told of a request that feels a fault, at the moment when it does. The request waits until the hook returns; its
-// context ends with the client.
+// context ends with the client. A hook may heal its fault, and must not await the end of it.
 type Hook func(context.Context, Request)
 
 func newInjection(f Fault, hook Hook) *Injection {
 	if err := f.Validate(); err != nil {
 		panic(fmt.Sprintf("inject %s: %v", f.Name(), err))
 	}
-	i := &Injection{fault: f, hook: hook}
+	i := &Injection{fault: f, hook: hook, strikes: newStrikes()}
 	if taken, ok := f.(turned); ok {
 		i.turns.Turn = taken.turn()
 	}
@@ -41,18 +42,31 @@ type turned interface{ turn() Turn }
 func (i *Injection) Fault() Fault { return i.fault }
 
 // Touched counts how often the fault was felt: by bytes or connections, requests or events of watches. It keeps its
-// value after the heal.
+// value once the end was awaited.
 func (i *Injection) Touched() int { return int(i.touched.Load()) }
 
 // Healed says whether the fault has ended.
 func (i *Injection) Healed() bool { return i.healed.Load() }
 
-// Heal ends the fault. It returns when new connections are free of it, and does nothing the second time.
+// Heal ends the fault. It returns when new connections are free of it, and does nothing the second time. A hook may still
+// be under way then: see [Injection.Await].
 func (i *Injection) Heal() {
 	i.once.Do(func() {
 		i.undo()
+		i.strikes.close()
 		i.healed.Store(true)
 	})
+}
+
+// Await waits, after the heal, until every request that the fault was just striking has felt it and its hook has
+// returned. What a hook does is the harm of some faults, and nobody could undo it before it is done.
+func (i *Injection) Await(ctx context.Context) error {
+	select {
+	case <-i.strikes.idle:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for what %s was doing when it was healed: %w", i.fault.Name(), context.Cause(ctx))
+	}
 }
 
 // active is an injection on one link.

@@ -35,13 +35,11 @@ func (s SizeLimit) Validate() error {
 
 func (s SizeLimit) start(dice) *effect {
 	return &effect{match: s.Match, serve: func(a *active, x *exchange, next func(*exchange)) {
-		if !s.exceeded(x) {
-			next(x)
-			return
-		}
 		status := apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", s.Bytes)).ErrStatus
 		status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
-		a.deny(x, &status)
+		if !s.exceeded(x) || !a.deny(x, &status) {
+			next(x)
+		}
 	}}
 }
 

@@ -160,8 +160,9 @@ func (s *shelf) list(a *active, x *exchange, next func(*exchange)) {
 	}
 	s.mu.Unlock()
 	if usable {
-		if now := listNow(x.r, x.bare).objects(); now != nil && !now.same(old.objects) {
-			a.strike(x)
+		if now := listNow(x.r, x.bare).objects(); now != nil && !now.same(old.objects) && !a.strike(x) {
+			next(x) // it has ended meanwhile
+			return
 		}
 		old.answer.send(x.w)
 		return

@@ -75,13 +75,15 @@ func (c *Crash) Inject(ctx context.Context, w world.World) (world.Injection, err
 	}
 	deaths := &deaths{}
 	waiting, err := c.inject(ctx, w, c.harm(), func(ctx context.Context, _ link.Request) {
-		// The victim takes the request, and its context, along.
-		deaths.note(breaker.BreakProcess(context.WithoutCancel(ctx), world.Process(c.victim()), world.Kill))
+		// The victim takes the request, and its context, along. The heal waits for what happens here.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), injectTimeout)
+		defer cancel()
+		deaths.note(breaker.BreakProcess(ctx, world.Process(c.victim()), world.Kill))
 	})
 	if err != nil {
 		return world.Injection{}, err
 	}
-	heal := func(ctx context.Context) error { return errors.Join(waiting.Heal(ctx), deaths.heal(ctx)) }
+	heal := func(ctx context.Context) error { return errors.Join(waiting.Heal(ctx), deaths.heal(ctx)) } // in this order
 	return world.Injection{Heal: heal, Touched: deaths.count}, nil
 }
 

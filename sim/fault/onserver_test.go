@@ -38,16 +38,24 @@ type wired struct {
 	*worldtest.World
 	link   *link.Link
 	killed atomic.Int32
+	// dying, when it is not nil, is told of a kill that has begun, and holds it until it is told again.
+	dying chan struct{}
+	// revived counts the kills that were healed.
+	revived atomic.Int32
 }
 
 func (w *wired) BreakLink(_ context.Context, _, _ string, f link.Fault, hook link.Hook) (world.Injection, error) {
 	i := w.link.BeginWith(f, hook)
-	return world.Injection{Heal: func(context.Context) error { i.Heal(); return nil }, Touched: i.Touched}, nil
+	return world.Injection{Heal: func(ctx context.Context) error { i.Heal(); return i.Await(ctx) }, Touched: i.Touched}, nil
 }
 
 func (w *wired) BreakProcess(context.Context, world.Process, world.Harm) (world.Injection, error) {
+	if w.dying != nil {
+		w.dying <- struct{}{}
+		<-w.dying
+	}
 	w.killed.Add(1)
-	return world.Injection{Heal: func(context.Context) error { return nil }, Touched: func() int { return 1 }}, nil
+	return world.Injection{Heal: func(context.Context) error { w.revived.Add(1); return nil }, Touched: func() int { return 1 }}, nil
 }
 
 // onServer is a stage for faults that live in links.
@@ -101,6 +109,7 @@ func TestFaultsOnAnAPIServer(t *testing.T) {
 	}
 	s := newOnServer(t, apiservertest.Start(t, apiservertest.Options{}))
 	t.Run("trigger", s.testTrigger)
+	t.Run("healedWhileItStrikes", s.testHealWhileACrashStrikes)
 	t.Run("growObject", s.testGrowth)
 	t.Run("loseObject", s.testLoss)
 	t.Run("loseObjectMadeAnew", s.testLossOfWhatIsMadeAnew)
@@ -188,6 +197,45 @@ func (s *onServer) test(t *testing.T, name string, f fault.Fault, provoke func(c
 	}
 	if strings.HasPrefix(f.Name(), "crash") && s.world.killed.Swap(0) != 1 {
 		t.Error("the actor was not killed once")
+	}
+}
+
+// A crash that strikes while it is healed counts, and its victim is healed too.
+func (s *onServer) testHealWhileACrashStrikes(t *testing.T) {
+	s.world.dying = make(chan struct{})
+	defer func() { s.world.dying = nil }()
+	s.world.revived.Store(0)
+	crash := &fault.Crash{Requests: fault.Requests{Objects: settings}, Victim: &fault.Process{Cluster: "a", Program: "etcd"}}
+	must(t, s.ward.Inject(t.Context(), "strikes-late", crash))
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		write(t.Context(), s.client(t))
+	}()
+	<-s.world.dying
+	healed := make(chan error, 1)
+	go func() { healed <- s.ward.Heal(t.Context(), "strikes-late") }()
+	for deadline := time.Now().Add(patience); len(s.world.link.Injections()) > 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the crash is not taken off the link")
+		}
+	}
+	select {
+	case err := <-healed:
+		t.Errorf("it was healed while its victim was dying: %v", err)
+		healed <- err
+	case <-time.After(100 * time.Millisecond): // nothing tells that a heal waits
+	}
+	s.world.dying <- struct{}{}
+	must(t, <-healed)
+	<-written
+	if n := s.world.revived.Load(); n != 1 || s.world.killed.Swap(0) != 1 {
+		t.Errorf("%d victims were healed, want the one that was killed", n)
+	}
+	for e, p := range timeline.Of[timeline.FaultHealed](s.journal.Events()) {
+		if e.Subject == "strikes-late" && p.Touched != 1 {
+			t.Errorf("recorded %+v, want one that was felt once", p)
+		}
 	}
 }
 

@@ -95,7 +95,7 @@ type Injection struct {
 }
 
 // LinkBreaker is a World with links that can be harmed. Actors and targets are those of the landscape. The hook, when it
-// is not nil, is told of every request that feels the fault.
+// is not nil, is told of every request that feels the fault; the heal waits for it to return.
 type LinkBreaker interface {
 	BreakLink(ctx context.Context, actor, target string, fault link.Fault, hook link.Hook) (Injection, error)
 }

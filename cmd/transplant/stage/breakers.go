@@ -2,7 +2,9 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"strings"
+	"time"
 
 	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
@@ -44,14 +46,24 @@ func (w *World) BreakLink(_ context.Context, actor, target string, fault link.Fa
 	return injection(injections...), nil
 }
 
+// strikeTimeout bounds how long a heal waits for what a fault was just doing; it is longer than a fault may take to begin,
+// or a victim to be killed.
+const strikeTimeout = 90 * time.Second
+
 // injection is one of several parts, healed together.
 func injection(parts ...*link.Injection) world.Injection {
 	return world.Injection{
-		Heal: func(context.Context) error {
+		Heal: func(ctx context.Context) error {
 			for _, part := range parts {
 				part.Heal()
 			}
-			return nil
+			ctx, cancel := context.WithTimeout(ctx, strikeTimeout)
+			defer cancel()
+			var errs []error
+			for _, part := range parts { // all are over by now, so that none strikes while another is waited for
+				errs = append(errs, part.Await(ctx))
+			}
+			return errors.Join(errs...)
 		},
 		Touched: func() int {
 			touched := 0
