@@ -127,6 +127,40 @@ func TestRequestFaultConformance(t *testing.T) {
 	}
 }
 
+// The end of a fault can be awaited: by then hooks have returned, and what they were told of counts. Who is told does not
+// wait for itself.
+func TestAwaitHooks(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]link.Fault{"hang-up": link.Crash{}, "no-hang-up": link.Tripwire{}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newAPIScene(t)
+			told, release := make(chan struct{}), make(chan struct{})
+			var i *link.Injection
+			i = s.link.BeginWith(f, func(context.Context, link.Request) {
+				i.Heal()
+				close(told)
+				<-release
+			})
+			sent := async(func() (bool, error) { return true, s.send(t.Context(), "h2", "DELETE", collection+"/x", "") })
+			wait(t, told)
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if err := i.Await(ctx); err == nil || !strings.Contains(err.Error(), f.Name()) || i.Touched() != 0 {
+				t.Errorf("awaited while the hook ran: %v, felt %d times", err, i.Touched())
+			}
+			close(release)
+			if err := i.Await(t.Context()); err != nil || i.Touched() != 1 {
+				t.Errorf("awaited: %v, felt %d times", err, i.Touched())
+			}
+			wait(t, sent)
+			if err := s.send(t.Context(), "h2", "DELETE", collection+"/x", ""); err != nil || i.Touched() != 1 {
+				t.Errorf("after the heal: %v, felt %d times", err, i.Touched())
+			}
+		})
+	}
+}
+
 // What the link understands of requests.
 func TestRequests(t *testing.T) {
 	t.Parallel()
@@ -281,6 +315,26 @@ func TestFrozenWatchOutlivesItsServer(t *testing.T) {
 	s.upstream.CloseClientConnections()
 	i.Heal()
 	expectChunk(t, stays, "{}\n")
+}
+
+// A refusal is no event: who asks for a watch and may not have it hears so at once, and that counts as nothing.
+func TestFrozenWatchHoldsNoRefusal(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusGone, http.StatusTooManyRequests, http.StatusInternalServerError} {
+		for _, protocol := range []string{"h2", "http/1.1"} {
+			w := newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(status)
+				_, _ = io.WriteString(w, "refused")
+			}))
+			l := w.link(t, link.Options{})
+			i := l.Begin(link.FrozenWatch{})
+			answer := wait(t, get(t, w.client(protocol), l.URL()+collection+"?watch=true"))
+			if answer.err != nil || answer.value != "refused" || i.Touched() != 0 {
+				t.Errorf("%d over %s: got %q, %v, felt %d times", status, protocol, answer.value, answer.err, i.Touched())
+			}
+			i.Heal()
+		}
+	}
 }
 
 // TestErrorsAreCounted: what the server could not answer, what it left unfinished, and what a fault did in its place; not what went well,

@@ -33,7 +33,7 @@ type stream struct {
 	last    func(contentType string) []byte // what to say before the end, when it is to end
 
 	out    sync.Mutex // is held by who writes to the client; never taken under mu
-	frames *frames    // nil before the header
+	frames *frames    // nil before the header, and of what the server has refused
 	held   []byte
 	ended  bool // by a fault
 	done   bool // nothing may be written any more
@@ -186,20 +186,24 @@ func (s *stream) settle() {
 	}
 }
 
+// What follows is called by who holds out.
+
+// frozen says that events are held back. What is no watch, because the server has refused it or has said nothing yet, has
+// none: a client hears a refusal at once.
 func (s *stream) frozen() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.freezes) > 0
+	return len(s.freezes) > 0 && s.frames != nil
 }
-
-// What follows is called by who holds out.
 
 func (s *stream) emit(p []byte) error {
 	s.mu.Lock()
-	for a := range s.freezes {
-		a.touch()
+	frozen := len(s.freezes) > 0 && s.frames != nil
+	if frozen {
+		for a := range s.freezes {
+			a.touch()
+		}
 	}
-	frozen := len(s.freezes) > 0
 	s.mu.Unlock()
 	if frozen {
 		s.held = append(s.held, p...)
