@@ -12,11 +12,14 @@ import (
 type Fault struct {
 	Meta          // the id is the fault's name, chosen by the caller
 	Match  Match  `json:"match"`
+	Nth    int    `json:"nth,omitempty"`   // the only matching call that feels it, counted from 1; instead of from and times
 	From   int    `json:"from,omitempty"`  // the first matching call that feels it, counted from 1; default 1
 	Times  int    `json:"times,omitempty"` // how many calls feel it; 0 means all until it is healed
 	Effect Effect `json:"effect"`
+	// Group of faults that count together: a call that several of them match is one, and times bounds how many feel any.
+	Group string `json:"group,omitempty"`
 
-	Matched int `json:"matched,omitempty"` // calls that matched so far
+	Matched int `json:"matched,omitempty"` // calls that matched so far, it or another of its group
 	Felt    int `json:"felt,omitempty"`    // calls that felt it so far
 }
 

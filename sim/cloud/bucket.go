@@ -216,7 +216,7 @@ func (s *Server) listObjects(c *call, w http.ResponseWriter, r *http.Request) er
 	}
 	page.Items = slices.DeleteFunc(page.Items, func(o api.Object) bool {
 		one := *c
-		one.id = o.ID
+		one.id, one.numbers = o.ID, nil // each object is looked for by itself
 		return s.faults.missing(&one)
 	})
 	return answer(w, page)

@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +65,78 @@ func TestErrorAtTheNthCall(t *testing.T) {
 	}
 	_, err := cloud.as(t, "admin").HealFault(ctx, "fire")
 	wantCode(t, err, api.CodeNotFound)
+}
+
+// The n-th call is the n-th that matches, whatever the calls before it felt, and whichever fault of a group they matched.
+func TestTurnsAreExact(t *testing.T) {
+	t.Parallel()
+	refusal := func(code api.Code) api.Effect { return api.Effect{Error: &api.ErrorEffect{Code: code}} }
+	create := api.Match{Verbs: []string{api.VerbCreate}}
+	networks, mine := api.Match{Kinds: []string{api.KindNetworks}}, api.Match{Identities: []string{"extensions-a", "extensions-b"}}
+	lost := api.Effect{Throttle: &api.ThrottleEffect{PerSecond: 0, Burst: 0}}
+	for name, c := range map[string]struct {
+		faults []api.Fault
+		want   []api.Code
+		felt   []int
+	}{
+		"two-at-the-same-call": {
+			[]api.Fault{{Match: create, Nth: 2, Effect: refusal(api.CodeDepleted)}, {Match: create, Nth: 2, Effect: refusal(api.CodeInternal)}},
+			[]api.Code{"", api.CodeDepleted, "", ""}, []int{1, 0},
+		},
+		"one-after-the-other": {
+			[]api.Fault{{Match: create, Times: 1, Effect: refusal(api.CodeDepleted)}, {Match: create, Nth: 3, Effect: refusal(api.CodeInternal)}},
+			[]api.Code{api.CodeDepleted, "", api.CodeInternal, ""}, []int{1, 1},
+		},
+		"behind-another-effect": {
+			[]api.Fault{{Match: create, From: 1, Times: 2, Effect: lost}, {Match: create, Nth: 4, Effect: refusal(api.CodeInternal)}},
+			[]api.Code{api.CodeRateLimited, api.CodeRateLimited, "", api.CodeInternal}, []int{2, 1},
+		},
+		"a-group-that-all-match": {
+			[]api.Fault{
+				{Group: "g", Match: networks, Nth: 2, Effect: refusal(api.CodeDepleted)},
+				{Group: "g", Match: mine, Nth: 2, Effect: refusal(api.CodeDepleted)},
+			},
+			[]api.Code{"", api.CodeDepleted, "", ""}, []int{1, 0},
+		},
+		"a-group-of-two-halves": {
+			[]api.Fault{
+				{Group: "g", Match: api.Match{Identities: []string{"extensions-a"}}, Nth: 2, Effect: refusal(api.CodeDepleted)},
+				{Group: "g", Match: api.Match{Identities: []string{"extensions-b"}}, Nth: 2, Effect: refusal(api.CodeDepleted)},
+			},
+			[]api.Code{"", api.CodeDepleted, "", ""}, []int{0, 1},
+		},
+		"a-group-with-a-bound": {
+			[]api.Fault{
+				{Group: "g", Match: mine, From: 2, Times: 2, Effect: refusal(api.CodeDepleted)},
+				{Group: "g", Match: networks, From: 2, Times: 2, Effect: refusal(api.CodeDepleted)},
+			},
+			[]api.Code{"", api.CodeDepleted, api.CodeDepleted, ""}, []int{2, 0},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cloud := start(t, Options{})
+			admin, callers := cloud.as(t, "admin"), []*api.Client{cloud.as(t, "extensions-a"), cloud.as(t, "extensions-b")}
+			for i, fault := range c.faults {
+				fault.ID = strconv.Itoa(i)
+				must(admin.SetFault(t.Context(), fault))(t)
+			}
+			var codes []api.Code
+			for i := range c.want {
+				_, err := callers[i%2].Networks().Create(t.Context(), &api.Network{CIDR: "10.0.0.0/16"})
+				codes = append(codes, api.CodeOf(err))
+			}
+			if diff := cmp.Diff(c.want, codes); diff != "" {
+				t.Error(diff)
+			}
+			for i := range c.faults {
+				healed := must(admin.HealFault(t.Context(), strconv.Itoa(i)))(t)
+				if healed.Matched != len(c.want) || healed.Felt != c.felt[i] {
+					t.Errorf("fault %d: %d calls matched and %d felt it, want %d and %d", i, healed.Matched, healed.Felt, len(c.want), c.felt[i])
+				}
+			}
+		})
+	}
 }
 
 // Every code comes with a text that names it as a provider would, for extensions that classify texts (SPEC 5.8).

@@ -22,8 +22,12 @@ type faultBook struct {
 	active []*activeFault // in order of setting
 }
 
+// turns counts the calls that the faults of a group match and feel: a fault by itself is a group of one.
+type turns struct{ matched, felt int }
+
 type activeFault struct {
 	api.Fault
+	turns   *turns
 	limiter *rate.Limiter
 	clock   clock.PassiveClock
 }
@@ -33,13 +37,16 @@ func newFaultBook() *faultBook { return &faultBook{} }
 // set puts a fault in force, in the place of one with the same name.
 func (b *faultBook) set(fault api.Fault, clock clock.PassiveClock) {
 	fault.Matched, fault.Felt = 0, 0
-	active := &activeFault{Fault: fault, clock: clock}
+	active := &activeFault{Fault: fault, turns: &turns{}, clock: clock}
 	if t := fault.Effect.Throttle; t != nil {
 		active.limiter = rate.NewLimiter(rate.Limit(t.PerSecond), t.Burst)
 	}
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	b.active = slices.DeleteFunc(b.active, func(a *activeFault) bool { return a.ID == fault.ID })
+	if i := slices.IndexFunc(b.active, func(a *activeFault) bool { return a.Group != "" && a.Group == fault.Group }); i >= 0 {
+		active.turns = b.active[i].turns
+	}
 	b.active = append(b.active, active)
 }
 
@@ -50,10 +57,16 @@ func (b *faultBook) heal(name string) (api.Fault, bool) {
 	for i, active := range b.active {
 		if active.ID == name {
 			b.active = slices.Delete(b.active, i, i+1)
-			return active.Fault, true
+			return active.report(), true
 		}
 	}
 	return api.Fault{}, false
+}
+
+// report is the fault with its counts.
+func (a *activeFault) report() api.Fault {
+	a.Matched = a.turns.matched
+	return a.Fault
 }
 
 func (b *faultBook) list() []api.Fault {
@@ -61,7 +74,7 @@ func (b *faultBook) list() []api.Fault {
 	defer b.mutex.Unlock()
 	faults := make([]api.Fault, 0, len(b.active))
 	for _, active := range b.active {
-		faults = append(faults, active.Fault)
+		faults = append(faults, active.report())
 	}
 	return faults
 }
@@ -71,21 +84,45 @@ func (b *faultBook) list() []api.Fault {
 func (b *faultBook) feel(c *call, want func(api.Effect) bool, hit func(*activeFault) bool) (api.Fault, bool) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	for _, active := range b.active {
-		if !want(active.Effect) || !matchesCall(active.Match, c) {
-			continue
-		}
-		active.Matched++
-		if active.Matched < active.From || (active.Times > 0 && active.Felt >= active.Times) {
+	for _, active := range b.matching(c, want) {
+		turns, number := active.turns, c.numbers[active.turns]
+		if active.Nth > 0 && number != active.Nth || number < active.From || active.Times > 0 && turns.felt >= active.Times {
 			continue
 		}
 		if hit != nil && !hit(active) {
 			continue
 		}
+		turns.felt++
 		active.Felt++
 		return active.Fault, true
 	}
 	return api.Fault{}, false
+}
+
+// matching finds the faults with such an effect that match a call, and counts it for all of them, once: also for those that
+// it does not come to, because it feels another.
+func (b *faultBook) matching(c *call, want func(api.Effect) bool) (found []*activeFault) {
+	for _, active := range b.active {
+		if !want(active.Effect) || !matchesCall(active.Match, c) {
+			continue
+		}
+		found = append(found, active)
+		if c.numbers[active.turns] == 0 {
+			if c.numbers == nil {
+				c.numbers = map[*turns]int{}
+			}
+			active.turns.matched++
+			c.numbers[active.turns] = active.turns.matched
+		}
+	}
+	return found
+}
+
+// count a call for the faults that act before it is carried out.
+func (b *faultBook) count(c *call) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.matching(c, func(e api.Effect) bool { return e.Delay != nil || e.Drop != "" || e.Throttle != nil || e.Error != nil })
 }
 
 func matchesCall(m api.Match, c *call) bool {
@@ -99,6 +136,7 @@ var errDropped = errors.New("the request was dropped")
 
 // before does to a call what faults do before it is carried out: delay, loss, refusal.
 func (b *faultBook) before(ctx context.Context, c *call, clock clock.Clock) error {
+	b.count(c)
 	if fault, ok := b.feel(c, func(e api.Effect) bool { return e.Delay != nil }, nil); ok {
 		if err := wait(ctx, clock, fault.Effect.Delay.Duration); err != nil {
 			return err

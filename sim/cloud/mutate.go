@@ -18,8 +18,9 @@ type call struct {
 	kind      string
 	id        string
 	requestID string
-	fault     string // the fault that harmed it
-	dropped   bool   // its answer is to be lost
+	fault     string         // the fault that harmed it
+	dropped   bool           // its answer is to be lost
+	numbers   map[*turns]int // which one it is of those that count together, from 1; guarded by the fault book
 }
 
 // change is what a call wants done to one row: nil before means created, nil after means gone.

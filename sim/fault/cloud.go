@@ -98,10 +98,7 @@ func callersOn(on landscape.Landscape) []string {
 
 // fault of the cloud. Its shoots are named as in the story; the world knows what the cloud calls them.
 func (c Calls) fault(effect cloud.Effect) cloud.Fault {
-	f := cloud.Fault{Match: cloud.Match{Kinds: c.Kinds, Verbs: c.Verbs}, From: c.From, Times: c.Times, Effect: effect}
-	if c.Nth > 0 {
-		f.From, f.Times = c.Nth, 1
-	}
+	f := cloud.Fault{Match: cloud.Match{Kinds: c.Kinds, Verbs: c.Verbs}, Nth: c.Nth, From: c.From, Times: c.Times, Effect: effect}
 	if c.Actor != "" {
 		f.Match.Identities = []string{c.Actor}
 	}

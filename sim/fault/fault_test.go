@@ -341,7 +341,7 @@ func TestFaultsReachTheRightPlace(t *testing.T) {
 		"chaos":        {"gardenlet-a", "garden", link.Cut{Direction: link.ToServer}},
 		"cloudError": {cloud.Fault{
 			Match: cloud.Match{Kinds: []string{"networks"}, Verbs: []string{"create"}, Identities: []string{"extensions-a"}},
-			From:  2, Times: 1, Effect: cloud.Effect{Error: &cloud.ErrorEffect{Code: "QuotaExceeded"}},
+			Nth:   2, Effect: cloud.Effect{Error: &cloud.ErrorEffect{Code: "QuotaExceeded"}},
 		}},
 		"cloudQuota":       {cloud.Fault{Match: cloud.Match{Kinds: []string{"machines"}}, Effect: cloud.Effect{Quota: ptr.To(3)}}},
 		"cloudThrottle":    {cloud.Fault{Effect: cloud.Effect{Throttle: &cloud.ThrottleEffect{PerSecond: 5, Burst: 5}}}},

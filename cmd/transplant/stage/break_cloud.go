@@ -48,15 +48,15 @@ func (w *World) onBackups(ctx context.Context, fault cloud.Fault) ([]cloud.Fault
 	return faults, nil
 }
 
-// breakCloud sets faults that begin and end together.
+// breakCloud sets faults that begin and end, and count, together.
 func (w *World) breakCloud(ctx context.Context, faults []cloud.Fault) (world.Injection, error) {
 	admin, err := w.stage.CloudAs(w.landscape, cloudAdmin)
 	if err != nil {
 		return world.Injection{}, err
 	}
-	set := &cloudFaults{admin: admin}
+	set, group := &cloudFaults{admin: admin}, "story-"+newToken()[:12]
 	for _, fault := range faults {
-		fault.ID = "story-" + newToken()[:12]
+		fault.ID, fault.Group = "story-"+newToken()[:12], group
 		fault.Match.Shoots = slices.Clone(fault.Match.Shoots)
 		for i, shoot := range fault.Match.Shoots {
 			fault.Match.Shoots[i] = technicalID(shoot)
