@@ -28,6 +28,7 @@ type Expression struct {
 	shoots  []string
 	seeds   []string
 	wanted  []string
+	asks    bool
 
 	mu      sync.Mutex // guards present, which the functions read during an evaluation
 	present Snapshot
@@ -112,6 +113,9 @@ func (e *Expression) Seeds() []string { return e.seeds }
 
 // SeedsWanted are the names that it compares with the seed of a shoot, sorted.
 func (e *Expression) SeedsWanted() []string { return e.wanted }
+
+// Asks says whether it asks for anything; else it is the same of every landscape.
+func (e *Expression) Asks() bool { return e.asks }
 
 // Evaluate says whether the expression is true of the snapshot and, when it is not, which values stood in the way.
 func (e *Expression) Evaluate(s Snapshot) (met bool, why string) {

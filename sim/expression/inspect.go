@@ -16,6 +16,7 @@ func (e *Expression) inspect(compiled *cel.Ast) error {
 	named, wanted := map[string]map[string]bool{"shoot": {}, "seed": {}}, map[string]bool{}
 	var failure error
 	ast.PostOrderVisit(ast.NavigateAST(native), ast.NewExprVisitor(func(node ast.Expr) {
+		e.asks = e.asks || isAsked(node)
 		for _, seed := range comparedWithSeed(node) {
 			wanted[seed] = true
 		}
@@ -34,6 +35,18 @@ func (e *Expression) inspect(compiled *cel.Ast) error {
 	}
 	e.shoots, e.seeds, e.wanted = sorted(named["shoot"]), sorted(named["seed"]), sorted(wanted)
 	return e.findFacts(native)
+}
+
+// isAsked tells what looks at the landscape.
+func isAsked(node ast.Expr) bool {
+	switch node.Kind() {
+	case ast.CallKind:
+		name := node.AsCall().FunctionName()
+		return name == "shoot" || name == "seed"
+	case ast.IdentKind:
+		return node.AsIdent() == "cloud"
+	}
+	return false
 }
 
 // comparedWithSeed are the names in quotes that a node compares with the seed of a shoot. No seed is no name.
@@ -107,21 +120,10 @@ func isFact(node ast.NavigableExpr) bool {
 		if node.AsSelect().IsTestOnly() {
 			return false
 		}
-		return isRoot(node.Children()[0]) || isFact(node.Children()[0])
+		return isAsked(node.Children()[0]) || isFact(node.Children()[0])
 	case ast.CallKind:
 		call := node.AsCall()
 		return call.FunctionName() == operators.Index && isFact(node.Children()[0]) && call.Args()[1].Kind() == ast.LiteralKind
-	}
-	return false
-}
-
-func isRoot(node ast.NavigableExpr) bool {
-	switch node.Kind() {
-	case ast.CallKind:
-		name := node.AsCall().FunctionName()
-		return name == "shoot" || name == "seed"
-	case ast.IdentKind:
-		return node.AsIdent() == "cloud"
 	}
 	return false
 }

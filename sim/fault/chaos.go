@@ -87,6 +87,9 @@ func (c *Chaos) Check(path *field.Path, on landscape.Landscape) field.ErrorList 
 	if c.Object.object == nil {
 		return append(errs, field.Required(path.Child("object"), "an object of Chaos Mesh: "+strings.Join(Experiments(), ", ")))
 	}
+	if c.Object.object.GetName() == "" { // it is created under it where there is Chaos Mesh
+		errs = append(errs, field.Required(path.Child("object", "metadata", "name"), "an object of Chaos Mesh has a name, such as {metadata: {name: chaos}}"))
+	}
 	errs = append(errs, genericwebhook.Default(c.Object.object)...)
 	for _, problem := range genericwebhook.Validate(c.Object.object) {
 		problem.Field = path.Child("object").String() + fieldInFile(problem.Field)

@@ -47,6 +47,13 @@ var (
 	}
 )
 
+// createdKinds are those that calls create: records and objects are put, fences set, names only asked for.
+func createdKinds() []string {
+	return slices.DeleteFunc(slices.Clone(cloudKinds), func(kind string) bool {
+		return slices.Contains([]string{cloud.KindRecords, cloud.KindObjects, cloud.KindFences, cloud.KindNames}, kind)
+	})
+}
+
 // calls to buckets.
 func (c Callers) calls() Calls {
 	return Calls{Callers: c, Kinds: []string{cloud.KindBuckets, cloud.KindObjects}}
@@ -64,23 +71,30 @@ func (c Calls) name(harm string) string {
 
 func (c Calls) check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	var errs field.ErrorList
-	oneOf := func(at *field.Path, value string, known []string) {
-		if value != "" && !slices.Contains(known, value) {
-			errs = append(errs, field.NotSupported(at, value, known))
+	oneOf := func(at *field.Path, value string, names []string) {
+		if value != "" { // else it fits everything
+			errs = append(errs, known(at, value, names)...)
 		}
 	}
 	oneOf(path.Child("actor"), c.Actor, callersOn(on))
 	oneOf(path.Child("shoot"), c.Shoot, on.ShootNames())
 	for i, kind := range c.Kinds {
-		oneOf(path.Child("kinds").Index(i), kind, cloudKinds)
+		errs = append(errs, known(path.Child("kinds").Index(i), kind, cloudKinds)...)
 	}
 	for i, verb := range c.Verbs {
-		oneOf(path.Child("verbs").Index(i), verb, cloudVerbs)
+		errs = append(errs, known(path.Child("verbs").Index(i), verb, cloudVerbs)...)
 	}
 	if min(c.Nth, c.From, c.Times) < 0 || c.Nth > 0 && (c.From > 0 || c.Times > 0) {
 		errs = append(errs, field.Invalid(path, c.Nth, "must have nth alone, or from and times, none of them negative"))
 	}
 	return errs
+}
+
+func known(at *field.Path, value string, names []string) field.ErrorList {
+	if slices.Contains(names, value) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(at, value, names)}
 }
 
 // callersOn are the actors that call the cloud.

@@ -2,7 +2,6 @@ package fault
 
 import (
 	"context"
-
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -32,9 +31,9 @@ func (c *CloudQuota) Name() string { return fmt.Sprintf("cloudQuota(%s,%d)", c.K
 // Needs a cloud that can be broken.
 func (c *CloudQuota) Needs() world.Ability { return world.BreakCloud }
 
-// Check finds unknown kinds and negative quotas.
-func (c *CloudQuota) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
-	errs := Calls{Kinds: []string{c.Kind}}.check(path, on)
+// Check finds kinds of which none is ever created, and negative quotas.
+func (c *CloudQuota) Check(path *field.Path, _ landscape.Landscape) field.ErrorList {
+	errs := known(path.Child("kind"), c.Kind, createdKinds())
 	if c.Max < 0 {
 		errs = append(errs, field.Invalid(path.Child("max"), c.Max, "must not be negative"))
 	}

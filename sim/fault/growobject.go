@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,11 +44,14 @@ func (g *GrowObject) Name() string {
 // Needs nothing but access.
 func (g *GrowObject) Needs() world.Ability { return world.EditObjects }
 
-// Check finds unknown clusters, and sizes that no object can have.
+// Check finds unknown clusters, and fields and sizes that no object can have.
 func (g *GrowObject) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	errs := g.checkObject(path, on)
 	if size := g.Size.Value(); size < 1 || size > maxObject {
 		errs = append(errs, field.Invalid(path.Child("size"), g.Size.String(), "must be from 1 to 1500Ki: etcd takes no more at once"))
+	}
+	if slices.Contains(strings.Split(g.field(), "."), "") {
+		errs = append(errs, field.Invalid(path.Child("field"), g.Field, "must be names with a dot between each two, such as data.growth"))
 	}
 	return errs
 }

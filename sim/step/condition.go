@@ -27,6 +27,9 @@ func (p *Plot) condition(path *field.Path, text string) field.ErrorList {
 	if err != nil {
 		return field.ErrorList{field.Invalid(path, text, err.Error())}
 	}
+	if !e.Asks() {
+		return field.ErrorList{field.Invalid(path, text, "asks for nothing on the landscape, and is always the same; ask for a shoot, a seed or the cloud, such as shoot('alpha').healthy")}
+	}
 	var errs field.ErrorList
 	for _, name := range e.Shoots() {
 		if known := p.Landscape.ShootNames(); !slices.Contains(known, name) {
