@@ -97,6 +97,15 @@ func (l Landscape) roleOf(actor string) (role, seed string) {
 	return actor, ""
 }
 
+// HomeOf an actor is the cluster that it runs on; empty for those that are on none.
+func (l Landscape) HomeOf(actor string) string {
+	if actor == "garden-controller-manager" {
+		return Garden
+	}
+	_, seed := l.roleOf(actor)
+	return seed
+}
+
 // Clusters are the garden and the seeds.
 func (l Landscape) Clusters() []string { return append([]string{Garden}, l.SeedNames()...) }
 

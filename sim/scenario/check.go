@@ -171,7 +171,7 @@ func (s *Scenario) checkSteps(path *field.Path) field.ErrorList {
 	for i := range s.Spec.Steps {
 		errs = append(errs, s.Spec.Steps[i].Check(path.Index(i), plot)...)
 	}
-	return errs
+	return append(errs, plot.End()...)
 }
 
 func (s *Scenario) checkAlways(path *field.Path) field.ErrorList {

@@ -463,6 +463,56 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// What a fault is to harm must be there. What waits for its moment, and what is felt once the cluster is back, is fine.
+func TestFaultsOfWhatIsDown(t *testing.T) {
+	t.Parallel()
+	const (
+		lost   = "fault: {name: fire, loseCluster: {cluster: a}}"
+		frozen = "fault: {name: fire, freezeCluster: {cluster: a}}"
+		gone   = "fault: {name: fire, loseCluster: {cluster: garden}}"
+		cut    = "fault: {name: cut, cut: {actor: gardenlet-a, target: garden}}"
+		isLost = `cluster "a" is lost by the fault "fire" at this step: heal it before`
+		silent = `f:17:37: spec.steps[3].fault.cut.actor: Invalid value: "gardenlet-a": has no traffic that could feel it: cluster "a" is lost by the fault "fire" at this step, and not healed before this fault is; heal "fire" before`
+	)
+	for name, c := range map[string]struct {
+		steps []string
+		want  string
+	}{
+		"lost-twice":      {[]string{lost, "fault: {name: x, loseCluster: {cluster: a, wipe: true}}"}, "f:17:45: spec.steps[3].fault.loseCluster.cluster: Forbidden: " + isLost},
+		"lost-and-frozen": {[]string{lost, "fault: {name: x, freezeCluster: {cluster: a}}"}, "freezeCluster.cluster: Forbidden: " + isLost},
+		"a-dead-actor":    {[]string{lost, "fault: {name: x, kill: {actor: gardenlet-a}}"}, "kill.actor: Forbidden: " + isLost},
+		"a-dead-program":  {[]string{lost, "fault: {name: x, freeze: {cluster: a, program: etcd}}"}, "freeze.cluster: Forbidden: " + isLost},
+		"a-dead-garden":   {[]string{gone, "fault: {name: x, kill: {actor: garden-controller-manager}}"}, `kill.actor: Forbidden: cluster "garden" is lost by the fault "fire"`},
+		"a-lost-object":   {[]string{lost, "fault: {name: x, loseObject: {cluster: a, apiVersion: v1, kind: Secret, name: s}}"}, "loseObject.cluster: Forbidden: " + isLost},
+		"a-frozen-object": {[]string{frozen, "fault: {name: x, loseObject: {cluster: a, apiVersion: v1, kind: Secret, name: s}}"}, `cluster "a" is frozen by the fault "fire" at this step`},
+		"frozen-twice":    {[]string{frozen, "fault: {name: x, freezeCluster: {cluster: a}}"}, `cluster "a" is frozen by the fault "fire"`},
+		"frozen-and-lost": {[]string{frozen, "fault: {name: y, loseCluster: {cluster: a}}", "heal: fire", "fault: {name: x, kill: {actor: gardenlet-a}}"}, `cluster "a" is lost by the fault "y"`},
+		"silent-actor":    {[]string{lost, cut}, silent},
+		"healed-too-late": {[]string{lost, cut, "heal: cut", "heal: fire"}, silent},
+		"silent-caller":   {[]string{lost, "fault: {name: x, cloudError: {actor: extensions-a, code: Depleted}}"}, `cloudError.actor: Invalid value: "extensions-a": has no traffic`},
+		"silent-crash":    {[]string{lost, "fault: {name: x, crash: {actor: gardenlet-a, target: garden}}"}, `crash.actor: Invalid value: "gardenlet-a": has no traffic`},
+
+		"after-the-heal":     {[]string{lost, "heal: fire", "fault: {name: x, kill: {actor: gardenlet-a}}", "fault: {name: y, loseCluster: {cluster: a}}"}, ""},
+		"another-seed":       {[]string{lost, "fault: {name: x, kill: {actor: gardenlet-b}}", "fault: {name: y, loseCluster: {cluster: b}}"}, ""},
+		"one-that-waits":     {[]string{lost, "fault: {name: x, kill: {actor: gardenlet-a}, when: {that: \"seed('a').ready\"}}", "heal: fire"}, ""},
+		"a-loss-that-waits":  {[]string{"fault: {name: fire, loseCluster: {cluster: a}, when: {that: \"!seed('a').ready\"}}", "fault: {name: x, kill: {actor: gardenlet-a}}"}, ""},
+		"felt-on-its-return": {[]string{lost, cut, "heal: fire", "heal: cut"}, ""},
+		"killed-while-held":  {[]string{frozen, "fault: {name: x, kill: {actor: gardenlet-a}}", "heal: fire"}, ""},
+		"a-lost-target":      {[]string{gone, cut}, ""},
+		"callers-of-no-seed": {[]string{lost, "fault: {name: x, cloudError: {actor: nodes, code: Depleted}}", "fault: {name: y, cloudUnreachable: {}}"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := strings.Replace(right, "- fault: {name: cut, "+cutOfRight+"}", "- "+strings.Join(c.steps, "\n  - "), 1)
+			text = text[:strings.LastIndex(text, "  - expect:")] + text[strings.Index(text, "  - create:"):]
+			_, err := scenario.Parse("f", []byte(text))
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n")) {
+				t.Errorf("got\n%v\nwant\n%s", err, c.want)
+			}
+		})
+	}
+}
+
 // What is no scenario at all is refused in one line too.
 func TestFilesThatAreNoScenario(t *testing.T) {
 	t.Parallel()

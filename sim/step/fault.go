@@ -33,7 +33,7 @@ func (i *Inject) String() string {
 	return fmt.Sprintf("fault %s: %s", i.Name, f.Name())
 }
 
-// Check wants a name of its own and one possible fault.
+// Check wants a name of its own and one possible fault, of what is there at this step.
 func (i *Inject) Check(path *field.Path, plot *Plot) field.ErrorList {
 	errs := i.Spec.Check(path, plot.Landscape)
 	if i.When != nil {
@@ -44,6 +44,9 @@ func (i *Inject) Check(path *field.Path, plot *Plot) field.ErrorList {
 	}
 	if _, taken := plot.Faults[i.Name]; taken {
 		errs = append(errs, field.Duplicate(path.Child("name"), i.Name))
+	}
+	if len(errs) == 0 { // else what is told of clusters and actors is a mere consequence
+		errs = plot.inject(path, i)
 	}
 	plot.Faults[i.Name] = false
 	plot.strew()
@@ -86,7 +89,7 @@ func (h *Heal) Check(path *field.Path, plot *Plot) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, string(*h), "is healed already at this step")}
 	}
 	plot.Faults[string(*h)] = true
-	return nil
+	return plot.heal(string(*h))
 }
 
 // Run heals the fault.

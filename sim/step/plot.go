@@ -12,6 +12,9 @@ type Plot struct {
 	Shoots    map[string]*Role
 	// Faults are those injected so far, by name; true once healed.
 	Faults map[string]bool
+
+	downs   []down
+	unheard []unheard
 }
 
 // Role is what the plot knows of a shoot.

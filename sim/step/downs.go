@@ -1,0 +1,102 @@
+package step
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/sim/fault"
+)
+
+// down is a cluster that a fault has surely lost or frozen, and that is not healed yet. One that waits for its moment may
+// never strike, and is none.
+type down struct {
+	fault, cluster string
+	lost           bool
+}
+
+func (d down) String() string {
+	harm := "frozen"
+	if d.lost {
+		harm = "lost"
+	}
+	return fmt.Sprintf("cluster %q is %s by the fault %q at this step", d.cluster, harm, d.fault)
+}
+
+// unheard is a fault of an actor's traffic that nobody can feel before a cluster is back.
+type unheard struct {
+	fault, actor string
+	path         *field.Path
+	down         down
+}
+
+func (u unheard) mistake() *field.Error {
+	return field.Invalid(u.path, u.actor, fmt.Sprintf("has no traffic that could feel it: %s, and not healed before this fault is; heal %q before", u.down, u.down.fault))
+}
+
+// inject carries the plot on over a fault that begins at this step, and finds what is not there for it.
+func (p *Plot) inject(path *field.Path, i *Inject) field.ErrorList {
+	kind, f := i.Fault()
+	if f == nil || i.When != nil { // it may begin when the cluster is back
+		return nil
+	}
+	path = path.Child(kind)
+	var errs field.ErrorList
+	member, cluster := fault.Ground(f, p.Landscape)
+	if d, is := p.downed(cluster); is && (d.lost || !reachesFrozen(f)) {
+		errs = append(errs, field.Forbidden(path.Child(member), d.String()+": heal it before"))
+	}
+	if actor := fault.Speaker(f); actor != "" && member == "" {
+		if d, is := p.downed(p.Landscape.HomeOf(actor)); is {
+			p.unheard = append(p.unheard, unheard{fault: i.Name, actor: actor, path: path.Child("actor"), down: d})
+		}
+	}
+	switch f.(type) {
+	case *fault.LoseCluster:
+		p.downs = append(p.downs, down{fault: i.Name, cluster: cluster, lost: true})
+	case *fault.FreezeCluster:
+		p.downs = append(p.downs, down{fault: i.Name, cluster: cluster})
+	}
+	return errs
+}
+
+// reachesFrozen says whether a fault does something to what stands still: a signal does.
+func reachesFrozen(f fault.Fault) bool {
+	switch f.(type) {
+	case *fault.LoseCluster, *fault.Kill, *fault.Freeze:
+		return true
+	}
+	return false
+}
+
+// downed finds what keeps a cluster down, first what has lost it.
+func (p *Plot) downed(cluster string) (found down, is bool) {
+	for _, d := range p.downs {
+		if d.cluster == cluster && (!is || d.lost && !found.lost) {
+			found, is = d, true
+		}
+	}
+	return found, is
+}
+
+// heal carries the plot on over the heal of a fault. One that nobody could feel until now never was.
+func (p *Plot) heal(name string) (errs field.ErrorList) {
+	p.downs = slices.DeleteFunc(p.downs, func(d down) bool { return d.fault == name })
+	p.unheard = slices.DeleteFunc(p.unheard, func(u unheard) bool {
+		_, still := p.downed(u.down.cluster)
+		if still && u.fault == name {
+			errs = append(errs, u.mistake())
+		}
+		return !still || u.fault == name
+	})
+	return errs
+}
+
+// End finds what nobody can have felt when the story is over: then the last fault is healed first.
+func (p *Plot) End() (errs field.ErrorList) {
+	for _, u := range p.unheard {
+		errs = append(errs, u.mistake())
+	}
+	return errs
+}
