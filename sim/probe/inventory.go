@@ -99,6 +99,7 @@ type foundItem struct {
 	texts       []string // where ids may stand
 	version     string
 	annotations map[string]string
+	labels      map[string]string
 }
 
 func list(ctx context.Context, config *rest.Config) (items []foundItem, unreadable []string, err error) {
@@ -179,7 +180,7 @@ func listOne(ctx context.Context, client metadata.Interface, resource schema.Gro
 func describeItem(resource schema.GroupResource, object *metav1.PartialObjectMetadata) foundItem {
 	found := foundItem{
 		item:  timeline.Item{Class: class(resource), Namespace: object.Namespace, Name: object.Name, UID: string(object.UID)},
-		texts: []string{object.Namespace, object.Name}, version: object.ResourceVersion, annotations: object.Annotations,
+		texts: []string{object.Namespace, object.Name}, version: object.ResourceVersion, annotations: object.Annotations, labels: object.Labels,
 	}
 	if owner := metav1.GetControllerOf(object); owner != nil {
 		found.item.Owner = string(owner.UID)

@@ -8,6 +8,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/sim/probe"
@@ -62,6 +63,38 @@ func TestWhatMoves(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("moved (-want +got):\n%s", diff)
+	}
+}
+
+// Of a node what it says of itself does not count, and what is wanted of it does.
+func TestWhatMovesOfNodes(t *testing.T) {
+	t.Parallel()
+	_, _, connect := ready(t, 1)
+	config, err := connect(t.Context())
+	must(t, err)
+	nodes := clientOf(t, connect).CoreV1().Nodes()
+	until(t, func() bool { _, err := nodes.Get(t.Context(), "node-0", metav1.GetOptions{}); return err == nil })
+	for _, c := range []struct {
+		patch string
+		moves bool
+	}{
+		{`{"status":{"conditions":[{"type":"Ready","status":"True","lastHeartbeatTime":"2026-01-01T00:00:00Z"}]}}`, false},
+		{`{"metadata":{"labels":{"flips":"1"}}}`, true},
+		{`{"metadata":{"annotations":{"flips":"1"}}}`, true},
+		{`{"spec":{"unschedulable":true}}`, true},
+		{`{"spec":{"taints":[{"key":"flips","effect":"NoSchedule"}]}}`, true},
+	} {
+		look := func() probe.Versions {
+			v := probe.Versions{}
+			must(t, v.Add(t.Context(), "alpha", config))
+			return v
+		}
+		before := look()
+		_, err := nodes.Patch(t.Context(), "node-0", types.MergePatchType, []byte(c.patch), metav1.PatchOptions{})
+		must(t, err)
+		if moved := before.Moved(look()); c.moves != (len(moved) == 1 && strings.HasPrefix(moved[0], "alpha: nodes node-0 has changed")) || !c.moves && len(moved) > 0 {
+			t.Errorf("after %s there moved %q, want a move %t", c.patch, moved, c.moves)
+		}
 	}
 }
 
