@@ -3,6 +3,7 @@ package kind
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/transplant-sim/transplant/clusters"
@@ -44,19 +45,31 @@ func (c *Cluster) Return(ctx context.Context) error {
 	return c.done("return", c.awaitReady(ctx, began))
 }
 
-// Freeze holds every process of the node; connections stay open, nothing answers.
+// freezeTimeout bounds the wait for Docker to hold a node.
+const freezeTimeout = 30 * time.Second
+
+// Freeze holds every process of the node; connections stay open, nothing answers. Docker goes on with what it has begun when
+// nobody waits for it any more, so somebody does: else the node might be held after Thaw.
 func (c *Cluster) Freeze(ctx context.Context) error {
 	c.abilities.Lock()
 	defer c.abilities.Unlock()
+	if err := ctx.Err(); err != nil {
+		return c.done("freeze", err)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), freezeTimeout)
+	defer cancel()
 	_, err := docker(ctx, "pause", c.Node())
 	return c.done("freeze", err)
 }
 
-// Thaw lets everything go that Freeze has held.
+// Thaw lets everything go that Freeze has held, which may be nothing.
 func (c *Cluster) Thaw(ctx context.Context) error {
 	c.abilities.Lock()
 	defer c.abilities.Unlock()
 	_, err := docker(ctx, "unpause", c.Node())
+	if err != nil && strings.Contains(err.Error(), "is not paused") {
+		err = nil
+	}
 	return c.done("thaw", err)
 }
 

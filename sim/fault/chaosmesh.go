@@ -26,6 +26,7 @@ import (
 
 // Bounds of what Chaos Mesh is waited for; together they are less than a heal may take.
 const (
+	createdWithin   = 20 * time.Second
 	injectedWithin  = 40 * time.Second
 	recoveredWithin = 60 * time.Second
 	forcedWithin    = 20 * time.Second
@@ -134,8 +135,12 @@ func (m *meshed) begin(ctx context.Context) (world.Injection, error) {
 	if m.object.GetNamespace() == "" {
 		m.object.SetNamespace(metav1.NamespaceDefault)
 	}
-	if err := m.client.Create(ctx, m.object); err != nil {
-		return world.Injection{}, fmt.Errorf("create %s: %w", m, err)
+	if err := m.create(ctx); err != nil {
+		err = fmt.Errorf("create %s: %w", m, err)
+		if apierrors.IsAlreadyExists(err) { // it is somebody else's
+			return world.Injection{}, err
+		}
+		return world.Injection{Heal: m.end, Touched: func() int { return 0 }}, err // it may be there although nobody heard so
 	}
 	if err := m.awaitInjected(ctx); err != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTimeout)
@@ -154,6 +159,13 @@ func (m *meshed) begin(ctx context.Context) (world.Injection, error) {
 		return m.awaitClean(ctx)
 	}
 	return world.Injection{Heal: heal, Touched: w.count}, nil
+}
+
+// create the object, and wait for the answer also when the story was cancelled: only that tells whether there is one.
+func (m *meshed) create(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), createdWithin)
+	defer cancel()
+	return m.client.Create(ctx, m.object)
 }
 
 // String names the object for people.

@@ -81,7 +81,7 @@ func (c *Crash) Inject(ctx context.Context, w world.World) (world.Injection, err
 		deaths.note(breaker.BreakProcess(ctx, world.Process(c.victim()), world.Kill))
 	})
 	if err != nil {
-		return world.Injection{}, err
+		return waiting, err
 	}
 	heal := func(ctx context.Context) error { return errors.Join(waiting.Heal(ctx), deaths.heal(ctx)) } // in this order
 	return world.Injection{Heal: heal, Touched: deaths.count}, nil
@@ -90,7 +90,8 @@ func (c *Crash) Inject(ctx context.Context, w world.World) (world.Injection, err
 // deaths are the kills of a crash.
 type deaths struct {
 	mu    sync.Mutex
-	kills []world.Injection
+	kills []world.Injection // those that came with an error, too
+	died  int
 	errs  []error
 }
 
@@ -99,15 +100,18 @@ func (d *deaths) note(kill world.Injection, err error) {
 	defer d.mu.Unlock()
 	if err != nil {
 		d.errs = append(d.errs, err)
-		return
+	} else {
+		d.died++
 	}
-	d.kills = append(d.kills, kill)
+	if kill.Heal != nil {
+		d.kills = append(d.kills, kill)
+	}
 }
 
 func (d *deaths) count() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return len(d.kills)
+	return d.died
 }
 
 // heal waits until the victims run again, and says which could not be killed.

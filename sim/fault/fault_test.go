@@ -104,6 +104,8 @@ type spy struct {
 	asked []any
 	heals int
 	fail  error
+	// broken comes together with every injection: what has begun did not get to its end.
+	broken error
 	// onHeal is called at every heal, onBreak when something is about to break, when they are set.
 	onHeal, onBreak func()
 }
@@ -125,7 +127,7 @@ func (s *spy) injection(what ...any) (world.Injection, error) {
 			return s.fail
 		},
 		Touched: func() int { return 3 },
-	}, nil
+	}, s.broken
 }
 
 func (s *spy) BreakLink(_ context.Context, actor, target string, f link.Fault, _ link.Hook) (world.Injection, error) {
@@ -261,6 +263,56 @@ func TestConformanceOfFaultsThatNoStepHeals(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// What has begun, and then failed, is healed at once and told: nobody could name it to heal it later.
+func TestConformanceOfInjectionsThatFailMidway(t *testing.T) {
+	t.Parallel()
+	midway := errors.New("it does not stop")
+	for kind, spec := range examples {
+		if kind == "growObject" || kind == "loseObject" { // which break nothing of the spy's
+			continue
+		}
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			_, f := spec.Fault()
+			w := &spy{World: worldtest.New(t, "a"), broken: midway}
+			plant(t, w)
+			ctx, cancel := context.WithCancel(t.Context())
+			w.onBreak = cancel
+			journal := timeline.NewJournal(clock.RealClock{}, nil)
+			ward := fault.NewWard(w, journal)
+			if err := ward.Inject(ctx, "it", f); !errors.Is(err, midway) || errors.Is(err, context.Canceled) {
+				t.Errorf("injected: %v", err)
+			}
+			if w.heals != 1 {
+				t.Errorf("healed %d times", w.heals)
+			}
+			if err := ward.HealAll(ctx); err != nil || w.heals != 1 {
+				t.Errorf("in the end healed %d times: %v", w.heals, err)
+			}
+			_, healed, told := timeline.First[timeline.FaultHealed](journal.Events())
+			if !told || !strings.Contains(healed.Error, midway.Error()) {
+				t.Errorf("recorded %+v", healed)
+			}
+		})
+	}
+}
+
+// Neither error hides the other where an injection fails and cannot be healed either.
+func TestAFailedInjectionThatCannotBeHealed(t *testing.T) {
+	t.Parallel()
+	midway, stuck := errors.New("it does not stop"), errors.New("stuck")
+	w := &spy{World: worldtest.New(t, "a"), broken: midway, fail: stuck}
+	journal := timeline.NewJournal(clock.RealClock{}, nil)
+	spec := examples["freezeCluster"]
+	_, f := spec.Fault()
+	if err := fault.NewWard(w, journal).Inject(t.Context(), "it", f); !errors.Is(err, midway) || !errors.Is(err, stuck) {
+		t.Errorf("injected: %v", err)
+	}
+	if _, healed, _ := timeline.First[timeline.FaultHealed](journal.Events()); !strings.Contains(healed.Error, "stuck") || healed.Touched != 3 {
+		t.Errorf("recorded %+v", healed)
 	}
 }
 

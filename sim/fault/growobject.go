@@ -62,11 +62,11 @@ func (g *GrowObject) Inject(ctx context.Context, w world.World) (world.Injection
 	if err != nil {
 		return world.Injection{}, err
 	}
-	err = g.grow(ctx, objects)
+	begun, err := g.grow(ctx, objects)
 	if g.isGone(err) {
 		return nothingDone(), nil
 	}
-	if err != nil {
+	if !begun { // it may have a field of this name of its own
 		return world.Injection{}, err
 	}
 	heal := func(ctx context.Context) error {
@@ -75,25 +75,26 @@ func (g *GrowObject) Inject(ctx context.Context, w world.World) (world.Injection
 		}
 		return nil
 	}
-	return world.Injection{Heal: heal, Touched: func() int { return 1 }}, nil // grow has seen it
+	return world.Injection{Heal: heal, Touched: func() int { return 1 }}, err // grow has seen it
 }
 
-func (g *GrowObject) grow(ctx context.Context, objects dynamic.ResourceInterface) error {
+// grow the object; it says whether it has begun to, also when it fails.
+func (g *GrowObject) grow(ctx context.Context, objects dynamic.ResourceInterface) (begun bool, err error) {
 	size, err := g.size(ctx, objects)
 	if err != nil {
-		return err
+		return false, err
 	}
 	missing := int(g.Size.Value()) - size
 	if missing <= 0 {
-		return fmt.Errorf("grow %s: it has %d bytes already", g.Name(), size)
+		return false, fmt.Errorf("grow %s: it has %d bytes already", g.Name(), size)
 	}
 	if err := g.patch(ctx, objects, g.padding(missing)); err != nil {
-		return err
+		return true, err // the API server may have done it
 	}
 	if size, err = g.size(ctx, objects); err == nil && int64(size) < g.Size.Value() {
 		err = fmt.Errorf("grow %s: it has only %d bytes: the API server keeps no field %q", g.Name(), size, g.field())
 	}
-	return err
+	return true, err
 }
 
 func (g *GrowObject) size(ctx context.Context, objects dynamic.ResourceInterface) (int, error) {

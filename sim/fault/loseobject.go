@@ -57,7 +57,10 @@ func (l *LoseObject) Inject(ctx context.Context, w world.World) (world.Injection
 		return nothingDone(), nil
 	}
 	if err != nil {
-		return world.Injection{}, fmt.Errorf("lose %s: %w", l.OneObject, err)
+		err = fmt.Errorf("lose %s: %w", l.OneObject, err)
+	}
+	if kept == nil { // it could not even be read
+		return world.Injection{}, err
 	}
 	heal := func(ctx context.Context) error {
 		_, err := objects.Create(ctx, asNew(kept), metav1.CreateOptions{})
@@ -66,7 +69,7 @@ func (l *LoseObject) Inject(ctx context.Context, w world.World) (world.Injection
 		}
 		return nil
 	}
-	return world.Injection{Heal: heal, Touched: func() int { return 1 }}, nil
+	return world.Injection{Heal: heal, Touched: func() int { return 1 }}, err
 }
 
 // remove ends the object that was read. Its error is one of isGone when somebody else has ended it, and a Conflict when there is another of

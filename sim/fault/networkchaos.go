@@ -2,7 +2,6 @@ package fault
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -139,17 +138,19 @@ func harmPods(ctx context.Context, w world.World, cluster string, spec *v1alpha1
 	return harmLinks(ctx, w, actors, targets, harms)
 }
 
-// harmLinks does every harm to every link of the actors to the targets, or none.
+// harmLinks does every harm to every link of the actors to the targets.
 func harmLinks(ctx context.Context, w world.World, actors, targets []string, harms []link.Fault) (world.Injection, error) {
 	var begun []world.Injection
 	for _, actor := range actors {
 		for _, target := range targets {
 			for _, harm := range harms {
 				one, err := Link{Actor: actor, Target: target}.inject(ctx, w, harm)
-				if err != nil {
-					return world.Injection{}, errors.Join(err, together(begun).Heal(ctx))
+				if one.Heal != nil {
+					begun = append(begun, one)
 				}
-				begun = append(begun, one)
+				if err != nil {
+					return together(begun), err
+				}
 			}
 		}
 	}

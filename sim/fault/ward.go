@@ -92,7 +92,7 @@ type awaiter interface {
 }
 
 // inject a fault. It stands in the record from before it does anything: what is measured from a fault on is measured
-// from there.
+// from there. What was begun before an error is ended at once: nobody knows the fault by a name to heal.
 func (w *Ward) inject(ctx context.Context, p *patient) error {
 	if waits, is := p.fault.(awaiter); is {
 		if err := waits.await(ctx, w.world); err != nil {
@@ -103,7 +103,13 @@ func (w *Ward) inject(ctx context.Context, p *patient) error {
 	injection, err := p.fault.Inject(ctx, w.world)
 	if err != nil {
 		err = fmt.Errorf("inject the fault %q, %s: %w", p.name, p.fault.Name(), err)
-		w.tell(p, timeline.FaultHealed{Fault: p.fault.Name(), Error: err.Error()})
+		healed := timeline.FaultHealed{Fault: p.fault.Name()}
+		if injection.Heal != nil {
+			err = errors.Join(err, w.heal(ctx, p, injection))
+			healed.Touched = injection.Touched()
+		}
+		healed.Error = err.Error()
+		w.tell(p, healed)
 		return err
 	}
 	p.begun, p.injection = true, injection
@@ -146,8 +152,6 @@ func (w *Ward) Heal(ctx context.Context, name string) error {
 
 // end a fault. One whose trigger is just firing has begun when begin lets us through, and else never will.
 func (w *Ward) end(ctx context.Context, p *patient) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTimeout)
-	defer cancel()
 	if p.disarm != nil {
 		p.disarm()
 	}
@@ -155,13 +159,22 @@ func (w *Ward) end(ctx context.Context, p *patient) {
 	if !p.begun {
 		return
 	}
-	err := p.injection.Heal(ctx)
+	p.err = w.heal(ctx, p, p.injection)
 	healed := timeline.FaultHealed{Fault: p.fault.Name(), Touched: p.injection.Touched()}
-	if err != nil {
-		p.err = fmt.Errorf("heal the fault %q, %s: %w", p.name, p.fault.Name(), err)
+	if p.err != nil {
 		healed.Error = p.err.Error()
 	}
 	w.tell(p, healed)
+}
+
+// heal with a context that outlives the story.
+func (w *Ward) heal(ctx context.Context, p *patient, injection world.Injection) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTimeout)
+	defer cancel()
+	if err := injection.Heal(ctx); err != nil {
+		return fmt.Errorf("heal the fault %q, %s: %w", p.name, p.fault.Name(), err)
+	}
+	return nil
 }
 
 // HealAll ends every fault that is still at work, the last first.

@@ -87,6 +87,10 @@ type Validity struct {
 func (v Validity) Serving() bool { return v.Remaining > 0 }
 
 // Injection is a fault at work.
+//
+// Whoever breaks something gives its Injection from when anything may have begun, also together with an error: an Injection
+// that comes with an error is healed, too, and at once. Its Heal takes back what was begun, as far as that went. Where nothing
+// has begun the Injection is empty.
 type Injection struct {
 	// Heal ends it; the engine calls it exactly once.
 	Heal func(ctx context.Context) error
@@ -171,7 +175,7 @@ type Inventory interface {
 // Refresher is a World whose actors carry traces of the stories they were in.
 type Refresher interface {
 	// Refresh makes actors anew that have died since they were made, so that none is kept waiting longer, the next time it
-	// dies, for what it went through in another story.
+	// dies, for what it went through in another story. It ends the faults of the cloud that the story has left.
 	Refresh(ctx context.Context) error
 }
 

@@ -52,7 +52,8 @@ func childrenByParent() (map[int][]ID, error) {
 const freezeRounds = 10
 
 // Freeze holds a process and everything below it. Parents are held before their children, and it looks again until
-// no child is new, so that nobody is missed. It returns whom it holds, for Thaw; who was at its end already is not among them.
+// no child is new, so that nobody is missed. It returns whom it holds, for Thaw, also together with an error; who was at its end
+// already is not among them.
 func (p *Process) Freeze() ([]ID, error) {
 	if err := p.Signal(syscall.SIGSTOP); err != nil {
 		return nil, err
@@ -70,12 +71,12 @@ func (p *Process) Freeze() ([]ID, error) {
 		if len(fresh) == 0 {
 			return slices.DeleteFunc(held, func(id ID) bool { return !id.Alive() }), nil
 		}
+		held = append(held, fresh...) // from here on, so that Thaw lets those go, too, who were held before an error
 		for _, id := range fresh {
 			if err := id.Signal(syscall.SIGSTOP); err != nil {
 				return held, err
 			}
 		}
-		held = append(held, fresh...)
 		for _, id := range fresh {
 			if err := id.awaitHeld(); err != nil {
 				return held, err

@@ -14,8 +14,13 @@ import (
 
 var _ world.CloudBreaker = &World{}
 
-// countTimeout bounds the question how often a fault of the cloud was felt so far.
-const countTimeout = 5 * time.Second
+const (
+	// countTimeout bounds the question how often a fault of the cloud was felt so far.
+	countTimeout = 5 * time.Second
+	// setTimeout bounds the wait for the cloud's word that a fault is set, which goes on when the story was cancelled: a fault
+	// that came into force after its heal would reach the next story.
+	setTimeout = 10 * time.Second
+)
 
 // BreakCloud implements world.CloudBreaker.
 func (w *World) BreakCloud(ctx context.Context, fault cloud.Fault) (world.Injection, error) {
@@ -54,29 +59,50 @@ func (w *World) breakCloud(ctx context.Context, faults []cloud.Fault) (world.Inj
 	if err != nil {
 		return world.Injection{}, err
 	}
+	return setFaults(ctx, admin, faults)
+}
+
+// setFaults sets all, or as many as it can.
+func setFaults(ctx context.Context, admin *cloud.Client, faults []cloud.Fault) (world.Injection, error) {
 	set, group := &cloudFaults{admin: admin}, "story-"+newToken()[:12]
+	injection := world.Injection{Heal: set.heal, Touched: set.touched}
 	for _, fault := range faults {
 		fault.ID, fault.Group = "story-"+newToken()[:12], group
 		fault.Match.Shoots = slices.Clone(fault.Match.Shoots)
 		for i, shoot := range fault.Match.Shoots {
 			fault.Match.Shoots[i] = technicalID(shoot)
 		}
-		if _, err := admin.SetFault(ctx, fault); err != nil {
-			return world.Injection{}, errors.Join(fmt.Errorf("set a fault of the cloud: %w", err), set.heal(ctx))
+		if err := set.set(ctx, fault); err != nil {
+			return injection, fmt.Errorf("set a fault of the cloud: %w", err)
 		}
-		set.ids = append(set.ids, fault.ID)
 	}
-	return world.Injection{Heal: set.heal, Touched: set.touched}, nil
+	return injection, nil
 }
 
 // cloudFaults are faults of the cloud that end together.
 type cloudFaults struct {
-	admin *cloud.Client
-	ids   []string
+	admin  *cloud.Client
+	ids    []string
+	unsure string // the one that may be set, for all that was heard; empty when there is none
 
 	mu     sync.Mutex
 	healed bool
 	felt   int
+}
+
+// set one more. It is known by its id before the cloud is: the cloud may set it, and its answer may be lost.
+func (f *cloudFaults) set(ctx context.Context, fault cloud.Fault) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), setTimeout)
+	defer cancel()
+	f.ids = append(f.ids, fault.ID)
+	_, err := f.admin.SetFault(ctx, fault)
+	if err != nil {
+		f.unsure = fault.ID
+	}
+	return err
 }
 
 func (f *cloudFaults) heal(ctx context.Context) error {
@@ -87,6 +113,9 @@ func (f *cloudFaults) heal(ctx context.Context) error {
 	var errs []error
 	for _, id := range f.ids {
 		final, err := f.admin.HealFault(ctx, id)
+		if id == f.unsure && cloud.IsNotFound(err) {
+			continue
+		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("heal a fault of the cloud: %w", err))
 			continue
@@ -116,4 +145,18 @@ func (f *cloudFaults) touched() int {
 		}
 	}
 	return felt
+}
+
+// endFaults ends what is left of the faults of a story, whose heal did not reach the cloud: they outlive a restart of it.
+func endFaults(ctx context.Context, admin *cloud.Client) error {
+	left, err := admin.Faults(ctx)
+	if err != nil {
+		return fmt.Errorf("list the faults of the cloud: %w", err)
+	}
+	for _, fault := range left {
+		if _, err := admin.HealFault(ctx, fault.ID); err != nil && !cloud.IsNotFound(err) {
+			return fmt.Errorf("end a fault of the cloud that was left: %w", err)
+		}
+	}
+	return nil
 }

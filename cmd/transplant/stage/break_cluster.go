@@ -16,16 +16,13 @@ func (w *World) LoseCluster(ctx context.Context, name string, wipe bool) (world.
 	if err != nil {
 		return world.Injection{}, err
 	}
-	if err := cluster.Lose(ctx, wipe); err != nil {
-		return world.Injection{}, err
-	}
 	heal := func(ctx context.Context) error {
 		if err := cluster.Return(ctx); err != nil || !wipe {
 			return err
 		}
 		return w.furnish(ctx, name)
 	}
-	return world.Injection{Heal: heal, Touched: func() int { return running }}, nil
+	return world.Injection{Heal: heal, Touched: func() int { return running }}, cluster.Lose(ctx, wipe)
 }
 
 // FreezeCluster implements world.ClusterBreaker. It is felt by the processes that it holds.
@@ -34,10 +31,7 @@ func (w *World) FreezeCluster(ctx context.Context, name string) (world.Injection
 	if err != nil {
 		return world.Injection{}, err
 	}
-	if err := cluster.Freeze(ctx); err != nil {
-		return world.Injection{}, err
-	}
-	return world.Injection{Heal: cluster.Thaw, Touched: func() int { return running }}, nil
+	return world.Injection{Heal: cluster.Thaw, Touched: func() int { return running }}, cluster.Freeze(ctx)
 }
 
 // whole finds a cluster, and how many processes of it run: its programs and everything in its pods.

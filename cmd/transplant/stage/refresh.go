@@ -18,8 +18,16 @@ import (
 
 var _ world.Refresher = &World{}
 
-// Refresh implements world.Refresher: what has been restarted in a pod waits longer each time before it is started again.
+// Refresh implements world.Refresher: what has been restarted in a pod waits longer each time before it is started again. Faults
+// of the cloud that nobody could heal go, too.
 func (w *World) Refresh(ctx context.Context) error {
+	admin, err := w.stage.CloudAs(w.landscape, cloudAdmin)
+	if err != nil {
+		return err
+	}
+	if err := endFaults(ctx, admin); err != nil {
+		return err
+	}
 	if err := refresh(ctx, w.garden, landscape.Garden); err != nil {
 		return err
 	}

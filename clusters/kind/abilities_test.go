@@ -1,0 +1,59 @@
+package kind
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// holding has a docker command that takes its time to hold a container, and knows which it holds.
+func holding(t *testing.T) (held, begun func() bool) {
+	t.Helper()
+	folder := t.TempDir()
+	script := `#!/bin/sh
+cd "` + folder + `"
+case "$1" in
+pause) touch begun; sleep 0.5; touch held ;;
+unpause) rm held 2>/dev/null || { echo "Error response from daemon: Container $2 is not paused" >&2; exit 1; } ;;
+esac
+`
+	if err := os.WriteFile(filepath.Join(folder, "docker"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
+	there := func(name string) func() bool {
+		return func() bool {
+			_, err := os.Stat(filepath.Join(folder, name))
+			return err == nil
+		}
+	}
+	return there("held"), there("begun")
+}
+
+// A freeze that is cancelled midway is known to have been done when it returns, and a thaw of what is not frozen is none.
+func TestFreezeCancelledMidway(t *testing.T) {
+	held, begun := holding(t)
+	c := &Cluster{name: "a", full: "a"}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- c.Freeze(ctx) }()
+	for deadline := time.Now().Add(time.Minute); !begun(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("docker was not asked to hold the node")
+		}
+	}
+	cancel()
+	if err := <-done; err != nil || !held() {
+		t.Errorf("frozen: %v, the node is held: %t", err, held())
+	}
+	for range 2 {
+		if err := c.Thaw(t.Context()); err != nil || held() {
+			t.Errorf("thawed: %v, the node is held: %t", err, held())
+		}
+	}
+	if err := c.Freeze(ctx); err == nil || held() {
+		t.Errorf("frozen when all was over: %v, the node is held: %t", err, held())
+	}
+}
