@@ -38,7 +38,7 @@ func (w *World) BreakPods(ctx context.Context, cluster string, pods []types.UID,
 		})
 	}
 	if keep {
-		d, err := keepDown(ctx, find, untilHealed)
+		d, err := keepDown(ctx, looks{find}, untilHealed)
 		if err != nil {
 			return world.Injection{}, fmt.Errorf("keep pods of cluster %q down: %w", cluster, err)
 		}

@@ -24,14 +24,17 @@ func (w *World) KillFor(ctx context.Context, wanted world.Process, delay time.Du
 	if wanted.Cluster != "" {
 		return world.Injection{}, fmt.Errorf("kill %+v for %s: a program of a cluster stays dead until it is revived", wanted, delay)
 	}
-	find := func(ctx context.Context) ([]process.Program, error) { return w.find(ctx, wanted) }
-	d, err := keepDown(ctx, find, delay)
+	all, err := w.looksFor(wanted)
+	if err != nil {
+		return world.Injection{}, err
+	}
+	d, err := keepDown(ctx, all, delay)
 	if err != nil {
 		return world.Injection{}, fmt.Errorf("kill %+v for %s: %w", wanted, delay, err)
 	}
 	heal := func(ctx context.Context) error {
 		err := d.end()
-		return errors.Join(err, awaitOthers(ctx, d.victims, wanted, find))
+		return errors.Join(err, awaitOthers(ctx, d.victims, wanted, all.find))
 	}
 	return world.Injection{Heal: heal, Touched: func() int { return len(d.victims) }}, nil
 }
@@ -39,7 +42,7 @@ func (w *World) KillFor(ctx context.Context, wanted world.Process, delay time.Du
 // down keeps processes down.
 type down struct {
 	victims []process.Program
-	find    func(context.Context) ([]process.Program, error)
+	looks   looks
 	cancel  context.CancelFunc
 	done    chan struct{}
 
@@ -48,9 +51,9 @@ type down struct {
 	err  error
 }
 
-// keepDown kills what find finds, and holds what find finds afterwards, until the delay is over or end is called.
-func keepDown(ctx context.Context, find func(context.Context) ([]process.Program, error), delay time.Duration) (*down, error) {
-	victims, err := find(ctx)
+// keepDown kills what there is, and holds what there is afterwards, until the delay is over or end is called.
+func keepDown(ctx context.Context, all looks, delay time.Duration) (*down, error) {
+	victims, err := all.find(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -61,40 +64,49 @@ func keepDown(ctx context.Context, find func(context.Context) ([]process.Program
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), delay)
-	d := &down{victims: victims, find: find, cancel: cancel, done: make(chan struct{})}
+	d := &down{victims: victims, looks: all, cancel: cancel, done: make(chan struct{})}
 	go d.watch(ctx)
 	return d, nil
 }
 
+// watch every place by itself: one that does not answer must not keep the others from being looked at.
 func (d *down) watch(ctx context.Context) {
 	defer close(d.done)
-	ticker := time.NewTicker(successorPoll)
-	defer ticker.Stop()
-	for ctx.Err() == nil {
-		d.hold(ctx)
-		select {
-		case <-ctx.Done():
-		case <-ticker.C:
-		}
+	var all sync.WaitGroup
+	for _, one := range d.looks {
+		all.Go(func() { d.follow(ctx, one) })
 	}
+	all.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.err = signalAll(d.held, syscall.SIGCONT)
 }
 
+func (d *down) follow(ctx context.Context, one look) {
+	ticker := time.NewTicker(successorPoll)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		d.hold(ctx, one)
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
+	}
+}
+
 // hold freezes the successors there are. What cannot be looked at now is looked at again.
-func (d *down) hold(ctx context.Context) {
-	found, err := d.find(ctx)
+func (d *down) hold(ctx context.Context, one look) {
+	found, err := one(ctx)
 	if err != nil {
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, one := range found {
-		if isOneOf(d.victims, one) || isOneOf(d.held, one) || one.Signal(syscall.SIGSTOP) != nil {
+	for _, next := range found {
+		if isOneOf(d.victims, next) || isOneOf(d.held, next) || next.Signal(syscall.SIGSTOP) != nil {
 			continue
 		}
-		d.held = append(d.held, one)
+		d.held = append(d.held, next)
 	}
 }
 

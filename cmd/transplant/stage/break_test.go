@@ -77,12 +77,12 @@ func TestKeepDown(t *testing.T) {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
 			s := &sleepers{t: t}
-			if _, err := keepDown(t.Context(), s.find, delay); err == nil || !strings.Contains(err.Error(), "no such process runs") {
+			if _, err := keepDown(t.Context(), looks{s.find}, delay); err == nil || !strings.Contains(err.Error(), "no such process runs") {
 				t.Errorf("nothing is kept down: %v", err)
 			}
 			s.start()
 			ctx, cancel := context.WithCancel(t.Context())
-			d, err := keepDown(ctx, s.find, delay)
+			d, err := keepDown(ctx, looks{s.find}, delay)
 			if err != nil {
 				t.Fatal(err)
 			}

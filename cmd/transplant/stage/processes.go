@@ -29,10 +29,13 @@ func (w *World) BreakProcess(ctx context.Context, wanted world.Process, harm wor
 	if wanted.Cluster != "" {
 		return w.breakProgram(ctx, wanted, harm)
 	}
-	find := func(ctx context.Context) ([]process.Program, error) { return w.find(ctx, wanted) } // the heal has a context of its own
-	victims, err := find(ctx)
+	all, err := w.looksFor(wanted)
 	if err != nil {
 		return world.Injection{}, err
+	}
+	victims, err := all.find(ctx)
+	if err != nil {
+		return world.Injection{}, fmt.Errorf("%s %+v: %w", harm, wanted, err)
 	}
 	if len(victims) == 0 {
 		return world.Injection{}, fmt.Errorf("%s %+v: no such process runs", harm, wanted)
@@ -41,16 +44,11 @@ func (w *World) BreakProcess(ctx context.Context, wanted world.Process, harm wor
 	if harm == world.Freeze {
 		signal = syscall.SIGSTOP
 	}
-	for _, victim := range victims {
-		if err := victim.Signal(signal); err != nil {
-			return world.Injection{}, err
-		}
-	}
 	heal := func(context.Context) error { return signalAll(victims, syscall.SIGCONT) }
 	if harm == world.Kill {
-		heal = func(ctx context.Context) error { return awaitOthers(ctx, victims, wanted, find) }
+		heal = func(ctx context.Context) error { return awaitOthers(ctx, victims, wanted, all.find) }
 	}
-	return world.Injection{Heal: heal, Touched: func() int { return len(victims) }}, nil
+	return world.Injection{Heal: heal, Touched: func() int { return len(victims) }}, signalAll(victims, signal)
 }
 
 // AwaitProcess implements world.ProcessBreaker. A program of a cluster runs, or was harmed.
@@ -58,11 +56,11 @@ func (w *World) AwaitProcess(ctx context.Context, wanted world.Process) error {
 	if wanted.Cluster != "" {
 		return nil
 	}
-	if _, known := controlPlanePrograms[wanted.Program]; wanted.Actor == "" && !known {
-		return noSuchProgram(wanted.Program)
-	}
-	err := awaitSome(ctx, 1, presenceTimeout, func(ctx context.Context) ([]process.Program, error) { return w.find(ctx, wanted) })
+	all, err := w.looksFor(wanted)
 	if err != nil {
+		return err
+	}
+	if err := awaitSome(ctx, 1, presenceTimeout, all.find); err != nil {
 		return fmt.Errorf("wait until %+v runs: %w", wanted, err)
 	}
 	return nil
@@ -139,36 +137,6 @@ func (w *World) breakProgram(ctx context.Context, wanted world.Process, harm wor
 	}
 	heal := func(context.Context) error { return id.Signal(syscall.SIGCONT) }
 	return world.Injection{Heal: heal, Touched: one}, id.Signal(syscall.SIGSTOP)
-}
-
-// find lists the containers of an actor, or of a program of a shoot's control plane on every seed.
-func (w *World) find(ctx context.Context, wanted world.Process) ([]process.Program, error) {
-	if wanted.Actor != "" {
-		cluster, plays := w.part(wanted.Actor)
-		return w.containers(ctx, cluster, plays)
-	}
-	program, known := controlPlanePrograms[wanted.Program]
-	if !known {
-		return nil, noSuchProgram(wanted.Program)
-	}
-	var found []process.Program
-	for _, seed := range w.Seeds() {
-		pod, err := w.pod(ctx, seed, wanted.Shoot, program.role)
-		if err != nil {
-			return nil, err
-		}
-		if pod == nil {
-			continue
-		}
-		here, err := w.containers(ctx, seed, func(c process.Program) bool {
-			return c.Env["POD_IP"] == pod.Status.PodIP && runs(c, program.subcommand)
-		})
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, here...)
-	}
-	return found, nil
 }
 
 func noSuchProgram(name string) error {
