@@ -48,6 +48,7 @@ type Freezer interface {
 // Killer is a cluster whose programs ("etcd", "kube-apiserver", …) can be killed and started again one by one.
 type Killer interface {
 	Kill(ctx context.Context, program string) error
+	// Revive leaves a cluster alone that is lost.
 	Revive(ctx context.Context, program string) error
 }
 

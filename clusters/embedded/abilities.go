@@ -40,7 +40,7 @@ func (c *Cluster) Lose(_ context.Context, wipe bool) error {
 		errs = append(errs, id.Kill(goneWithin))
 	}
 	c.mutex.Lock()
-	c.held = nil
+	c.held, c.lost = nil, true
 	c.mutex.Unlock()
 	if wipe {
 		for _, folder := range []string{c.files.EtcdData(), filepath.Join(c.files.Dir, "volumes"), filepath.Join(c.files.Dir, "pods")} {
@@ -54,6 +54,9 @@ func (c *Cluster) Lose(_ context.Context, wipe bool) error {
 func (c *Cluster) Return(ctx context.Context) error {
 	c.abilities.Lock()
 	defer c.abilities.Unlock()
+	c.mutex.Lock()
+	c.lost = false
+	c.mutex.Unlock()
 	return c.done("return", c.startPrograms(ctx))
 }
 
@@ -107,12 +110,18 @@ func (c *Cluster) Kill(_ context.Context, name string) error {
 }
 
 // Revive starts a program that has been killed, and waits until the cluster is ready again. A program that runs is left
-// alone. After an etcd that was down for long, revive the API server too: its client backs off for up to 38 s.
+// alone, and so is a cluster that is lost: its programs come back with it. After an etcd that was down for long, revive the API server too: its client backs off for up to 38 s.
 func (c *Cluster) Revive(ctx context.Context, name string) error {
 	c.abilities.Lock()
 	defer c.abilities.Unlock()
 	if !slices.Contains(c.programs(), name) {
 		return fmt.Errorf("revive %q of cluster %q: the cluster runs %v", name, c.name, c.programs())
+	}
+	c.mutex.Lock()
+	lost := c.lost
+	c.mutex.Unlock()
+	if lost {
+		return nil
 	}
 	if err := c.launch(name); err != nil {
 		return err

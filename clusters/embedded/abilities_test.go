@@ -54,6 +54,7 @@ func TestAbilities(t *testing.T) {
 	})
 	t.Run("LoseAndReturn", func(t *testing.T) {
 		must(t, garden.Lose(t.Context(), false))
+		must(t, garden.Revive(t.Context(), "etcd")) // which comes back with its cluster
 		checkNothingLeft(t, l.Dir().Path)
 		must(t, garden.Return(t.Context()))
 		_, err := clients.CoreV1().Secrets("default").Get(t.Context(), "s", metav1.GetOptions{})

@@ -46,6 +46,7 @@ type Cluster struct {
 	mutex     sync.Mutex // guards what follows; never held while waiting
 	processes map[string]*process.Process
 	held      map[string][]process.ID // below each frozen process
+	lost      bool                    // from Lose to Return
 
 	abilities sync.Mutex // one of Lose, Return, Freeze, Thaw, Kill, Revive at a time
 }

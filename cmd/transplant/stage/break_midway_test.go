@@ -105,3 +105,15 @@ func TestWhatFailsMidwayCanBeHealed(t *testing.T) {
 		})
 	}
 }
+
+// A program that does not run is not killed, however often; and it is not brought back by that.
+func TestADeadProgramIsNotKilled(t *testing.T) {
+	t.Parallel()
+	for _, harm := range []world.Harm{world.Kill, world.Freeze} {
+		a := &rickety{name: "a"}
+		injection, err := (&World{landscape: grounds{seeds: []*rickety{a}}}).BreakProcess(t.Context(), world.Process{Cluster: "a", Program: "etcd"}, harm)
+		if err == nil || !strings.Contains(err.Error(), "no such process runs") || injection.Heal != nil || len(a.state) > 0 {
+			t.Errorf("%s: %v, %v", harm, err, a.state)
+		}
+	}
+}

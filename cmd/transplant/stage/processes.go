@@ -126,14 +126,14 @@ func (w *World) breakProgram(ctx context.Context, wanted world.Process, harm wor
 	if !can {
 		return world.Injection{}, fmt.Errorf("%s %q of cluster %q: its programs are no processes of this machine", harm, wanted.Program, wanted.Cluster)
 	}
+	id, err := cluster.Program(wanted.Program)
+	if err != nil { // nobody would feel it
+		return world.Injection{}, fmt.Errorf("%s %+v: no such process runs: %w", harm, wanted, err)
+	}
 	one := func() int { return 1 }
 	if harm == world.Kill {
 		heal := func(ctx context.Context) error { return cluster.Revive(ctx, wanted.Program) }
 		return world.Injection{Heal: heal, Touched: one}, cluster.Kill(ctx, wanted.Program)
-	}
-	id, err := cluster.Program(wanted.Program)
-	if err != nil {
-		return world.Injection{}, err
 	}
 	heal := func(context.Context) error { return id.Signal(syscall.SIGCONT) }
 	return world.Injection{Heal: heal, Touched: one}, id.Signal(syscall.SIGSTOP)
