@@ -23,9 +23,7 @@ func up(t *testing.T, flags ...string) *landscape {
 	t.Helper()
 	l := &landscape{home: t.TempDir(), marked: map[string]bool{}}
 	t.Setenv("TRANSPLANT_HOME", l.home)
-	if _, err := os.Stat(program); err != nil {
-		t.Fatalf("the program is not built: run make build (%v)", err)
-	}
+	built(t)
 	l.kubectl = strings.TrimSpace(l.run(t, program, "controlplane"))
 	t.Cleanup(func() {
 		command := exec.Command(program, "down", "--landscape", "e2e")
@@ -36,6 +34,19 @@ func up(t *testing.T, flags ...string) *landscape {
 	})
 	l.run(t, program, append([]string{"up", "--landscape", "e2e"}, flags...)...)
 	return l
+}
+
+// built is the path of the program.
+func built(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs(program)
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	if err != nil {
+		t.Fatalf("the program is not built: run make build (%v)", err)
+	}
+	return path
 }
 
 func (l *landscape) run(t *testing.T, name string, args ...string) string {

@@ -1,0 +1,263 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
+	"github.com/transplant-sim/transplant/cmd/transplant/stage"
+	"github.com/transplant-sim/transplant/sim/fault"
+	simlandscape "github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// harmed is a landscape in this process, as stories have it, with the shoot alpha on seed b.
+type harmed struct {
+	landscape *embedded.Landscape
+	world     *stage.World
+	journal   *timeline.Journal
+	ward      *fault.Ward
+	garden    client.Client
+}
+
+func newHarmed(t *testing.T) *harmed {
+	t.Helper()
+	s := stage.New(stage.ScenarioSettings)
+	options := embedded.Options{Name: "harmed", Dir: t.TempDir(), Executable: built(t)}
+	s.Configure(&options)
+	l, err := embedded.Start(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := stage.NewWorld(l, s)
+	if err != nil {
+		t.Fatal(errors.Join(err, l.Stop(context.WithoutCancel(t.Context()))))
+	}
+	t.Cleanup(func() {
+		if err := w.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	h := &harmed{landscape: l, world: w, journal: timeline.NewJournal(clock.RealClock{}, nil)}
+	h.ward = fault.NewWard(w, h.journal)
+	h.raise(t)
+	return h
+}
+
+// raise the shoot, as stories do: its state has been saved before anything happens to it.
+func (h *harmed) raise(t *testing.T) {
+	t.Helper()
+	clients, err := world.NewClients(h.world)
+	if err == nil {
+		h.garden, err = clients.Cluster(simlandscape.Garden)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := h.world.ShootManifest(simlandscape.Shoot{Name: "alpha", Seed: "b"})
+	if err == nil {
+		err = h.garden.Create(t.Context(), manifest)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.eventually(t, "the shoot is well", h.shootIsWell)
+}
+
+func (h *harmed) shootIsWell(ctx context.Context) error {
+	shoot := &gardencorev1beta1.Shoot{}
+	if err := h.garden.Get(ctx, h.world.ShootKey("alpha"), shoot); err != nil {
+		return err
+	}
+	if last := shoot.Status.LastOperation; last == nil || last.State != gardencorev1beta1.LastOperationStateSucceeded {
+		return fmt.Errorf("its last operation is %+v", last)
+	}
+	config, err := h.world.ConnectShoot(ctx, "alpha", world.Observer)
+	if err != nil {
+		return err
+	}
+	return ask(ctx, config)
+}
+
+// lost tells that a fault is at work that has taken a whole cluster away.
+func (h *harmed) lost(cluster string) bool {
+	open := map[string]bool{}
+	for _, e := range h.journal.Events() {
+		switch p := e.Payload.(type) {
+		case timeline.FaultInjected:
+			open[e.Subject] = p.Fault == "loseCluster("+cluster+")"
+		case timeline.FaultHealed:
+			delete(open, e.Subject)
+		}
+	}
+	for _, isLoss := range open {
+		if isLoss {
+			return true
+		}
+	}
+	return false
+}
+
+func (h *harmed) cluster(name string) *embedded.Cluster {
+	found, err := h.landscape.Cluster(name)
+	if err != nil {
+		panic(err) // a name of ours
+	}
+	return found.(*embedded.Cluster)
+}
+
+// complete: the programs and the actors of a cluster run.
+func (h *harmed) complete(ctx context.Context, cluster string) error {
+	var errs []error
+	for _, program := range simlandscape.ClusterPrograms() {
+		errs = append(errs, again(h.own(cluster, program))(ctx))
+	}
+	actors := []string{"gardenlet", "extensions", "gateway"}
+	if cluster == simlandscape.Garden {
+		actors = []string{"garden-controller-manager"}
+	}
+	for _, actor := range actors {
+		if err := again(h.called(cluster, "transplant", actor))(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("%s of cluster %q: %w", actor, cluster, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// everything that runs in the pods of a cluster.
+func (h *harmed) everything(cluster string) func() ([]process.Program, error) {
+	return h.containers(cluster, func(process.Program) bool { return true })
+}
+
+func (h *harmed) containers(cluster string, match func(process.Program) bool) func() ([]process.Program, error) {
+	return func() ([]process.Program, error) {
+		all, err := h.cluster(cluster).Containers(context.Background())
+		return slices.DeleteFunc(all, func(p process.Program) bool { return !match(p) }), err
+	}
+}
+
+// called is a container by what it is called with; those of the shoot are by its pods' addresses.
+func (h *harmed) called(cluster string, words ...string) func() ([]process.Program, error) {
+	return h.containers(cluster, func(p process.Program) bool {
+		return len(p.Args) >= len(words) && filepath.Base(p.Args[0]) == words[0] && slices.Equal(p.Args[1:len(words)], words[1:])
+	})
+}
+
+// own is a program of a cluster itself.
+func (h *harmed) own(cluster, program string) func() ([]process.Program, error) {
+	return func() ([]process.Program, error) {
+		id, err := h.cluster(cluster).Program(program)
+		return []process.Program{{ID: id}}, err
+	}
+}
+
+func (h *harmed) answers(cluster string) looked {
+	return func(ctx context.Context) error {
+		config, err := h.world.Connect(cluster)
+		if err != nil {
+			return err
+		}
+		return ask(ctx, config)
+	}
+}
+
+// eachBackup of all shoots, by its bucket and key.
+func (h *harmed) eachBackup(ctx context.Context, see func(name string, content []byte)) error {
+	buckets, err := h.world.Cloud().Buckets().List(ctx, cloud.Filter{})
+	if err != nil {
+		return err
+	}
+	for _, bucket := range buckets {
+		for object, err := range h.world.Cloud().Bucket(bucket.Name).All(ctx, "") {
+			if err != nil {
+				return err
+			}
+			content, err := h.world.Cloud().Bucket(bucket.Name).Read(ctx, object.Key)
+			if err != nil {
+				return err
+			}
+			see(object.ID, content)
+		}
+	}
+	return nil
+}
+
+func (h *harmed) keepBackups(t *testing.T, kept map[string][]byte) {
+	t.Helper()
+	err := h.eachBackup(t.Context(), func(name string, content []byte) { kept[name] = content })
+	if err != nil || len(kept) == 0 {
+		t.Fatalf("read %d backups: %v", len(kept), err)
+	}
+}
+
+// backupsAre as they were; there may be more by now.
+func (h *harmed) backupsAre(kept map[string][]byte) looked {
+	return func(ctx context.Context) error {
+		var errs []error
+		err := h.eachBackup(ctx, func(name string, content []byte) {
+			if was, known := kept[name]; known && !bytes.Equal(was, content) {
+				errs = append(errs, fmt.Errorf("the backup %s is another", name))
+			}
+		})
+		return errors.Join(append(errs, err)...)
+	}
+}
+
+// markers lie on every disk of seed b.
+func (h *harmed) markers() []string {
+	disks, err := filepath.Glob(filepath.Join(h.cluster("b").Files().Dir, "volumes", "*"))
+	if err != nil {
+		panic(err) // a pattern of ours
+	}
+	for i := range disks {
+		disks[i] = filepath.Join(disks[i], "marker")
+	}
+	return disks
+}
+
+func (h *harmed) mark(t *testing.T) {
+	t.Helper()
+	markers := h.markers()
+	if len(markers) == 0 {
+		t.Fatal("there is no disk")
+	}
+	for _, marker := range markers {
+		if err := os.WriteFile(marker, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (h *harmed) unmarked(context.Context) error {
+	for _, marker := range h.markers() {
+		if _, err := os.Stat(marker); err == nil {
+			return fmt.Errorf("%s is still there", marker)
+		}
+	}
+	return nil
+}
+
+func (h *harmed) eventually(t *testing.T, what string, look looked) {
+	t.Helper()
+	var last error
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if last = look(t.Context()); last == nil {
+			return
+		}
+	}
+	t.Fatalf("not in time: %s: %v", what, last)
+}
