@@ -14,11 +14,25 @@ var (
 	_ clusters.Freezer = &Cluster{}
 )
 
+// harmTimeout bounds the wait for Docker to harm a node.
+const harmTimeout = time.Minute
+
+// undisturbed is for harm: Docker goes on with what it has begun when nobody waits for it any more, so somebody does. Else
+// it might be done after the heal.
+func undisturbed(ctx context.Context) (context.Context, context.CancelFunc) {
+	if ctx.Err() != nil {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(context.WithoutCancel(ctx), harmTimeout)
+}
+
 // Lose kills the node, and with it everything that runs in it. With wipe its data goes too: the node itself is removed.
 // The authority, the addresses and the names stay.
 func (c *Cluster) Lose(ctx context.Context, wipe bool) error {
 	c.abilities.Lock()
 	defer c.abilities.Unlock()
+	ctx, cancel := undisturbed(ctx)
+	defer cancel()
 	if wipe {
 		c.wiped = true
 		return c.done("lose", remove(ctx, c.Node()))
@@ -33,6 +47,9 @@ func (c *Cluster) Return(ctx context.Context) error {
 	defer c.abilities.Unlock()
 	began := time.Now()
 	if c.wiped {
+		if err := remove(ctx, c.Node()); err != nil { // which Lose may not have got to
+			return c.done("return", err)
+		}
 		if err := c.create(ctx); err != nil {
 			return c.done("return", err)
 		}
@@ -45,18 +62,11 @@ func (c *Cluster) Return(ctx context.Context) error {
 	return c.done("return", c.awaitReady(ctx, began))
 }
 
-// freezeTimeout bounds the wait for Docker to hold a node.
-const freezeTimeout = 30 * time.Second
-
-// Freeze holds every process of the node; connections stay open, nothing answers. Docker goes on with what it has begun when
-// nobody waits for it any more, so somebody does: else the node might be held after Thaw.
+// Freeze holds every process of the node; connections stay open, nothing answers.
 func (c *Cluster) Freeze(ctx context.Context) error {
 	c.abilities.Lock()
 	defer c.abilities.Unlock()
-	if err := ctx.Err(); err != nil {
-		return c.done("freeze", err)
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), freezeTimeout)
+	ctx, cancel := undisturbed(ctx)
 	defer cancel()
 	_, err := docker(ctx, "pause", c.Node())
 	return c.done("freeze", err)

@@ -32,7 +32,8 @@ esac
 	return there("held"), there("begun")
 }
 
-// A freeze that is cancelled midway is known to have been done when it returns, and a thaw of what is not frozen is none.
+// Harm that is cancelled midway is known to have been done when it returns, and none that has not begun is. A thaw of what is
+// not frozen does nothing.
 func TestFreezeCancelledMidway(t *testing.T) {
 	held, begun := holding(t)
 	c := &Cluster{name: "a", full: "a"}
