@@ -27,7 +27,8 @@ type Bucket interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// CloudBucket is a Bucket of the cloud's API, below a prefix (without the final slash; may be empty).
+// CloudBucket is a Bucket of the cloud's API, below a prefix (without the final slash; may be empty). A call of it that stands
+// still ends with ErrStalled.
 type CloudBucket struct {
 	Content cloud.BucketContent
 	Prefix  string
@@ -44,12 +45,15 @@ func (b CloudBucket) path(key string) string {
 
 // List implements Bucket.
 func (b CloudBucket) List(ctx context.Context, prefix string) ([]string, error) {
+	ctx, call := whileMoving(ctx, callPatience)
+	defer call.end()
 	var keys []string
 	root := len(b.path(""))
 	for object, err := range b.Content.All(ctx, b.path(prefix)) {
 		if err != nil {
-			return nil, fmt.Errorf("list the objects below %q: %w", b.path(prefix), err)
+			return nil, fmt.Errorf("list the objects below %q: %w", b.path(prefix), call.explain(err))
 		}
+		call.moved()
 		keys = append(keys, object.Key[root:])
 	}
 	return keys, nil
@@ -57,22 +61,26 @@ func (b CloudBucket) List(ctx context.Context, prefix string) ([]string, error) 
 
 // Get implements Bucket.
 func (b CloudBucket) Get(ctx context.Context, key string) (io.ReadCloser, error) {
+	ctx, call := whileMoving(ctx, stallPatience)
 	body, _, err := b.Content.Get(ctx, b.path(key))
+	if err != nil {
+		call.end()
+	}
 	if cloud.IsNotFound(err) {
 		return nil, fmt.Errorf("get the object %q: %w", key, ErrNotFound)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("get the object %q: %w", key, err)
+		return nil, fmt.Errorf("get the object %q: %w", key, call.explain(err))
 	}
-	return ownDigest{body}, nil
+	return movingBody{movingReader{ownDigest{body}, call}, body}, nil
 }
 
 // ownDigest says in the words of this package what the cloud's client finds out by the digest that the cloud keeps.
-type ownDigest struct{ io.ReadCloser }
+type ownDigest struct{ io.Reader }
 
 // Read implements io.Reader.
 func (d ownDigest) Read(p []byte) (int, error) {
-	n, err := d.ReadCloser.Read(p)
+	n, err := d.Reader.Read(p)
 	if cloud.IsDamaged(err) {
 		err = fmt.Errorf("%w: %w", ErrDigest, err)
 	}
@@ -81,19 +89,23 @@ func (d ownDigest) Read(p []byte) (int, error) {
 
 // Create implements Bucket.
 func (b CloudBucket) Create(ctx context.Context, key string, content io.Reader) error {
-	_, err := b.Content.Put(ctx, b.path(key), content, cloud.PutOptions{CreateOnly: true})
+	ctx, call := whileMoving(ctx, stallPatience)
+	defer call.end()
+	_, err := b.Content.Put(ctx, b.path(key), call.reader(content), cloud.PutOptions{CreateOnly: true})
 	if cloud.IsAlreadyExists(err) {
 		return fmt.Errorf("create the object %q: %w", key, ErrExists)
 	}
 	if err != nil {
-		return fmt.Errorf("create the object %q: %w", key, err)
+		return fmt.Errorf("create the object %q: %w", key, call.explain(err))
 	}
 	return nil
 }
 
 // Delete implements Bucket.
 func (b CloudBucket) Delete(ctx context.Context, key string) error {
-	if err := b.Content.Delete(ctx, b.path(key)); err != nil && !cloud.IsNotFound(err) {
+	ctx, call := whileMoving(ctx, callPatience)
+	defer call.end()
+	if err := call.explain(b.Content.Delete(ctx, b.path(key))); err != nil && !cloud.IsNotFound(err) {
 		return fmt.Errorf("delete the object %q: %w", key, err)
 	}
 	return nil

@@ -51,11 +51,14 @@ func uploadFull(ctx context.Context, client *clientv3.Client, bucket Bucket, epo
 	return object, nil
 }
 
-// fetchSnapshot streams etcd's database into a file and checks and removes the digest at its end.
+// fetchSnapshot streams etcd's database into a file and checks and removes the digest at its end. It may take as long as it
+// moves: an etcd that stands still shall not keep a later snapshot waiting.
 func fetchSnapshot(ctx context.Context, client *clientv3.Client, folder string) (name string, err error) {
+	ctx, call := whileMoving(ctx, stallPatience)
+	defer call.end()
 	stream, err := client.Snapshot(ctx)
 	if err != nil {
-		return "", fmt.Errorf("take a snapshot of etcd: %w", err)
+		return "", fmt.Errorf("take a snapshot of etcd: %w", call.explain(err))
 	}
 	defer stream.Close()
 	file, err := os.CreateTemp(folder, "snapshot-*.db")
@@ -68,7 +71,7 @@ func fetchSnapshot(ctx context.Context, client *clientv3.Client, folder string) 
 			err = errors.Join(err, os.Remove(file.Name()))
 		}
 	}()
-	size, err := io.Copy(file, stream)
+	size, err := io.Copy(file, call.reader(stream))
 	if err != nil {
 		return "", fmt.Errorf("read the snapshot of etcd: %w", err)
 	}

@@ -46,7 +46,7 @@ type Options struct {
 type Sidecar struct {
 	options Options
 	stream  *stream
-	fulls   sync.Mutex // one full snapshot at a time
+	fulls   chan struct{} // holds one while a full snapshot is taken: one at a time
 
 	mu      sync.Mutex
 	latest  Latest
@@ -76,7 +76,7 @@ type Saved struct {
 
 // NewSidecar returns a sidecar that does nothing before Run.
 func NewSidecar(o Options) *Sidecar {
-	s := &Sidecar{options: o, latest: Latest{Epoch: o.Epoch}, ended: make(chan struct{})}
+	s := &Sidecar{options: o, latest: Latest{Epoch: o.Epoch}, fulls: make(chan struct{}, 1), ended: make(chan struct{})}
 	s.stream = &stream{
 		client: o.Client, bucket: o.Bucket, epoch: o.Epoch, clock: o.Clock, log: o.Log,
 		limits:   streamLimits{interval: o.DeltaInterval, batch: o.DeltaBytes, pending: o.PendingBytes},
@@ -121,7 +121,7 @@ func (s *Sidecar) Run(ctx context.Context) error {
 
 // follow runs the stream until ctx is done or a final snapshot is asked for.
 func (s *Sidecar) follow(ctx context.Context, from int64) error {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := s.untilEnded(ctx)
 	defer cancel()
 	s.mu.Lock()
 	if s.endedLocked() {
@@ -131,6 +131,12 @@ func (s *Sidecar) follow(ctx context.Context, from int64) error {
 	s.running.Add(1)
 	s.mu.Unlock()
 	defer s.running.Done()
+	return s.stream.run(ctx, from)
+}
+
+// untilEnded returns a context that ends when a final snapshot is asked for.
+func (s *Sidecar) untilEnded(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		select {
 		case <-s.ended:
@@ -138,7 +144,7 @@ func (s *Sidecar) follow(ctx context.Context, from int64) error {
 		case <-ctx.Done():
 		}
 	}()
-	return s.stream.run(ctx, from)
+	return ctx, cancel
 }
 
 // resume finds how far an earlier sidecar of this epoch has come: the revision to go on from, 0 if a full snapshot is

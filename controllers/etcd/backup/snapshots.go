@@ -10,11 +10,15 @@ func (s *Sidecar) Full(ctx context.Context) (Object, error) {
 	if s.hasEnded() {
 		return Object{}, fmt.Errorf("take a full snapshot: epoch %d has ended", s.options.Epoch)
 	}
+	// The final one does not wait for it, and has all that it has.
+	ctx, cancel := s.untilEnded(ctx)
+	defer cancel()
 	return s.full(ctx, false)
 }
 
 // Final ends the epoch: the delta stream stops for good, and a full snapshot is uploaded that is marked final (O3 (4),
-// O11). It may be repeated: there is only one final snapshot.
+// O11). It may be repeated: there is only one final snapshot. Whoever asks for it may give up, and ask again: it goes on, as it
+// may take longer than anybody has patience for one question.
 func (s *Sidecar) Final(ctx context.Context) (Object, error) {
 	if err := s.options.MayEnd(); err != nil {
 		return Object{}, err
@@ -27,9 +31,14 @@ func (s *Sidecar) Final(ctx context.Context) (Object, error) {
 }
 
 func (s *Sidecar) full(ctx context.Context, final bool) (Object, error) {
-	s.fulls.Lock()
-	defer s.fulls.Unlock()
+	select {
+	case s.fulls <- struct{}{}:
+		defer func() { <-s.fulls }()
+	case <-ctx.Done():
+		return Object{}, fmt.Errorf("wait for the full snapshot before: %w", context.Cause(ctx))
+	}
 	if final {
+		ctx = context.WithoutCancel(ctx)
 		existing, err := FinalSnapshot(ctx, s.options.Bucket, s.options.Epoch)
 		if err != nil {
 			return Object{}, s.noted(err)

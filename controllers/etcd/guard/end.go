@@ -21,6 +21,9 @@ const (
 	// endPatience bounds the tries of the final snapshot by a guard that another owner has fenced: the new owner does
 	// not wait for it for ever, and what comes after its manifest belongs to no chain (O7).
 	endPatience = time.Minute
+	// askPatience bounds one question for the final snapshot. It may be shorter than the snapshot takes: the sidecar goes on with
+	// it, and who asks again waits for the same one.
+	askPatience = 20 * time.Second
 )
 
 // End carries a fence through (O3): it is recorded, every holder has confirmed or surely lapsed, and the final
@@ -80,6 +83,8 @@ func (e *End) takeFinal(ctx context.Context, superseded bool) {
 }
 
 func (e *End) final(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
 	address, err := url.Parse(e.Backup)
 	if err != nil {
 		return fmt.Errorf("parse the sidecar's address: %w", err)
