@@ -59,13 +59,30 @@ func (c *CloudTXT) SetTXT(ctx context.Context, name string, values []string, ifV
 	return err
 }
 
-// zoneOf finds the zone with the longest name that the record's name ends in.
+// zoneOf finds the zone of a name, and remembers it. Nothing is locked while it asks: a cloud that does not answer one shoot
+// shall not hold up the others. Two may ask for the same at once, and find the same.
 func (c *CloudTXT) zoneOf(ctx context.Context, name string) (string, error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if id, known := c.zones[name]; known {
+	id, known := c.zones[name]
+	c.mu.Unlock()
+	if known {
 		return id, nil
 	}
+	id, err := c.findZone(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.zones == nil {
+		c.zones = map[string]string{}
+	}
+	c.zones[name] = id
+	return id, nil
+}
+
+// findZone asks for the zone with the longest name that the record's name ends in.
+func (c *CloudTXT) findZone(ctx context.Context, name string) (string, error) {
 	zones, err := c.Client.Zones().List(ctx, cloud.Filter{})
 	if err != nil {
 		return "", fmt.Errorf("list the DNS zones: %w", err)
@@ -79,9 +96,5 @@ func (c *CloudTXT) zoneOf(ctx context.Context, name string) (string, error) {
 	if best.Name == "" {
 		return "", fmt.Errorf("find the DNS zone of %q: none of %d zones has it", name, len(zones))
 	}
-	if c.zones == nil {
-		c.zones = map[string]string{}
-	}
-	c.zones[name] = best.ID
 	return best.ID, nil
 }

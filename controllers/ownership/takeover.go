@@ -60,8 +60,8 @@ type Takeover struct {
 	Timing          Timing
 	// BoundTo reads the shoot's spec.seedName, uncached.
 	BoundTo func(context.Context) (string, error)
-	// FinalSnapshot tells whether the final snapshot of exactly this epoch is in the bucket. An error counts as no:
-	// the wait then goes on to its end.
+	// FinalSnapshot tells whether the final snapshot of exactly this epoch is in the bucket. An error counts as no, and so
+	// does silence: the wait then goes on to its end.
 	FinalSnapshot func(ctx context.Context, epoch int64) (bool, error)
 	// Started is the epoch that this seed has started and not fenced (0: none). While DNS names it, Run returns it and
 	// writes nothing.
@@ -129,11 +129,11 @@ func (t *Takeover) round(ctx context.Context) (int64, error) {
 
 // begin reads both authorities and then the binding, and chooses the new epoch.
 func (t *Takeover) begin(ctx context.Context) (started int64, err error) {
-	claim, claimVersion, err := t.Claim.Read(ctx)
+	claim, claimVersion, err := t.read(ctx, t.Claim)
 	if err != nil {
 		return 0, &UnreadableError{What: string(Claim), Err: err}
 	}
-	decision, decisionVersion, err := t.Decision.Read(ctx)
+	decision, decisionVersion, err := t.read(ctx, t.Decision)
 	if err != nil {
 		return 0, &UnreadableError{What: string(Decision), Err: err}
 	}
@@ -142,7 +142,7 @@ func (t *Takeover) begin(ctx context.Context) (started int64, err error) {
 	}
 	began := t.Started > 0 && decision.Names(t.Owner, t.Started)
 	won := t.held > 0 && decision.Names(t.Owner, t.held) && claim.Names(t.Owner, t.held) // a start needs both (O1)
-	if (began || won) && !t.final(ctx, decision.Epoch) {
+	if (began || won) && !t.final(ctx, decision.Epoch, t.Timing.callDeadline()) {
 		return decision.Epoch, nil
 	}
 	t.pending = &pending{
@@ -157,7 +157,16 @@ func (t *Takeover) begin(ctx context.Context) (started int64, err error) {
 	return 0, nil
 }
 
+// read asks an authority, as long as it may take: who accepts a question and never answers is as good as one that is away.
+func (t *Takeover) read(ctx context.Context, authority Authority) (Record, Version, error) {
+	ctx, cancel := context.WithTimeout(ctx, t.Timing.callDeadline())
+	defer cancel()
+	return authority.Read(ctx)
+}
+
 func (t *Takeover) bound(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, t.Timing.callDeadline())
+	defer cancel()
 	seed, err := t.BoundTo(ctx)
 	if err != nil {
 		return &UnreadableError{What: "shoot's binding", Err: err}
@@ -169,14 +178,15 @@ func (t *Takeover) bound(ctx context.Context) error {
 	return nil
 }
 
-// write sets one record against the version read in begin. A lost answer is resolved by reading.
+// write sets one record against the version read in begin. An answer that is lost, or does not come in time, is resolved by
+// reading.
 func (t *Takeover) write(ctx context.Context, what Source, authority Authority, old Version, done *bool) error {
 	if *done {
 		return nil
 	}
-	writeErr := authority.CompareAndSet(ctx, old, t.pending.record)
+	writeErr := t.compareAndSet(ctx, authority, old)
 	if writeErr != nil {
-		record, version, err := authority.Read(ctx)
+		record, version, err := t.read(ctx, authority)
 		switch {
 		case err != nil:
 			return &UnreadableError{What: string(what), Err: errors.Join(err, writeErr)}
@@ -196,26 +206,35 @@ func (t *Takeover) write(ctx context.Context, what Source, authority Authority, 
 	return nil
 }
 
+func (t *Takeover) compareAndSet(ctx context.Context, authority Authority, old Version) error {
+	ctx, cancel := context.WithTimeout(ctx, t.Timing.callDeadline())
+	defer cancel()
+	return authority.CompareAndSet(ctx, old, t.pending.record)
+}
+
 // wait is O6: until the final snapshot of exactly the replaced epoch is there, or W has passed. Where DNS had no
 // record, or that of a deleted shoot, nobody can be running, and there is nobody to wait for.
 func (t *Takeover) wait(ctx context.Context) error {
 	p := t.pending
+	left := func() time.Duration { return t.Timing.Wait() - t.Clock.Now().Sub(p.known) }
 	for !p.waited {
-		left := t.Timing.Wait() - t.Clock.Now().Sub(p.known)
-		if p.replaced == 0 || left <= 0 || t.final(ctx, p.replaced) {
+		// Who does not answer soon is asked again, and nobody holds the wait up beyond its end.
+		if p.replaced == 0 || left() <= 0 || t.final(ctx, p.replaced, min(left(), t.Timing.readDeadline())) {
 			p.waited = true
 			break
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for the end of epoch %d, at most %v more: %w", p.replaced, left, context.Cause(ctx))
-		case <-t.Clock.After(min(left, finalPoll)):
+			return fmt.Errorf("wait for the end of epoch %d, at most %v more: %w", p.replaced, left(), context.Cause(ctx))
+		case <-t.Clock.After(min(left(), finalPoll)):
 		}
 	}
 	return nil
 }
 
-func (t *Takeover) final(ctx context.Context, epoch int64) bool {
+func (t *Takeover) final(ctx context.Context, epoch int64, patience time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	present, err := t.FinalSnapshot(ctx, epoch)
 	return err == nil && present
 }
@@ -227,7 +246,7 @@ func (t *Takeover) readAgain(ctx context.Context) error {
 		what      Source
 		authority Authority
 	}{{Claim, t.Claim}, {Decision, t.Decision}} {
-		record, _, err := a.authority.Read(ctx)
+		record, _, err := t.read(ctx, a.authority)
 		if err != nil {
 			return &UnreadableError{What: string(a.what), Err: err}
 		}

@@ -30,5 +30,9 @@ func (t Timing) Wait() time.Duration { return withDrift(t.Timeout) + t.Interval 
 // readDeadline bounds one read of an authority, below the interval (O1).
 func (t Timing) readDeadline() time.Duration { return t.Interval * 9 / 10 }
 
+// callDeadline bounds one call of a take-over. No rule rests on how long it takes, and one that fails ends the run: so it is
+// longer than a guard's, and no longer than a guard could live without an answer.
+func (t Timing) callDeadline() time.Duration { return t.Timeout }
+
 // withDrift is how long to wait on one's own clock until d has surely passed on another's (10 %: SPEC 9.2 "Wait").
 func withDrift(d time.Duration) time.Duration { return d + d/10 }

@@ -98,6 +98,10 @@ func (f *gardenletFlags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	cloudConfig, err := loadConfig(f.cloudKubeconfig)
+	if err != nil {
+		return err
+	}
 	if err := metricsserver.NameHosts(gardenConfig, seedConfig); err != nil {
 		return err
 	}
@@ -118,7 +122,7 @@ func (f *gardenletFlags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	factory, err := f.factory(gardenConfig, seedConfig, shoots)
+	factory, err := f.factory(gardenConfig, seedConfig, cloudConfig, shoots)
 	if err != nil {
 		return err
 	}
@@ -142,7 +146,8 @@ func (f *gardenletFlags) run(ctx context.Context) error {
 }
 
 // factory wires what every run of a flow needs. Flows read without caches.
-func (f *gardenletFlags) factory(gardenConfig, seedConfig *rest.Config, shoots *shootClients) (*controlplane.Factory, error) {
+func (f *gardenletFlags) factory(gardenConfig, seedConfig, cloudConfig *rest.Config, shoots *shootClients) (*controlplane.Factory, error) {
+	gardenConfig, seedConfig = bounded(gardenConfig), bounded(seedConfig)
 	garden, err := client.New(gardenConfig, client.Options{Scheme: gardenScheme()})
 	if err != nil {
 		return nil, fmt.Errorf("make the client of the garden: %w", err)
@@ -155,7 +160,11 @@ func (f *gardenletFlags) factory(gardenConfig, seedConfig *rest.Config, shoots *
 	if err != nil {
 		return nil, fmt.Errorf("make the client for leases: %w", err)
 	}
-	cloudClient, err := cloud.FromKubeconfigFile(f.cloudKubeconfig, cloud.Options{})
+	dns, err := cloud.New(bounded(cloudConfig), cloud.Options{})
+	if err != nil {
+		return nil, err
+	}
+	content, err := cloud.New(cloudConfig, cloud.Options{}) // backups may take long; see backup.CloudBucket
 	if err != nil {
 		return nil, err
 	}
@@ -171,8 +180,8 @@ func (f *gardenletFlags) factory(gardenConfig, seedConfig *rest.Config, shoots *
 		Seed:     seedClient,
 		Bell:     &controlplane.Bell{},
 		Shoots:   shoots,
-		Owners:   &authorities{leases: leases, txt: &ownership.CloudTXT{Client: cloudClient}},
-		Bucket:   &buckets{cloud: cloudClient},
+		Owners:   &authorities{leases: leases, txt: &ownership.CloudTXT{Client: dns}},
+		Bucket:   &buckets{cloud: content},
 		States:   &shootstate.Store{Garden: garden, Clock: clock.RealClock{}},
 		Version:  Version,
 	}, nil
@@ -227,6 +236,17 @@ func loadConfig(path string) (*rest.Config, error) {
 	// The waits of a flow come in bursts.
 	config.QPS, config.Burst = 200, 400
 	return config, nil
+}
+
+// callTimeout bounds one call of a flow, so that who accepts it and never answers costs one try. An API server ends a request
+// that is no watch after as long.
+const callTimeout = time.Minute
+
+// bounded is the config of clients that ask and do not watch: the timeout would end a watch too.
+func bounded(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Timeout = callTimeout
+	return config
 }
 
 func readOptional(path string) ([]byte, error) {
