@@ -82,3 +82,35 @@ func TestTheFinalSnapshotGoesOnWhenNobodyWaitsForIt(t *testing.T) {
 		t.Errorf("it has begun %d times, and ended with %v", bucket.begun.Load(), err)
 	}
 }
+
+// The bucket is away when the epoch ends: a sidecar that ended with it would be started again later each time.
+func TestTheSidecarOutlivesAFinalSnapshotThatDoesNotGetThere(t *testing.T) {
+	t.Parallel()
+	for name, begun := range map[string]bool{"a delta waits for the bucket": true, "it has not heard of the bucket yet": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			etcd := etcdtest.Start(t, t.TempDir())
+			bucket := &etcdtest.Bucket{}
+			bucket.Down(!begun)
+			s, stop := sidecar(t, etcd, bucket, 1, func(o *backup.Options) { o.DeltaInterval = time.Hour })
+			if begun {
+				saved(t, s, revisionOf(t, etcd.Client))
+			}
+			bucket.Down(true)
+			if _, err := put(t.Context(), etcd.Client, "/registry/a", "one")(); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the sidecar to meet the bucket", func() bool { return begun || s.Latest().Error != "" })
+			for range 2 {
+				if err := <-finally(t.Context(), s); !errors.Is(err, etcdtest.ErrBucketDown) {
+					t.Errorf("without a bucket the final snapshot ended with %v", err)
+				}
+			}
+			bucket.Down(false)
+			if err := <-finally(t.Context(), s); err != nil {
+				t.Errorf("with a bucket the final snapshot ended with %v", err)
+			}
+			stop() // says with what it has ended
+		})
+	}
+}

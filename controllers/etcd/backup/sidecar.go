@@ -85,7 +85,8 @@ func NewSidecar(o Options) *Sidecar {
 	return s
 }
 
-// Run backs up until ctx is done, and uploads what is left then. After a final snapshot it only waits.
+// Run backs up until ctx is done, and uploads what is left then. Once a final snapshot is asked for it only waits, also if that
+// does not get to the bucket: whoever ends the epoch asks for it again, and needs a sidecar to ask.
 func (s *Sidecar) Run(ctx context.Context) error {
 	from, err := s.resume(ctx)
 	if err != nil {
@@ -108,11 +109,14 @@ func (s *Sidecar) Run(ctx context.Context) error {
 		}
 		err := s.follow(ctx, from)
 		from = 0
-		if err != nil && !errors.Is(err, errBehind) {
-			return err
-		}
-		if err != nil {
+		switch {
+		case err == nil:
+		case s.hasEnded():
+			s.options.Log.Info("The delta stream has ended before all was uploaded, the final snapshot has it", "reason", err.Error())
+		case errors.Is(err, errBehind):
 			s.options.Log.Info("The delta stream begins anew with a full snapshot", "reason", err.Error())
+		default:
+			return err
 		}
 	}
 	<-ctx.Done()
@@ -156,7 +160,11 @@ func (s *Sidecar) resume(ctx context.Context) (int64, error) {
 			return s.resumeFrom(objects), nil
 		}
 		s.noteError(err)
-		if !s.wait(ctx, retryPause) {
+		switch {
+		case s.wait(ctx, retryPause):
+		case s.hasEnded():
+			return 0, nil // there is nothing to go on with
+		default:
 			return 0, fmt.Errorf("look for backups of epoch %d: %w", s.options.Epoch, err)
 		}
 	}
