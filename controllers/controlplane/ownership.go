@@ -47,7 +47,7 @@ func (o *Operation) HoldOwnership(ctx context.Context) error {
 	t.Decision = o.Owners.Decision(o.ownerRecordName())
 	t.Clock = o.Boottime
 	t.Timing = ownership.Timing{Interval: o.OwnerCheckInterval, Timeout: o.OwnerCheckTimeout}
-	t.BoundTo, t.FinalSnapshot, t.Started = o.boundTo, o.hasFinalSnapshot, started
+	t.BoundTo, t.FinalSnapshot, t.Started = o.boundTo, o.HasFinalSnapshot, started
 	o.Epoch, err = t.Run(ctx)
 	return err
 }
@@ -117,7 +117,8 @@ func (o *Operation) AskForRestore(ctx context.Context, why string) error {
 	})
 }
 
-func (o *Operation) hasFinalSnapshot(ctx context.Context, epoch int64) (bool, error) {
+// HasFinalSnapshot tells whether the epoch has ended with a final snapshot (SPEC 9.2, O3, O6).
+func (o *Operation) HasFinalSnapshot(ctx context.Context, epoch int64) (bool, error) {
 	entry, err := o.BackupEntry(ctx)
 	if err != nil || entry == nil {
 		return false, err

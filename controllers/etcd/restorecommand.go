@@ -76,7 +76,8 @@ func (f *backupFlags) restore(ctx context.Context, o backup.RestoreOptions) erro
 func permanent(err error) bool {
 	_, damaged := errors.AsType[*backup.DamageError](err)
 	_, superseded := errors.AsType[*backup.SupersededError](err)
-	return damaged || superseded
+	_, ended := errors.AsType[*backup.EndedError](err)
+	return damaged || superseded || ended
 }
 
 func newCopyCommand(f *backupFlags) *cobra.Command {

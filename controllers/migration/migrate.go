@@ -212,7 +212,12 @@ func (m *migrate) persist(ctx context.Context) error {
 }
 
 // endEpoch is the point of no return: to abort after it means a take-over with a new epoch (SPEC 9.2, O11).
+// An epoch that has its final snapshot has ended, whether or not its guard is still there to say so: if its data is lost, etcd
+// does not start with it any more. If nobody can tell, the guard is asked.
 func (m *migrate) endEpoch(ctx context.Context) error {
+	if ended, err := m.HasFinalSnapshot(ctx, m.epoch); err == nil && ended {
+		return nil
+	}
 	guard, err := m.GuardURL(ctx)
 	if err != nil {
 		return err

@@ -45,6 +45,13 @@ func (e *SupersededError) Error() string {
 	return fmt.Sprintf("epoch %d is over: epoch %d has taken its backups", e.Epoch, e.By)
 }
 
+// EndedError says that an epoch has its final snapshot: it is not served again (O3). Who wants to go on needs a new one (O11).
+type EndedError struct{ Epoch int64 }
+
+func (e *EndedError) Error() string {
+	return fmt.Sprintf("epoch %d is over: its final snapshot is in the bucket", e.Epoch)
+}
+
 const manifestPrefix = "epochs/"
 
 var manifestPattern = regexp.MustCompile(`^epochs/(\d+)\.json$`)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -58,6 +59,8 @@ type RestoreResult struct {
 // Restore prepares the data directory of a new epoch (SPEC 9.2 O6, O7): it makes the epoch's manifest, restores the
 // newest chain of it, bumps the revision and marks the old ones compacted. It may be repeated after a crash at any
 // point: the directory appears whole. A damaged or missing object is a DamageError that names it.
+//
+// An epoch whose data is lost is restored for itself, unless it has ended: that is an EndedError.
 func Restore(ctx context.Context, o RestoreOptions) (RestoreResult, error) {
 	dir := datadir.Dir(o.DataDir)
 	marker, err := dir.ReadEpoch()
@@ -81,6 +84,9 @@ func Restore(ctx context.Context, o RestoreOptions) (RestoreResult, error) {
 	if err != nil {
 		return RestoreResult{}, err
 	}
+	if slices.ContainsFunc(objects, func(object Object) bool { return object.Final && object.Epoch == o.Epoch }) {
+		return RestoreResult{}, &EndedError{Epoch: o.Epoch}
+	}
 	work := o.DataDir + ".restoring"
 	if err := os.RemoveAll(work); err != nil {
 		return RestoreResult{}, fmt.Errorf("clear the folder for the restore: %w", err)
@@ -90,7 +96,24 @@ func Restore(ctx context.Context, o RestoreOptions) (RestoreResult, error) {
 	if err != nil {
 		return RestoreResult{}, err
 	}
+	if err := keepFence(o, filepath.Join(work, "data")); err != nil {
+		return RestoreResult{}, err
+	}
 	return result, swap(o.DataDir, filepath.Join(work, "data"))
+}
+
+// keepFence takes the fence of the epoch over into its data that was made anew, so that the guard goes on with the end of the
+// epoch and does not serve it again (O3). Where it cannot be read any more, the bucket has told that the end was not reached.
+func keepFence(o RestoreOptions, data string) error {
+	memory, err := datadir.Dir(o.DataDir).ReadMemory()
+	if err != nil {
+		o.Log.Error(err, "What the guard remembers is lost with the data")
+		return nil
+	}
+	if memory.Epoch != o.Epoch || memory.Fence == nil {
+		return nil
+	}
+	return datadir.Dir(data).WriteMemory(memory)
 }
 
 // checkData looks whether etcd's database is there and can be opened; os.ErrNotExist if it was never made.
