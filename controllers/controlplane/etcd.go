@@ -55,6 +55,8 @@ func (o *Operation) DeployEtcd(ctx context.Context, replicas int32) error {
 			Replicas:    &replicas,
 			ServiceName: ServiceEtcdClient,
 			Selector:    selector(EtcdName),
+			// A pod that is not ready, as one whose epoch is over, is replaced all the same (O11).
+			PodManagementPolicy: appsv1.ParallelPodManagement,
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels(EtcdName)},
 				Spec: o.asUser(corev1.PodSpec{
