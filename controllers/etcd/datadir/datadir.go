@@ -19,6 +19,9 @@ const (
 	folder     = "ownership"
 	epochFile  = "epoch.json"
 	memoryFile = "guard.json"
+	// validityFile has the memory as of the last extension of validity, which happens once an interval and is not forced to disk.
+	// It is a file of its own so that a power loss, which may leave it empty, does not take the rest along.
+	validityFile = "validity.json"
 )
 
 // Dir is the path of an etcd data directory.
@@ -46,16 +49,30 @@ func (d Dir) WriteEpoch(epoch Epoch) error { return d.write(epochFile, epoch, tr
 
 // ReadMemory returns what the guard remembers; the zero Memory if nothing.
 func (d Dir) ReadMemory() (ownership.Memory, error) {
-	var memory ownership.Memory
-	return memory, d.read(memoryFile, &memory)
+	var memory, extended ownership.Memory
+	if err := d.read(memoryFile, &memory); err != nil {
+		return ownership.Memory{}, err
+	}
+	// What cannot be read of an extension is a validity that has lapsed.
+	if err := d.read(validityFile, &extended); err == nil && isExtension(memory, extended) {
+		return extended, nil
+	}
+	return memory, nil
 }
 
 // WriteMemory replaces what the guard remembers. A mere extension of validity is not forced to disk: it is of use
 // within one boot only.
 func (d Dir) WriteMemory(memory ownership.Memory) error {
 	old, err := d.ReadMemory()
-	durable := err != nil || old.Served != memory.Served || old.Epoch != memory.Epoch || memory.Fence != nil
-	return d.write(memoryFile, memory, durable)
+	if err == nil && isExtension(old, memory) {
+		return d.write(validityFile, memory, false)
+	}
+	return d.write(memoryFile, memory, true)
+}
+
+// isExtension tells whether the newer memory differs from the older one in nothing but the validity of an epoch that goes on.
+func isExtension(older, newer ownership.Memory) bool {
+	return older.Owner == newer.Owner && older.Epoch == newer.Epoch && older.Served == newer.Served && older.Fence == nil && newer.Fence == nil
 }
 
 func (d Dir) path(name string) string { return filepath.Join(string(d), folder, name) }
@@ -74,7 +91,8 @@ func (d Dir) read(name string, into any) error {
 	return nil
 }
 
-// write replaces a file at once: a reader sees the old or the new content, also after a crash.
+// write replaces a file at once: a reader sees the old or the new content, also after a crash. After a power loss that holds only
+// for what is durable.
 func (d Dir) write(name string, value any, durable bool) error {
 	content, err := json.Marshal(value)
 	if err != nil {
