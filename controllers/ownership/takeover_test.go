@@ -144,6 +144,41 @@ func TestO5RefusesAShootBoundElsewhere(t *testing.T) {
 	}
 }
 
+// meanwhile is an authority that something happens beside when it is read.
+type meanwhile struct {
+	ownership.Authority
+	happens func()
+}
+
+func (m meanwhile) Read(ctx context.Context) (ownership.Record, ownership.Version, error) {
+	record, version, err := m.Authority.Read(ctx)
+	m.happens()
+	return record, version, err
+}
+
+// What was bound before the records were read says nothing: whoever the shoot was given to since may have taken it over already,
+// and be taken for the owner that is to be replaced.
+func TestO5ReadsTheBindingAfterTheRecords(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"claim", "decision"} {
+		s := newStory()
+		away := func(a ownership.Authority) ownership.Authority { return meanwhile{a, func() { s.bound = "c" }} }
+		if name == "claim" {
+			s.takeover.Claim = away(s.claim)
+		} else {
+			s.takeover.Decision = away(s.decision)
+		}
+		r, _ := s.stepUntil(t, s.run(t.Context()))
+		var notBound *ownership.NotBoundError
+		if !errors.As(r.err, &notBound) || notBound.Bound != "c" {
+			t.Errorf("given away while the %s is read: epoch %d, %v", name, r.epoch, r.err)
+		}
+		if len(s.claim.Writes())+len(s.decision.Writes()) != 0 {
+			t.Errorf("given away while the %s is read: something was written", name)
+		}
+	}
+}
+
 func TestO5LostAnswerIsResolvedByReading(t *testing.T) {
 	t.Parallel()
 	s := newStory()
