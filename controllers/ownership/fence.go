@@ -23,6 +23,11 @@ func (g *Guard) Fence() error {
 // memory and Record tries again; nothing further is done before it is on disk (O3 (1)).
 func (g *Guard) fenceLocked(fence Fence) error {
 	g.term.End()
+	if !fence.By.Absent() {
+		// Before there was a guard, holders may have read the decision by themselves (docs/adr/0013). Who ends its epoch by
+		// its own decision has had everybody let go before.
+		g.grants.add("", g.began.Add(withDrift(g.timing.Timeout)))
+	}
 	g.memory.Fence = &fence
 	g.notifyLocked()
 	if err := g.remember(g.memoryLocked()); err != nil {

@@ -18,7 +18,7 @@ func (g *Guard) Follow(ctx context.Context, source Source, authority Authority, 
 			changed = nil
 		}
 		started := g.clock.Now()
-		g.read(ctx, source, authority, log)
+		g.Look(ctx, source, authority, log)
 		pause := g.timing.Interval - g.clock.Now().Sub(started)
 		if pause <= 0 {
 			continue
@@ -31,7 +31,8 @@ func (g *Guard) Follow(ctx context.Context, source Source, authority Authority, 
 	}
 }
 
-func (g *Guard) read(ctx context.Context, source Source, authority Authority, log logr.Logger) {
+// Look reads an authority once, with a deadline below the interval, and tells the guard (O1).
+func (g *Guard) Look(ctx context.Context, source Source, authority Authority, log logr.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, g.timing.readDeadline())
 	defer cancel()
 	o := Observation{Started: g.clock.Now()}

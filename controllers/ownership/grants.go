@@ -39,7 +39,7 @@ func (g *grants) pending(now Instant) []string {
 			continue
 		}
 		if name == "" {
-			name = "holders of before a restart"
+			name = "holders of before the guard's start"
 		}
 		names = append(names, name)
 	}

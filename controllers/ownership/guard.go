@@ -70,6 +70,8 @@ type Guard struct {
 	clock    Clock
 	remember func(Memory) error
 
+	began Instant // when this process began
+
 	mu          sync.Mutex
 	memory      Memory
 	term        *Term
@@ -106,6 +108,7 @@ func NewGuard(o GuardOptions) (*Guard, error) {
 	}
 	g.term = LapsedTerm(o.Clock, o.Self.Epoch)
 	now := o.Clock.Now()
+	g.began = now
 	// What an earlier guard has granted before this restart is known only by its bound.
 	g.grants.restarted(now.Add(withDrift(o.Timing.Timeout)), g.memory.Served)
 	if m := g.memory; m.Fence == nil && m.Served && m.BootID == o.Clock.BootID() && m.Until.Sub(now) > 0 && m.Until.Sub(now) <= o.Timing.Timeout {

@@ -11,6 +11,7 @@
 //	world.go     time, a garden that goes back, spec.seedName, deletion       ownership/retire.go, controlplane/ownership.go
 //	guard.go     O1 to O4, O10, O11: reads, fence, grants, final snapshot     ownership/{guard,observe,follow,fence,grants,holder}.go, etcd/guard/end.go
 //	request.go   O2: what passes, and who judges it                           ownership/{term,conn}.go, etcd/guard/proxy.go, controllers/gateway
+//	rest.go      O8 where no guard runs (docs/adr/0013)                       extension/{fence,decided}.go, controlplane.NoteEnd
 //	takeover.go  O5, O6, start, O7                                            ownership/takeover.go, startLocked in observe.go, etcd/backup/manifest.go
 //	progress.go  what must go well once the faults are over
 //	check.go     breadth-first search
@@ -33,6 +34,9 @@
 //   - A seat has one guard, one holder for gateway and controllers alike, one request and one ownership message under
 //     way, and either a guard or a take-over: O10 has a seed finish the one before the other. Where a shoot is created
 //     anew, the sleeping guard of the old and the take-over of the new are two seats of one seed.
+//   - Where no guard runs, a controller's read of DNS and its look for a guard after it are one step, and a guard that another
+//     owner has fenced waits for just what was read before it began; the code waits the bound. A planned end with everybody let
+//     go is a condition of its step; in the code the flow of a migration sees to it, or the bound for a guard that had served.
 //   - A resumed validity after a restart (boot id) is a restart that did not happen.
 //   - Backups are manifests and final snapshots; deltas, and writes that no final snapshot saved (RPO), are not counted.
 //     A bucket that is out of reach is a step that is not taken.

@@ -21,11 +21,14 @@ func (m *Model) guardSteps(t *stepper) {
 	if !m.has(ManifestFirst) {
 		t.may("writes its manifest at last", func(s *state, p *seat) Property { s.manifest = max(s.manifest, p.epoch); return "" })
 	}
-	if p.guard > 0 {
+	if p.guard > 0 && (t.from.loans[t.seat] == loan{} || !m.has(LetGoFirst)) {
 		t.may("ends its epoch by its own decision", func(s *state, p *seat) Property { p.fence(); return "" })
 	}
 	if m.Recreate && t.from.life == first && m.names(t.from.dns, t.seat, p.epoch) {
-		t.may("deletes everything of the shoot", func(s *state, p *seat) Property { *p = seat{mode: deleting}; return "" })
+		t.may("deletes everything of the shoot", func(s *state, p *seat) Property {
+			*p, s.loans[t.seat] = seat{mode: deleting}, loan{} // its objects are gone: nobody is left who could call
+			return ""
+		})
 	}
 }
 
@@ -109,6 +112,9 @@ func (m *Model) fencedSteps(t *stepper) {
 	t.may("holder gives up and confirms", func(s *state, p *seat) Property { p.holder, p.gaveUp = 0, true; return "" })
 	p := &t.from.seats[t.seat]
 	revoked := p.gaveUp || p.holder == 0 && p.flight != grant
+	if m.has(ReadersAwaited) && t.from.dns.epoch > p.epoch { // who ends its epoch by its own decision has waited before
+		revoked = revoked && t.from.loans[t.seat] == loan{}
+	}
 	if revoked || p.forgot || !m.has(HoldersRevoked) {
 		t.may("final snapshot is in the bucket", func(s *state, p *seat) Property { s.finals |= bit(p.epoch); return "" })
 	}

@@ -14,6 +14,7 @@ type Bounds struct {
 	Progress bool // check Takeable and GoesOn too
 	Cloud    bool // check CloudInOrder too
 	Strict   bool // check Disjoint too
+	Rest     bool // etcd goes to rest and wakes, and controllers act without it, before it has begun too
 }
 
 // Model is the protocol within its bounds, with at most one rule taken out.
@@ -91,10 +92,14 @@ func (m *Model) successors(s state, emit emit) {
 			m.guardSteps(t)
 			m.holderSteps(t)
 			m.requestSteps(t)
+		case resting:
 		case deleting:
 			m.deletionSteps(t)
 		default:
 			m.takeoverSteps(t)
+		}
+		if m.Rest {
+			m.restSteps(t)
 		}
 	}
 }
@@ -111,6 +116,9 @@ func (m *Model) invariant(s *state) Property {
 			valid = p.epoch
 		}
 		kept = kept || p.data == s.answered
+	}
+	if m.Strict && m.Rest && !s.loansAgree(m.seats()) {
+		return Disjoint
 	}
 	if !kept && !m.Recreate {
 		return CopyKept

@@ -23,6 +23,7 @@ var (
 	recreate = with(func(b *Bounds) { b.Recreate, b.Epochs = true, 4 })
 	progress = with(func(b *Bounds) { b.Progress = true })
 	cloud    = with(func(b *Bounds) { b.Cloud = true })
+	rest     = with(func(b *Bounds) { b.Rest, b.Cloud, b.Strict = true, true, true })
 	healed   = with(func(b *Bounds) { b.Progress, b.Restores = true, 1 })
 	equalled = with(func(b *Bounds) { b.Progress, b.Restores, b.Backups = true, 1, true })
 )
@@ -37,6 +38,8 @@ func TestTheWholeProtocolHolds(t *testing.T) {
 		{"late messages", late, []Answer{{"A", 1}, {"B", 2}, {"A", 3}, {"B", 3}}},
 		{"bindings that change", binding, []Answer{{"A", 1}, {"B", 2}, {"A", 3}}},
 		{"deleted and created anew", recreate, []Answer{{"A", 1}, {"B", 2}, {"C", 3}, {"C", 4}}},
+		{"etcd at rest, garden restored", with(func(b *Bounds) { b.Rest, b.Restores = true, 1 }), []Answer{{"A", 1}, {"B", 2}, {"A", 3}, {"B", 3}}},
+		{"etcd at rest, deleted and created anew", with(func(b *Bounds) { b.Rest, b.Recreate = true, true }), []Answer{{"A", 1}, {"B", 2}, {"C", 3}}},
 		{"progress", progress, []Answer{{"A", 1}, {"B", 2}, {"A", 3}, {"B", 3}}},
 		{"progress, garden restored from any backup", equalled, []Answer{{"A", 1}, {"B", 2}, {"A", 3}, {"B", 3}}},
 		{"progress, garden restored", healed, []Answer{{"A", 1}, {"B", 2}, {"A", 3}, {"B", 3}}},

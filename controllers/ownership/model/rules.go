@@ -43,6 +43,11 @@ const (
 	ReadAfterWait  // O6: the records are read again after the wait
 	ManifestFirst  // O7: the manifest is there before the first answer
 	CloudChecked   // O8: controllers check before every call
+	DecisionRead   // O8, ADR 13: where no guard runs, controllers read DNS
+	GuardLookedFor // ADR 13: and give themselves nothing by a read after which a guard runs
+	ReadersAwaited // ADR 13: a guard that is fenced waits for what was read before it began
+	LetGoFirst     // O11, ADR 13: a planned end comes when whoever has read DNS has let go
+	EndNoted       // ADR 13: DNS gives nothing for an epoch that its owner has ended
 	DataKept       // O10: the data stays until a newer epoch has started
 	FinalEndsEpoch // O11: an aborted migration goes on with a new epoch
 

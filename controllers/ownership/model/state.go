@@ -21,11 +21,12 @@ const (
 	waiting              // O6
 	checked              // O6 is over and the first of the two records was read again
 	serving              // the epoch has started; without validity it is suspended
+	resting              // the epoch has started, and its etcd is asleep
 	fenced               // O3
 	deleting             // the shoot is being deleted, nothing of it runs any more
 )
 
-var modeNames = []string{"idle", "reading", "claiming", "waiting", "checked", "serving", "fenced", "deleting"}
+var modeNames = []string{"idle", "reading", "claiming", "waiting", "checked", "serving", "resting", "fenced", "deleting"}
 
 // request is the one request under way in a seat.
 type request int8
@@ -96,7 +97,11 @@ type state struct {
 	life  life
 	stray stray
 	seats [3]seat
+	loans [3]loan
 }
+
+// loan is what the controllers of a seat have from DNS, which they have read by themselves.
+type loan struct{ epoch, left int8 }
 
 // stray is a write of a take-over that has crashed since. It lands later, or never.
 type stray struct {
@@ -138,6 +143,9 @@ func (s *state) text(seats int) string {
 			fmt.Fprintf(&b, ", waits %d", p.wait)
 		case p.guard > 0 || p.holder > 0:
 			fmt.Fprintf(&b, ", valid %d/%d", p.guard, p.holder)
+		}
+		if l := s.loans[i]; l.left > 0 {
+			fmt.Fprintf(&b, ", by DNS %d for epoch %d", l.left, l.epoch)
 		}
 	}
 	return b.String()

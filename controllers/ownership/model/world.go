@@ -85,6 +85,11 @@ func (m *Model) tick(s *state, paused int) {
 			continue
 		}
 		p.guard, p.holder = max(p.guard-1, 0), max(p.holder-1, 0)
+		if l := &s.loans[i]; l.left > 1 {
+			l.left--
+		} else {
+			*l = loan{}
+		}
 		switch {
 		case p.flight == grant && m.has(AskedNotPushed):
 			if p.age--; p.age == 0 {
