@@ -12,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
@@ -23,7 +24,8 @@ const annotationShoot = "transplant.dev/shoot"
 // labelRoleShoot marks control-plane namespaces: the gateway and the extensions select by it.
 var labelRoleShoot = map[string]string{constants.GardenRole: constants.GardenRoleShoot}
 
-// DeployNamespace deploys the control-plane namespace, which carries the epoch this seed acts in.
+// DeployNamespace deploys the control-plane namespace, which carries the epoch this seed acts in, and where it is decided:
+// while no guard runs, extensions read that themselves (docs/adr/0013).
 func (o *Operation) DeployNamespace(ctx context.Context) error {
 	namespace, err := o.namespace(ctx)
 	if err == nil && namespace.DeletionTimestamp != nil {
@@ -42,8 +44,10 @@ func (o *Operation) DeployNamespace(ctx context.Context) error {
 			Name:   o.Namespace(),
 			Labels: labels,
 			Annotations: map[string]string{
-				constants.OwnershipEpoch: strconv.FormatInt(o.Epoch, 10),
-				annotationShoot:          o.Shoot.Namespace + "/" + o.Shoot.Name,
+				constants.OwnershipEpoch:  strconv.FormatInt(o.Epoch, 10),
+				constants.OwnershipOwner:  string(o.SeedObject.UID),
+				constants.OwnershipRecord: o.ownerRecordName(),
+				annotationShoot:           o.Shoot.Namespace + "/" + o.Shoot.Name,
 			},
 		},
 	})
@@ -149,6 +153,17 @@ func (o *Operation) NamespaceEpoch(ctx context.Context) (int64, error) {
 		return 0, fmt.Errorf("read the epoch of namespace %q: %w", o.Namespace(), err)
 	}
 	return epoch, nil
+}
+
+// NoteEnd says on the control-plane namespace that this seed has ended the epoch. DNS names it until the destination has
+// written there, which then waits for nobody: extensions, which read DNS where no guard runs, must not be granted anything by it.
+func (o *Operation) NoteEnd(ctx context.Context, epoch int64) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Namespace()}}
+	note := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, constants.OwnershipEnded, epoch))
+	if err := o.Seed.Patch(ctx, namespace, note, fieldOwner); err != nil {
+		return fmt.Errorf("note the end of epoch %d on namespace %q: %w", epoch, o.Namespace(), err)
+	}
+	return nil
 }
 
 // ShootOf names the shoot whose control plane a namespace holds.

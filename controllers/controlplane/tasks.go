@@ -138,10 +138,11 @@ func (o *Operation) Hibernate(ctx context.Context) error {
 	if err := o.WaitDeployment(ctx, DeploymentKubeAPIServer, 3*time.Minute); err != nil {
 		return err
 	}
-	if err := o.ScaleEtcd(ctx, 0); err != nil {
+	// Before etcd goes: while it ends nobody says who owns the shoot, and the extension would wait for that.
+	if err := o.deleteAll(extensionsv1alpha1.DNSRecordResource)(ctx); err != nil {
 		return err
 	}
-	return o.deleteAll(extensionsv1alpha1.DNSRecordResource)(ctx)
+	return o.ScaleEtcd(ctx, 0)
 }
 
 // Created tells that the shoot has been created successfully once: it has had a control plane.

@@ -1,7 +1,9 @@
 package controlplane
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -12,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 )
 
 // A shoot that was told to wake and is deleted before it did sleeps all the same: nothing in it lets go until it is woken.
@@ -74,5 +77,35 @@ func TestWhoSleepsIsWokenToBeDeleted(t *testing.T) {
 				t.Errorf("replicas (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Who falls asleep lets its name go while etcd still runs: as long as etcd ends, nobody can tell an extension who owns the shoot.
+func TestTheNameGoesBeforeEtcd(t *testing.T) {
+	t.Parallel()
+	meta := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: name}
+	}
+	etcd := &appsv1.StatefulSet{ObjectMeta: meta("etcd-main"), Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](1)}}
+	record := &extensionsv1alpha1.DNSRecord{ObjectMeta: meta("alpha-internal")}
+	deleted := false
+	o := newOperation(t, gardencorev1beta1.LastOperationTypeReconcile, interceptor.Funcs{
+		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+			if _, is := object.(*extensionsv1alpha1.DNSRecord); is {
+				deleted = true
+				if err := c.Get(ctx, client.ObjectKeyFromObject(etcd), etcd); err != nil || *etcd.Spec.Replicas != 1 {
+					t.Errorf("the name goes when etcd has %d replicas (%v)", *etcd.Spec.Replicas, err)
+				}
+			}
+			return c.Delete(ctx, object, options...)
+		},
+	}, etcd, record, &appsv1.Deployment{ObjectMeta: meta("kube-apiserver"), Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](0)}})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := o.Hibernate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Seed.Get(t.Context(), client.ObjectKeyFromObject(etcd), etcd); err != nil || *etcd.Spec.Replicas != 0 || !deleted {
+		t.Errorf("etcd has %d replicas (%v), the name has gone: %t", *etcd.Spec.Replicas, err, deleted)
 	}
 }

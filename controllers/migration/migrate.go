@@ -215,9 +215,15 @@ func (m *migrate) persist(ctx context.Context) error {
 // An epoch that has its final snapshot has ended, whether or not its guard is still there to say so: if its data is lost, etcd
 // does not start with it any more. If nobody can tell, the guard is asked.
 func (m *migrate) endEpoch(ctx context.Context) error {
-	if ended, err := m.HasFinalSnapshot(ctx, m.epoch); err == nil && ended {
-		return nil
+	if ended, err := m.HasFinalSnapshot(ctx, m.epoch); err != nil || !ended {
+		if err := m.askGuardToEnd(ctx); err != nil {
+			return err
+		}
 	}
+	return m.NoteEnd(ctx, m.epoch) // before etcd stops, and with it the guard that says the same
+}
+
+func (m *migrate) askGuardToEnd(ctx context.Context) error {
 	guard, err := m.GuardURL(ctx)
 	if err != nil {
 		return err

@@ -73,6 +73,9 @@ func (l *live) created(t *testing.T) {
 	if owner != string(seed.UID) || decision.Owner != owner || decision.Epoch != 1 || namespace.Annotations["transplant.dev/epoch"] != "1" {
 		t.Errorf("the owner is %q by the garden and %+v by DNS, the namespace has %v", owner, decision, namespace.Annotations)
 	}
+	if namespace.Annotations["transplant.dev/owner"] != owner || !strings.HasPrefix(namespace.Annotations["transplant.dev/owner-record"], "owner.alpha.p.") {
+		t.Errorf("the namespace does not say where the epoch is decided: %v", namespace.Annotations)
+	}
 	if !strings.Contains(string(cluster.Spec.Shoot.Raw), `"fieldOfTheFuture":{"on":true}`) {
 		t.Errorf("extensions are not told what our types do not model: %s", cluster.Spec.Shoot.Raw)
 	}

@@ -1,0 +1,54 @@
+package migration
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+)
+
+// ends ends epochs, and looks whether anybody has said so before.
+type ends struct{ said func() string }
+
+func (e ends) Release(_ context.Context, _ string, epoch int64) error {
+	if said := e.said(); epoch != 3 || said != "" {
+		return errors.New("epoch 3 is to end, and nobody says that before: " + said)
+	}
+	return nil
+}
+
+// While the destination has not written to DNS, DNS names the source; and the destination, which has a final snapshot, does
+// not wait. So the seed says itself that the epoch has ended, not before it has, and before its guard goes.
+func TestTheSourceSaysThatItsEpochHasEnded(t *testing.T) {
+	t.Parallel()
+	for _, failed := range []bool{true, false} {
+		shoot, r := leaving(t)
+		said := func() string {
+			namespace := &corev1.Namespace{}
+			if err := r.Factory.Seed.Get(t.Context(), client.ObjectKey{Name: "shoot--p--s"}, namespace); err != nil {
+				t.Fatal(err)
+			}
+			if namespace.Annotations["transplant.dev/epoch"] != "3" {
+				t.Errorf("the namespace has %v", namespace.Annotations)
+			}
+			return namespace.Annotations["transplant.dev/ended-epoch"]
+		}
+		m := &migrate{epoch: 3, release: ends{said}, Operation: &controlplane.Operation{
+			Settings: r.Factory.Settings, Garden: r.Factory.Garden, Seed: r.Factory.Seed, Bucket: finals{}, Shoot: shoot,
+		}}
+		want := "3"
+		if failed {
+			m.release, want = held{}, ""
+		}
+		if err := m.endEpoch(t.Context()); errors.Is(err, errHeld) != failed || (err != nil) != failed {
+			t.Errorf("ending the epoch: %v", err)
+		}
+		if got := said(); got != want {
+			t.Errorf("the guard has failed: %t, and epoch %q is said to have ended", failed, got)
+		}
+	}
+}
