@@ -34,7 +34,7 @@ type flags struct {
 	heartbeatNamespace          string
 	heartbeatInterval           time.Duration
 	healthInterval              time.Duration
-	ownerCheckInterval          time.Duration
+	timing                      ownership.Timing
 	metricsAddress              string
 	webhookHost                 string
 	workers                     int
@@ -55,7 +55,8 @@ func NewCommand() *cobra.Command {
 	set.StringVar(&f.heartbeatNamespace, "heartbeat-namespace", os.Getenv("POD_NAMESPACE"), "namespace of the heartbeat Lease; empty for no heartbeat")
 	set.DurationVar(&f.heartbeatInterval, "heartbeat-renew-interval", 30*time.Second, "how often the heartbeat Lease is renewed")
 	set.DurationVar(&f.healthInterval, "health-check-interval", 30*time.Second, "how often health conditions are written; 0 for never")
-	set.DurationVar(&f.ownerCheckInterval, "owner-check-interval", ownership.DefaultTiming.Interval, "how often the guard of a shoot that is worked on is asked")
+	set.DurationVar(&f.timing.Interval, "owner-check-interval", ownership.DefaultTiming.Interval, "how often the guard of a shoot that is worked on is asked, or where none runs its owner record is read")
+	set.DurationVar(&f.timing.Timeout, "owner-check-timeout", ownership.DefaultTiming.Timeout, "how long a read of an owner record gives validity where no guard runs: the guards' own timeout")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", "0", "address of the metrics server; 0 for none")
 	set.StringVar(&f.webhookHost, "webhook-host", "", "address of this pod, at which the seed's API server asks about OperatingSystemConfigs; empty for no webhooks")
 	set.IntVar(&f.workers, "concurrent-syncs", 10, "how many objects of a kind are worked on at a time")
@@ -84,6 +85,9 @@ func (f *flags) run(ctx context.Context) error {
 			return fmt.Errorf("--except %s: there is no such kind in %s", kind, extensionsv1alpha1.SchemeGroupVersion)
 		}
 	}
+	if err := f.timing.Validate(); err != nil {
+		return err
+	}
 	config, err := load(f.kubeconfig)
 	if err != nil {
 		return err
@@ -108,8 +112,12 @@ func (f *flags) run(ctx context.Context) error {
 		return err
 	}
 	fence := &GuardFence{
-		Seed: mgr.GetClient(), Clock: boot, Interval: f.ownerCheckInterval, Idle: time.Minute,
+		Seed: mgr.GetClient(), Clock: boot, Timing: f.timing, Idle: time.Minute,
 		Name: "extensions-" + f.seedName + "-" + rand.String(6),
+		Decision: func(record string) ownership.Authority {
+			// Each finds its zone by itself: one that DNS keeps waiting holds up no other shoot.
+			return &ownership.TXTAuthority{Records: &ownership.CloudTXT{Client: cloudClient}, Name: record}
+		},
 	}
 	defer fence.Close()
 	provider := &Provider{Seed: mgr.GetClient(), Cloud: cloudClient, Fence: fence, Clock: clock.RealClock{}, Except: f.except}

@@ -2,8 +2,9 @@
 // cloud, a file per kind, on the contract of controllers/extension/contract.
 //
 // It reaches the cloud through narrow interfaces and never without asking who owns the shoot (SPEC 9.2 O8): each
-// mutating call is checked against the validity of the shoot's guard and carries its epoch. It adopts before it creates,
-// so that a call whose answer was lost, or a state that lags behind, makes no second network and no second bucket.
+// mutating call is checked against the validity of the shoot's guard, or where none runs of its owner record in DNS, and
+// carries the epoch. It adopts before it creates, so that a call whose answer was lost, or a state that lags behind, makes no
+// second network and no second bucket.
 //
 // It is not the machine controller, which turns the machine objects of the Worker into machines, and it knows nothing
 // of the harness around it.

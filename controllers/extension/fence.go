@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -15,13 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/cloud"
-	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
 // Where the guard of a shoot is found in its control-plane namespace.
 const (
 	etcdStatefulSet = "etcd-main"
+	etcdPod         = etcdStatefulSet + "-0"
 	etcdService     = "etcd-main-client"
 	guardPort       = 2381
 )
@@ -37,15 +36,21 @@ type Fence interface {
 	Hold(ctx context.Context, namespace string) (context.Context, context.CancelFunc, error)
 }
 
-// GuardFence asks the guards of the shoots on this seed. Where a shoot has no etcd, because it is not there yet, no
-// more, or asleep, the epoch that the gardenlet has claimed and written on the namespace counts.
+// GuardFence asks the guards of the shoots on this seed. Where surely no guard runs, because the shoot has no etcd yet, no
+// more, or sleeps, it reads the decision itself, as a guard would (docs/adr/0013).
 type GuardFence struct {
+	// Seed reads from the API server, never from a cache: whether a guard runs has to be true after the read began.
 	Seed  client.Reader
 	Clock ownership.Clock
 	// Name begins the name of the holder of each shoot. It must be another one after a restart.
 	Name string
-	// Interval is how often a guard is asked while its shoot is worked on; Idle is how long after that it still is.
-	Interval, Idle time.Duration
+	// Timing is that of the guards: Interval is how often a guard, or the decision, is asked while a shoot is worked on,
+	// Timeout how long a read of the decision gives validity.
+	Timing ownership.Timing
+	// Idle is how long it is still asked after that.
+	Idle time.Duration
+	// Decision is the owner record of that name, at the primary.
+	Decision func(record string) ownership.Authority
 	// Address gives the base URL of the guard behind a Service; nil means its cluster IP and the guard's port.
 	Address func(*corev1.Service) string
 
@@ -53,32 +58,36 @@ type GuardFence struct {
 	holders map[string]*heldShoot
 }
 
+// validity is what a shoot is held by: a guard's, or that of the decision where no guard runs.
+type validity interface {
+	// Term is the present stretch of validity, possibly over.
+	Term() *ownership.Term
+	// Ask asks once, and says why there is no validity.
+	Ask(ctx context.Context) error
+	// Run asks on until ctx is done. It calls revoked when a guard has taken back what it gave.
+	Run(ctx context.Context, interval time.Duration, revoked func())
+}
+
+var _ validity = &ownership.Holder{}
+
 // heldShoot is the holder of one shoot, alive while the shoot is worked on.
 type heldShoot struct {
-	*ownership.Holder
-	calls   calls
-	cancel  context.CancelFunc
-	address string
-	used    ownership.Instant
+	validity
+	calls  calls
+	cancel context.CancelFunc
+	by     source
+	used   ownership.Instant
 }
 
 var _ Fence = &GuardFence{}
 
 // Hold implements Fence.
 func (f *GuardFence) Hold(ctx context.Context, namespace string) (context.Context, context.CancelFunc, error) {
-	address, err := f.guard(ctx, namespace)
+	by, err := f.source(ctx, namespace)
 	if err != nil {
 		return nil, nil, err
 	}
-	if address == "" {
-		epoch, err := f.claimed(ctx, namespace)
-		if err != nil {
-			return nil, nil, err
-		}
-		ctx, cancel := context.WithCancel(ctx)
-		return withGrant(ctx, namespace, epoch, &grant{}), cancel, nil
-	}
-	held, err := f.holder(namespace, address)
+	held, err := f.held(namespace, by)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -93,51 +102,60 @@ func (f *GuardFence) Hold(ctx context.Context, namespace string) (context.Contex
 	return withGrant(ctx, namespace, term.Epoch(), &grant{term: term, calls: &held.calls}), cancel, nil
 }
 
-// guard is the address of the guard of the shoot, empty if the shoot has no etcd that runs or is to run.
-func (f *GuardFence) guard(ctx context.Context, namespace string) (string, error) {
+// source is where validity comes from: the address of a guard, or else what the gardenlet has claimed.
+type source struct {
+	guard string
+	claim claim
+}
+
+func (f *GuardFence) source(ctx context.Context, namespace string) (source, error) {
+	address, rest, err := f.guard(ctx, namespace)
+	if err != nil || address != "" {
+		return source{guard: address}, err
+	}
+	claim, err := f.claimed(ctx, namespace)
+	claim.rest = rest
+	return source{claim: claim}, err
+}
+
+// guard is the address of the guard of the shoot. It is empty if no etcd is to run and none ends: rest then tells this rest
+// of etcd from another, between which a guard may have run.
+func (f *GuardFence) guard(ctx context.Context, namespace string) (address, rest string, err error) {
 	etcd := &appsv1.StatefulSet{}
-	err := f.Seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: etcdStatefulSet}, etcd)
-	if apierrors.IsNotFound(err) || (err == nil && ptr.Deref(etcd.Spec.Replicas, 1) == 0) {
-		return "", nil
+	err = f.Seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: etcdStatefulSet}, etcd)
+	if apierrors.IsNotFound(err) {
+		return "", "", nil // it goes after its pod
+	}
+	if err == nil && ptr.Deref(etcd.Spec.Replicas, 1) == 0 {
+		err = f.Seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: etcdPod}, &corev1.Pod{})
+		if apierrors.IsNotFound(err) {
+			return "", fmt.Sprintf("%s/%d", etcd.UID, etcd.Generation), nil
+		}
 	}
 	if err != nil {
-		return "", fmt.Errorf("look for the etcd of %q: %w", namespace, err)
+		return "", "", fmt.Errorf("look for the etcd of %q: %w", namespace, err)
 	}
 	service := &corev1.Service{}
 	if err := f.Seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: etcdService}, service); err != nil {
-		return "", fmt.Errorf("look for the guard of %q: %w", namespace, err)
+		return "", "", fmt.Errorf("look for the guard of %q: %w", namespace, err)
 	}
 	if f.Address != nil {
-		return f.Address(service), nil
+		return f.Address(service), "", nil
 	}
-	return fmt.Sprintf("http://%s:%d", service.Spec.ClusterIP, guardPort), nil
+	return fmt.Sprintf("http://%s:%d", service.Spec.ClusterIP, guardPort), "", nil
 }
 
-func (f *GuardFence) claimed(ctx context.Context, namespace string) (int64, error) {
-	object := &corev1.Namespace{}
-	if err := f.Seed.Get(ctx, client.ObjectKey{Name: namespace}, object); apierrors.IsNotFound(err) {
-		return 0, fmt.Errorf("%w: there is no namespace %q", ErrNoEpoch, namespace)
-	} else if err != nil {
-		return 0, fmt.Errorf("read the claimed epoch of %q: %w", namespace, err)
-	}
-	epoch, err := strconv.ParseInt(object.Annotations[constants.OwnershipEpoch], 10, 64)
-	if err != nil || epoch <= 0 {
-		return 0, fmt.Errorf("%w: annotation %q of %q is %q", ErrNoEpoch, constants.OwnershipEpoch, namespace, object.Annotations[constants.OwnershipEpoch])
-	}
-	return epoch, nil
-}
-
-// holder is the one for the shoot, begun if need be. It asks on by itself, so that a lapse or a revocation reaches
+// held is the holder of the shoot, begun if need be. It asks on by itself, so that a lapse or a revocation reaches
 // work under way, and ends when the shoot has not been worked on for a while.
-func (f *GuardFence) holder(namespace, address string) (*heldShoot, error) {
+func (f *GuardFence) held(namespace string, by source) (*heldShoot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	held, ok := f.holders[namespace]
-	if ok && held.address == address {
+	if ok && held.by == by {
 		held.used = f.Clock.Now()
 		return held, nil
 	}
-	holder, err := ownership.NewHolder(address, f.Name+"/"+namespace, f.Clock, nil)
+	valid, err := f.begin(namespace, by)
 	if err != nil {
 		return nil, err
 	}
@@ -145,14 +163,21 @@ func (f *GuardFence) holder(namespace, address string) (*heldShoot, error) {
 		held.cancel()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	held = &heldShoot{Holder: holder, cancel: cancel, address: address, used: f.Clock.Now()}
+	held = &heldShoot{validity: valid, cancel: cancel, by: by, used: f.Clock.Now()}
 	if f.holders == nil {
 		f.holders = map[string]*heldShoot{}
 	}
 	f.holders[namespace] = held
-	go held.Run(ctx, f.Interval, held.calls.wait)
+	go held.Run(ctx, f.Timing.Interval, held.calls.wait)
 	go f.retire(ctx, namespace, held)
 	return held, nil
+}
+
+func (f *GuardFence) begin(namespace string, by source) (validity, error) {
+	if by.guard == "" {
+		return f.decided(namespace, by.claim)
+	}
+	return ownership.NewHolder(by.guard, f.Name+"/"+namespace, f.Clock, nil)
 }
 
 func (f *GuardFence) retire(ctx context.Context, namespace string, held *heldShoot) {

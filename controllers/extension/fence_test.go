@@ -68,7 +68,9 @@ func (g *fakeGuard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func guardedSeed(t *testing.T, replicas int32) client.Client {
 	t.Helper()
 	return fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: technicalID, Annotations: map[string]string{"transplant.dev/epoch": "3"}}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: technicalID, Annotations: map[string]string{
+			"transplant.dev/epoch": "3", "transplant.dev/owner": "uid-a", "transplant.dev/owner-record": "owner.alpha.p.shoots.test",
+		}}},
 		&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: technicalID, Name: "etcd-main"}, Spec: appsv1.StatefulSetSpec{Replicas: ptr.To(replicas)}},
 		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: technicalID, Name: "etcd-main-client"}, Spec: corev1.ServiceSpec{ClusterIP: "127.0.0.9"}},
 	).Build()
@@ -81,22 +83,37 @@ func newFence(t *testing.T, replicas int32, address string) *GuardFence {
 		t.Fatal(err)
 	}
 	f := &GuardFence{
-		Seed: guardedSeed(t, replicas), Clock: clock, Name: "extensions-a-1", Interval: 10 * time.Millisecond, Idle: time.Minute,
+		Seed: guardedSeed(t, replicas), Clock: clock, Name: "extensions-a-1", Idle: time.Minute,
+		Timing:  ownership.Timing{Interval: 5 * time.Second, Timeout: time.Minute},
 		Address: func(*corev1.Service) string { return address },
 	}
 	t.Cleanup(f.Close)
 	return f
 }
 
-// TestHoldBeforeAndAfterEtcd: where no etcd runs, the epoch that the gardenlet has claimed counts; else the guard's.
+// TestHoldBeforeAndAfterEtcd: where no etcd runs, the epoch that the gardenlet has claimed counts as long as DNS names it,
+// which is read with the client that the extension has for the cloud; else the guard's.
 func TestHoldBeforeAndAfterEtcd(t *testing.T) {
 	t.Parallel()
 	_, address := newGuard(t, 4)
+	c := newCloud(t)
+	records := &ownership.CloudTXT{Client: c.Client(t)}
+	if err := records.SetTXT(t.Context(), "owner.alpha.p.shoots.test", []string{"owner=uid-a epoch=3 seed=a"}, ""); err != nil {
+		t.Fatal(err)
+	}
+	guarded, err := Guarded(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		replicas int32
 		epoch    int64
 	}{{0, 3}, {1, 4}} {
-		ctx, release, err := newFence(t, test.replicas, address).Hold(t.Context(), technicalID)
+		fence := newFence(t, test.replicas, address)
+		fence.Decision = func(record string) ownership.Authority {
+			return &ownership.TXTAuthority{Records: &ownership.CloudTXT{Client: guarded}, Name: record}
+		}
+		ctx, release, err := fence.Hold(t.Context(), technicalID)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ const staleRetry = 5 * time.Second
 // callTimeout bounds one call of the cloud or of the seed, so that one that was swallowed does not hold up an object.
 const callTimeout = 30 * time.Second
 
-// grant is what a hold allows: calls under one term. Without a term it is the gardenlet's claim that allows them.
+// grant is what a hold allows: calls under one term. Only the backups of a shoot whose namespace is gone are deleted without.
 type grant struct {
 	term  *ownership.Term
 	calls *calls
@@ -117,6 +117,9 @@ func (t guardedTransport) RoundTrip(request *http.Request) (*http.Response, erro
 func owned[T extensionsv1alpha1.Object](fence Fence, namespace func(T) string, act contract.Act[T]) contract.Act[T] {
 	return func(ctx context.Context, log logr.Logger, obj T, cluster *contract.Cluster) error {
 		held, release, err := fence.Hold(ctx, namespace(obj))
+		if reason, known := errors.AsType[*notHeldError](err); known {
+			return contract.WaitingFor(validityRetry, "a valid ownership of the shoot: %s", reason.why)
+		}
 		if errors.Is(err, ownership.ErrLapsed) {
 			return contract.WaitingFor(validityRetry, "a valid ownership of the shoot")
 		}

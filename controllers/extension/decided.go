@@ -1,0 +1,139 @@
+package extension
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/ownership"
+)
+
+// claim is what the gardenlet has written on a control-plane namespace: in which epoch it acts, and where that was decided.
+type claim struct {
+	self   ownership.Record
+	record string
+	rest   string // the rest of etcd in which it was read
+}
+
+// claimed reads the claim. An epoch that has ended by its owner's own decision is none any more: the destination waits for
+// its final snapshot and for nothing else, although DNS names the source until the destination writes there (O6, O11).
+func (f *GuardFence) claimed(ctx context.Context, namespace string) (claim, error) {
+	object := &corev1.Namespace{}
+	if err := f.Seed.Get(ctx, client.ObjectKey{Name: namespace}, object); apierrors.IsNotFound(err) {
+		return claim{}, fmt.Errorf("%w: there is no namespace %q", ErrNoEpoch, namespace)
+	} else if err != nil {
+		return claim{}, fmt.Errorf("read the claimed epoch of %q: %w", namespace, err)
+	}
+	said := object.Annotations
+	epoch, err := strconv.ParseInt(said[constants.OwnershipEpoch], 10, 64)
+	if err != nil || epoch <= 0 {
+		return claim{}, fmt.Errorf("%w: annotation %q of %q is %q", ErrNoEpoch, constants.OwnershipEpoch, namespace, said[constants.OwnershipEpoch])
+	}
+	if ended := said[constants.OwnershipEnded]; ended != "" {
+		if last, err := strconv.ParseInt(ended, 10, 64); err != nil || epoch <= last {
+			return claim{}, &notHeldError{"its epoch has ended here"}
+		}
+	}
+	c := claim{self: ownership.Record{Owner: said[constants.OwnershipOwner], Epoch: epoch}, record: said[constants.OwnershipRecord]}
+	if c.self.Owner == "" || c.record == "" {
+		return claim{}, &notHeldError{"its namespace does not say where its owner is recorded"}
+	}
+	return c, nil
+}
+
+// notHeldError is a lapse, with a reason for people that does not change from one try to the next.
+type notHeldError struct{ why string }
+
+func (e *notHeldError) Error() string { return e.why }
+
+// Unwrap makes it an ownership.ErrLapsed.
+func (e *notHeldError) Unwrap() error { return ownership.ErrLapsed }
+
+// decided is the validity of an epoch whose etcd does not run. It is a guard that has no etcd to watch, only the decision to
+// read: what O1 says of a guard that has started is all that there is to it, so it is one. It begins lapsed, and DNS alone
+// revives it; whoever has written the claim has seen both authorities name it (O6).
+type decided struct {
+	guard    *ownership.Guard
+	decision ownership.Authority
+	log      logr.Logger
+}
+
+var _ validity = &decided{}
+
+func (f *GuardFence) decided(namespace string, c claim) (*decided, error) {
+	guard, err := ownership.NewGuard(ownership.GuardOptions{
+		Self: c.self, Timing: f.Timing, Clock: f.Clock,
+		Memory:   ownership.Memory{Owner: c.self.Owner, Epoch: c.self.Epoch, Served: true},
+		Remember: func(ownership.Memory) error { return nil }, // who is restarted reads anew
+	})
+	if err != nil {
+		return nil, err
+	}
+	still := func(ctx context.Context) error {
+		by, err := f.source(ctx, namespace)
+		if err == nil && by != (source{claim: c}) {
+			err = &notHeldError{"its etcd or another epoch has begun"}
+		}
+		return err
+	}
+	return &decided{
+		guard: guard, decision: whileUnguarded{f.Decision(c.record), still},
+		log: ctrl.Log.WithName("fence").WithValues("namespace", namespace, "epoch", c.self.Epoch),
+	}, nil
+}
+
+// whileUnguarded is an authority that is read only where no guard runs. It looks for one after it was read, so that every
+// guard begins after the reads that it has not heard of: for those it waits by itself (ownership.Guard, O3 (3)).
+type whileUnguarded struct {
+	ownership.Authority
+	still func(context.Context) error
+}
+
+// Read implements ownership.Authority.
+func (a whileUnguarded) Read(ctx context.Context) (ownership.Record, ownership.Version, error) {
+	record, version, err := a.Authority.Read(ctx)
+	if err == nil {
+		err = a.still(ctx)
+	}
+	return record, version, err
+}
+
+// Term implements validity.
+func (d *decided) Term() *ownership.Term { return d.guard.Term() }
+
+// Ask implements validity.
+func (d *decided) Ask(ctx context.Context) error {
+	if d.guard.State() != ownership.Fenced {
+		d.guard.Look(ctx, ownership.Decision, d.decision, d.log)
+	}
+	if d.Term().Valid() {
+		return nil
+	}
+	seen, known := d.guard.Seen(ownership.Decision)
+	if reason, told := errors.AsType[*notHeldError](seen.Err); told {
+		return reason
+	}
+	switch {
+	case !known || seen.Err != nil:
+		return &notHeldError{"its owner record in DNS cannot be read"}
+	case seen.Record.Absent():
+		return &notHeldError{"it has no owner record in DNS"}
+	default:
+		return &notHeldError{fmt.Sprintf("its owner record in DNS is %q", seen.Record)}
+	}
+}
+
+// Run implements validity. Nobody takes back what DNS has given: it runs out, also when an etcd begins. Work that goes on
+// while the shoot is made is not cut off by that.
+func (d *decided) Run(ctx context.Context, _ time.Duration, _ func()) {
+	d.guard.Follow(ctx, ownership.Decision, d.decision, d.log)
+}
