@@ -44,10 +44,12 @@ func fencedEpoch(t *testing.T, final bool) (dir string, bucket *etcdtest.Bucket,
 
 // harms are the ways in which the data of an epoch may be lost.
 var harms = map[string]func(dir string) error{
-	"database lost":   func(dir string) error { return os.Remove(filepath.Join(dir, "member", "snap", "db")) },
-	"database broken": func(dir string) error { return os.WriteFile(filepath.Join(dir, "member", "snap", "db"), make([]byte, 1<<16), 0o600) },
-	"data lost":       func(dir string) error { return os.RemoveAll(filepath.Join(dir, "member")) },
-	"volume lost":     os.RemoveAll,
+	"database lost": func(dir string) error { return os.Remove(filepath.Join(dir, "member", "snap", "db")) },
+	"database broken": func(dir string) error {
+		return os.WriteFile(filepath.Join(dir, "member", "snap", "db"), make([]byte, 1<<16), 0o600)
+	},
+	"data lost":   func(dir string) error { return os.RemoveAll(filepath.Join(dir, "member")) },
+	"volume lost": os.RemoveAll,
 }
 
 // O3: an epoch that was fenced is never served again. Its data would come back without what was remembered of the fence, and
