@@ -242,16 +242,16 @@ func (o *Operation) deleteBackupEntries(ctx context.Context) error {
 
 // DeleteShootState deletes the shoot's ShootState and its chunks, if the shoot is still in the hands of this run.
 func (o *Operation) DeleteShootState(ctx context.Context) error {
-	return o.States.Delete(ctx, client.ObjectKeyFromObject(o.Shoot), o.Epoch, o.stillMine)
+	return o.States.Delete(ctx, client.ObjectKeyFromObject(o.Shoot), o.Epoch, o.StillMine)
 }
 
 // spendShootState comes before the backups go: from here on their absence is no loss (see NothingToRestore).
 func (o *Operation) spendShootState(ctx context.Context) error {
-	return o.States.Spend(ctx, client.ObjectKeyFromObject(o.Shoot), o.Epoch, o.stillMine)
+	return o.States.Spend(ctx, client.ObjectKeyFromObject(o.Shoot), o.Epoch, o.StillMine)
 }
 
-// stillMine tells why the shoot, read anew, is no longer in the hands of this run.
-func (o *Operation) stillMine(ctx context.Context) error {
+// StillMine tells why the shoot, read anew, is no longer in the hands of this run.
+func (o *Operation) StillMine(ctx context.Context) error {
 	shoot := &gardencorev1beta1.Shoot{}
 	if err := o.Garden.Get(ctx, client.ObjectKeyFromObject(o.Shoot), shoot); err != nil {
 		return err

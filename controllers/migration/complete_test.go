@@ -59,7 +59,7 @@ func save(t *testing.T, garden client.Client, shoot *gardencorev1beta1.Shoot, st
 	t.Helper()
 	// The budget is such that the machine state of an unusual size goes into a chunk.
 	store := &shootstate.Store{Garden: garden, Clock: testingclock.NewFakePassiveClock(time.Unix(1000, 0)), Budget: 4096}
-	if err := store.Save(t.Context(), client.ObjectKeyFromObject(shoot), state, false); err != nil {
+	if err := store.Save(t.Context(), client.ObjectKeyFromObject(shoot), func(context.Context) (*shootstate.State, error) { return state, nil }); err != nil {
 		t.Fatal(err)
 	}
 }

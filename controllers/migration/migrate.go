@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -202,13 +203,21 @@ func inPhases(ctx context.Context, objects []extensionsv1alpha1.Object, phases [
 	return nil
 }
 
-// persist saves the state beside what is saved already: in a second run some objects are gone (SPEC 2.6).
+// persist saves the state beside what is saved already: in a second run some objects are gone (SPEC 2.6). Others write the
+// ShootState too: the StateSync, with what it had collected before the migration began, and who protects it.
 func (m *migrate) persist(ctx context.Context) error {
+	return retry.RetryOnConflict(controlplane.ConflictBackoff, func() error {
+		return m.States.Add(ctx, client.ObjectKeyFromObject(m.Shoot), m.collect)
+	})
+}
+
+// collect reads what is to be saved, while the shoot is in the hands of this run.
+func (m *migrate) collect(ctx context.Context) (*shootstate.State, error) {
 	state, err := shootstate.Collect(ctx, m.Seed, m.Namespace(), m.BackupEntryName())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return m.States.Save(ctx, client.ObjectKeyFromObject(m.Shoot), state, true)
+	return state, m.StillMine(ctx)
 }
 
 // endEpoch is the point of no return: to abort after it means a take-over with a new epoch (SPEC 9.2, O11).

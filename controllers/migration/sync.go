@@ -2,6 +2,7 @@ package migration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -34,22 +35,35 @@ func (r *StateSync) Reconcile(ctx context.Context, request reconcile.Request) (r
 	if !holdsState(o) {
 		return reconcile.Result{}, nil
 	}
-	state, err := shootstate.Collect(ctx, o.Seed, o.Namespace(), o.BackupEntryName())
-	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("collect the state of shoot %q: %w", request.NamespacedName, err)
-	}
-	// The shoot may have been given away while we collected: what is gone by then must not be saved as gone.
-	again, err := r.Factory.Operation(ctx, o.Log, request.NamespacedName)
-	if again == nil || err != nil {
-		return reconcile.Result{}, err
-	}
-	if !holdsState(again) {
+	err = o.States.Save(ctx, request.NamespacedName, func(ctx context.Context) (*shootstate.State, error) { return r.collect(ctx, o) })
+	if errors.Is(err, errNotHeld) {
 		return reconcile.Result{}, nil
 	}
-	if err := o.States.Save(ctx, client.ObjectKeyFromObject(o.Shoot), state, false); err != nil {
-		return reconcile.Result{}, err
+	if err != nil {
+		return reconcile.Result{}, err // who was overtaken by another collects anew
 	}
 	return reconcile.Result{RequeueAfter: r.Period}, nil
+}
+
+// errNotHeld says that the state is no longer this seed's to replace.
+var errNotHeld = errors.New("the seed does not hold the shoot any more")
+
+// collect reads the state of the shoot. It may have been given away while we did: what is gone by then must not be saved as
+// gone.
+func (r *StateSync) collect(ctx context.Context, o *controlplane.Operation) (*shootstate.State, error) {
+	key := client.ObjectKeyFromObject(o.Shoot)
+	state, err := shootstate.Collect(ctx, o.Seed, o.Namespace(), o.BackupEntryName())
+	if err != nil {
+		return nil, fmt.Errorf("collect the state of shoot %q: %w", key, err)
+	}
+	again, err := r.Factory.Operation(ctx, o.Log, key)
+	if err != nil {
+		return nil, err
+	}
+	if again == nil || again.Shoot.UID != o.Shoot.UID || !holdsState(again) {
+		return nil, errNotHeld
+	}
+	return state, nil
 }
 
 // holdsState tells that the seed holds the whole control plane of the shoot: it was created or restored here, and is

@@ -91,4 +91,10 @@ const (
 	// StateRef is the key of a state that was moved to ShootStateChunks:
 	// {"transplant.dev/ref": {"chunks": […], "sha256": …, "bytes": n}}.
 	StateRef = "transplant.dev/ref"
+	// StateLeaving is the annotation on a ShootState whose shoot's source takes the control plane down: when it was last
+	// saved there, to the nanosecond. From then on objects may be gone whose state is only here.
+	StateLeaving = "transplant.dev/leaving"
+	// StateOver is the annotation on a ShootStateChunk with the version of the ShootState that the one replaces for which
+	// the chunk was last written.
+	StateOver = "transplant.dev/over"
 )

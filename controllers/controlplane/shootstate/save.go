@@ -1,0 +1,156 @@
+package shootstate
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+)
+
+// Source collects the state that is to be saved, and then tells why it must not be, if the shoot has been given away
+// since. It is asked when the version is known that will be replaced, and only that one will: what is saved is never older
+// than what it replaces, and nobody saves who stood still while the shoot went elsewhere.
+type Source func(context.Context) (*State, error)
+
+// Save keeps the state of a shoot in place of what is there. Chunks are written first, then the ShootState that refers to
+// them, then stale chunks go: a crash leaves a whole state (Z3). Nothing is written when nothing has changed, or when what
+// is saved is of a newer epoch, which is a *StaleError. A conflict says that somebody else has saved meanwhile: who gets
+// one has saved nothing, and is to begin anew.
+func (s *Store) Save(ctx context.Context, shoot client.ObjectKey, source Source) error {
+	v, state, err := s.begin(ctx, shoot, source)
+	if err != nil {
+		return err
+	}
+	return v.save(ctx, state, "")
+}
+
+// Add keeps the state of a shoot that is leaving over what is there, so that nothing is lost: in a second run some of its
+// objects are gone already. Otherwise it is like Save, but that it always writes: a Save that has begun before it is a
+// conflict then, and never comes after it.
+func (s *Store) Add(ctx context.Context, shoot client.ObjectKey, source Source) error {
+	v, state, err := s.begin(ctx, shoot, source)
+	if err != nil {
+		return err
+	}
+	if v.there() {
+		old, err := s.expand(ctx, v.object)
+		if err != nil {
+			return fmt.Errorf("read ShootState %q: %w", shoot, err)
+		}
+		old.Merge(state)
+		state = old
+	}
+	return v.save(ctx, state, s.Clock.Now().UTC().Format(time.RFC3339Nano))
+}
+
+// version is a ShootState as it was read, or that there was none. It is replaced as long as it is still so.
+type version struct {
+	*Store
+	shoot client.ObjectKey
+	// object has no resource version if there was none.
+	object *gardencorev1beta1.ShootState
+}
+
+// begin reads the version that is to be replaced, and then asks for the state that shall replace it.
+func (s *Store) begin(ctx context.Context, shoot client.ObjectKey, source Source) (*version, *State, error) {
+	object := &gardencorev1beta1.ShootState{}
+	err := s.Garden.Get(ctx, shoot, object)
+	if apierrors.IsNotFound(err) {
+		object = &gardencorev1beta1.ShootState{ObjectMeta: metav1.ObjectMeta{Name: shoot.Name, Namespace: shoot.Namespace}}
+	} else if err != nil {
+		return nil, nil, fmt.Errorf("read ShootState %q: %w", shoot, err)
+	}
+	state, err := source(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	// Before the chunks: those of a stale state must not even come into being.
+	return &version{Store: s, shoot: shoot, object: object}, state, stale("save", shoot, object, state.Epoch)
+}
+
+func (v *version) there() bool { return v.object.ResourceVersion != "" }
+
+// save replaces the version, and then removes the chunks that nobody refers to any more. leaving is empty for a shoot that
+// stays.
+func (v *version) save(ctx context.Context, state *State, leaving string) error {
+	spec, err := encode(state)
+	if err != nil {
+		return fmt.Errorf("encode ShootState %q: %w", v.shoot, err)
+	}
+	chunks, err := v.split(v.shoot, spec)
+	if err != nil {
+		return fmt.Errorf("split ShootState %q: %w", v.shoot, err)
+	}
+	if err := v.keep(ctx, chunks, state.Epoch); err != nil {
+		return err
+	}
+	// Before the state is written: what comes into being afterwards is wanted by who replaces it.
+	left, err := v.chunksBut(ctx, v.shoot, chunks, state.Epoch)
+	if err != nil {
+		return err
+	}
+	replaced, err := v.write(ctx, spec, state.Epoch, leaving, len(left) > 0)
+	if err != nil || !replaced {
+		return err // of a version that was not replaced, somebody may be at work on the next
+	}
+	return v.prune(ctx, v.shoot, left)
+}
+
+// write tells whether it has replaced the version. It leaves an unchanged one alone, unless it must not.
+func (v *version) write(ctx context.Context, spec *gardencorev1beta1.ShootStateSpec, epoch int64, leaving string, must bool) (bool, error) {
+	object := v.object.DeepCopy()
+	object.Spec = *spec
+	delete(object.Annotations, constants.StateLeaving)
+	if leaving != "" {
+		metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.StateLeaving, leaving)
+	}
+	metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.OwnershipEpoch, strconv.FormatInt(epoch, 10))
+	if !v.there() {
+		v.stamp(object)
+		if err := v.Garden.Create(ctx, object); err != nil {
+			return false, fmt.Errorf("create ShootState %q: %w", v.shoot, raced("shootstates", v.shoot.Name, err))
+		}
+		return true, nil
+	}
+	same, err := v.same(object)
+	if err != nil || same && !must {
+		return false, err
+	}
+	v.stamp(object)
+	patch := client.MergeFromWithOptions(v.object, client.MergeFromWithOptimisticLock{})
+	if err := v.Garden.Patch(ctx, object, patch); err != nil {
+		return false, fmt.Errorf("patch ShootState %q: %w", v.shoot, raced("shootstates", v.shoot.Name, err))
+	}
+	// A patch that changes nothing, twice in a second, makes no new version.
+	return object.ResourceVersion != v.object.ResourceVersion, nil
+}
+
+// same tells that what is to be written is what was read.
+func (v *version) same(object *gardencorev1beta1.ShootState) (bool, error) {
+	for _, annotation := range []string{constants.OwnershipEpoch, constants.StateLeaving} {
+		if object.Annotations[annotation] != v.object.Annotations[annotation] {
+			return false, nil
+		}
+	}
+	return equal(v.object.Spec, object.Spec)
+}
+
+func (s *Store) stamp(object *gardencorev1beta1.ShootState) {
+	metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.GardenerTimestamp, s.Clock.Now().UTC().Format(time.RFC3339))
+}
+
+// raced makes a conflict of everything by which an API server says that somebody else has written first.
+func raced(resource, name string, err error) error {
+	if apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
+		return apierrors.NewConflict(schema.GroupResource{Resource: resource}, name, err)
+	}
+	return err
+}
