@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,7 +32,7 @@ func (r *Reconciler) migrateFlow(o *controlplane.Operation) controlplane.Flow {
 			if err := o.SyncCluster(ctx); err != nil {
 				return err
 			}
-			m := &migrate{Operation: o, release: r.Release}
+			m := &migrate{Operation: o, release: r.Release, events: r.Runner.Events}
 			if err := m.survey(ctx); err != nil {
 				return err
 			}
@@ -42,10 +43,16 @@ func (r *Reconciler) migrateFlow(o *controlplane.Operation) controlplane.Flow {
 	}
 }
 
+// reasonStateDamaged is the reason of the event that names what of the saved state is lost.
+const reasonStateDamaged = "StateDamaged"
+
 // migrate is one run of the migrate flow. Its predicates are computed at its start (SPEC 2.6).
 type migrate struct {
 	*controlplane.Operation
 	release Releaser
+	events  controlplane.Events
+	// added is the state as this run has saved it.
+	added *shootstate.Added
 	// etcd, api: what of the control plane is there. owned: the BackupEntry still belongs to this seed.
 	etcd, api, owned bool
 	epoch            int64
@@ -206,9 +213,19 @@ func inPhases(ctx context.Context, objects []extensionsv1alpha1.Object, phases [
 // persist saves the state beside what is saved already: in a second run some objects are gone (SPEC 2.6). Others write the
 // ShootState too: the StateSync, with what it had collected before the migration began, and who protects it.
 func (m *migrate) persist(ctx context.Context) error {
-	return retry.RetryOnConflict(controlplane.ConflictBackoff, func() error {
-		return m.States.Add(ctx, client.ObjectKeyFromObject(m.Shoot), m.collect)
+	err := retry.RetryOnConflict(controlplane.ConflictBackoff, func() error {
+		added, err := m.States.Add(ctx, client.ObjectKeyFromObject(m.Shoot), m.collect, m.added)
+		if err == nil {
+			m.added = added
+		}
+		return err
 	})
+	if err != nil || len(m.added.LeftOut) == 0 {
+		return err
+	}
+	m.events.Event(m.Shoot, corev1.EventTypeWarning, reasonStateDamaged,
+		fmt.Sprintf("This was saved, is damaged, and is not in the seed any more; it does not move with the shoot: %s", strings.Join(m.added.LeftOut, ", ")))
+	return nil
 }
 
 // collect reads what is to be saved, while the shoot is in the hands of this run.

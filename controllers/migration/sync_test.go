@@ -3,18 +3,27 @@ package migration
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 )
 
@@ -45,6 +54,60 @@ func savedExtensions(t *testing.T, garden client.Client) map[string]string {
 		saved[e.Name] = string(e.State.Raw)
 	}
 	return saved
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// machines are those of shoot s on its seed, with so much to say that their state goes into a chunk.
+func machines() []client.Object {
+	owned := func(name, by string) metav1.ObjectMeta {
+		meta := inNamespace(name)
+		meta.UID, meta.Labels = types.UID("uid-"+name), map[string]string{"node": name}
+		if by != "" {
+			meta.OwnerReferences = []metav1.OwnerReference{{Name: by, UID: types.UID("uid-" + by)}}
+		}
+		return meta
+	}
+	machine := &machinev1alpha1.Machine{ObjectMeta: owned("machine", "set")}
+	machine.Annotations = map[string]string{"says": noise(8192)}
+	return []client.Object{
+		&machinev1alpha1.MachineDeployment{ObjectMeta: owned("pool", "")}, &machinev1alpha1.MachineSet{ObjectMeta: owned("set", "pool")}, machine,
+	}
+}
+
+// leavingWithMachines is a shoot that moves from seed b, whose state was saved there and is damaged since: its machines are in
+// a chunk that is.
+func leavingWithMachines(t *testing.T) (*gardencorev1beta1.Shoot, *Reconciler, *eventLog) {
+	t.Helper()
+	shoot, r := leaving(t, machines()...)
+	events := &eventLog{}
+	r.Runner.Events = events
+	r.Factory.States = &shootstate.Store{Garden: r.Factory.Garden, Clock: r.Factory.Clock, Budget: 4096}
+	bind(t, r.Factory.Garden, shoot, "b")
+	sync := &StateSync{Factory: r.Factory, Period: time.Hour}
+	if _, err := sync.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); err != nil {
+		t.Fatal(err)
+	}
+	bind(t, r.Factory.Garden, shoot, "c")
+	return shoot, r, events
+}
+
+// damage changes the only chunk of the saved state.
+func damage(ctx context.Context, garden client.Client) error {
+	chunks := &transplantv1alpha1.ShootStateChunkList{}
+	if err := garden.List(ctx, chunks); err != nil {
+		return err
+	}
+	if len(chunks.Items) != 1 {
+		return fmt.Errorf("there are %d chunks", len(chunks.Items))
+	}
+	chunks.Items[0].Data[7] ^= 1
+	return garden.Update(ctx, &chunks.Items[0])
 }
 
 // What was collected before the migration began must not come into the garden after what the migration has saved. Who comes
@@ -149,5 +212,107 @@ func TestAMigrationThatIsOvertakenSavesAgain(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]string{"s-internal": `"let go"`}, savedExtensions(t, garden)); diff != "" || written != 4 {
 		t.Errorf("written %d times; saved (-want +got):\n%s", written, diff)
+	}
+}
+
+// Nothing wakes the sync when it is the garden that has lost something: it looks by itself.
+func TestASyncMendsWhatTheGardenHasLost(t *testing.T) {
+	t.Parallel()
+	for name, harm := range map[string]func(context.Context, client.Client) error{
+		"a chunk is damaged": damage,
+		"the chunks are missing": func(ctx context.Context, garden client.Client) error {
+			return garden.DeleteAllOf(ctx, &transplantv1alpha1.ShootStateChunk{}, client.InNamespace("garden-p"))
+		},
+		"the state is missing": func(ctx context.Context, garden client.Client) error {
+			return garden.DeleteAllOf(ctx, &gardencorev1beta1.ShootState{}, client.InNamespace("garden-p"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shoot, r, _ := leavingWithMachines(t)
+			bind(t, r.Factory.Garden, shoot, "b")
+			request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}
+			want, err := r.Factory.States.Load(t.Context(), request.NamespacedName)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := harm(t.Context(), r.Factory.Garden); err != nil {
+				t.Fatal(err)
+			}
+			result, err := (&StateSync{Factory: r.Factory, Period: time.Hour}).Reconcile(t.Context(), request)
+			if err != nil || result.RequeueAfter != time.Hour {
+				t.Errorf("looks again after %v, %v", result.RequeueAfter, err)
+			}
+			got, err := r.Factory.States.Load(t.Context(), request.NamespacedName)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("state (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Damage in the garden does not hold up who has the truth; what is lost is told, and what may be the last of it is not let go.
+func TestAMigrationWithADamagedState(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		gone, late, again bool // the machines are gone before; the damage comes when they are gone; and the run begins anew then
+		told, fails       bool
+		left              bool // the state of the machines
+	}{
+		"the machines are there":                      {left: true},
+		"they have gone before":                       {gone: true, told: true},
+		"they were there":                             {late: true, left: true},
+		"they were there, and this run does not know": {again: true, fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shoot, r, events := leavingWithMachines(t)
+			garden, seed := r.Factory.Garden, r.Factory.Seed
+			if c.gone {
+				for _, object := range machines() {
+					remove(t, seed, object)
+				}
+			}
+			if !c.late && !c.again {
+				must(t, damage(t.Context(), garden))
+			}
+			r.Factory.Seed = interceptor.NewClient(seed.(client.WithWatch), interceptor.Funcs{
+				Delete: func(ctx context.Context, cl client.WithWatch, o client.Object, options ...client.DeleteOption) error {
+					if _, is := o.(*appsv1.Deployment); is && o.GetName() == controlplane.DeploymentKubeAPIServer && c.late {
+						if err := damage(ctx, garden); err != nil {
+							return err
+						}
+					}
+					return cl.Delete(ctx, o, options...)
+				},
+			})
+			request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}
+			_, err := r.Reconcile(t.Context(), request)
+			if c.again {
+				must(t, damage(t.Context(), garden))
+				must(t, garden.Patch(t.Context(), shoot, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"gardener.cloud/operation":"retry"}}}`))))
+				_, err = r.Reconcile(t.Context(), request)
+			}
+			damaged, is := errors.AsType[*shootstate.DamagedError](err)
+			switch {
+			case is != c.fails || is && !strings.Contains(damaged.Part, `the state of the machines: chunk "s-`):
+				t.Errorf("got %v; a part that is lost: want %t", err, c.fails)
+			case !is && !errors.Is(err, errHeld):
+				t.Errorf("got %v, want to hear of the end of the epoch", err)
+			}
+			if told := slices.Contains(*events, "s StateDamaged"); told != c.told {
+				t.Errorf("told: %t", told)
+			}
+			if c.fails {
+				return
+			}
+			state, err := r.Factory.States.Load(t.Context(), request.NamespacedName)
+			if err != nil || (state.Machines != nil) != c.left {
+				t.Errorf("the state is %+v, %v", state, err)
+			}
+		})
 	}
 }

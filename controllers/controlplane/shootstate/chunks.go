@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -110,21 +111,21 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// join puts the chunks back in their places, verified (Z4).
-func (s *Store) join(ctx context.Context, namespace string, spec *gardencorev1beta1.ShootStateSpec) error {
+// join puts the chunks back in their places, verified (Z4), and tells of which parts some are missing or damaged.
+func (s *Store) join(ctx context.Context, namespace string, spec *gardencorev1beta1.ShootStateSpec) (map[*runtime.RawExtension]error, error) {
+	unread := map[*runtime.RawExtension]error{}
 	for _, part := range raws(spec) {
 		reference, found, err := parseReference(part.Raw)
-		if err != nil {
-			return err
+		if err == nil && found {
+			part.Raw, err = s.read(ctx, namespace, reference)
 		}
-		if !found {
-			continue
-		}
-		if part.Raw, err = s.read(ctx, namespace, reference); err != nil {
-			return err
+		if _, damaged := errors.AsType[*DamagedError](err); damaged {
+			unread[part] = err
+		} else if err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return unread, nil
 }
 
 func parseReference(raw []byte) (transplantv1alpha1.StateReference, bool, error) {

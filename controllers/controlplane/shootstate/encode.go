@@ -8,10 +8,7 @@ import (
 	"fmt"
 	"io"
 
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
@@ -96,88 +93,6 @@ func encodeExtensions(spec *gardencorev1beta1.ShootStateSpec, extensions []Exten
 		}
 	}
 	return nil
-}
-
-// decode reads the form of the wire. Chunks must have been put back.
-func decode(spec *gardencorev1beta1.ShootStateSpec) (*State, error) {
-	state := &State{}
-	for _, entry := range spec.Gardener {
-		if err := decodeGardener(state, entry); err != nil {
-			return nil, fmt.Errorf("read entry %q: %w", entry.Name, err)
-		}
-	}
-	objects, err := decodeResources(spec.Resources)
-	if err != nil {
-		return nil, err
-	}
-	for _, entry := range spec.Extensions {
-		extension := ExtensionState{
-			Kind: entry.Kind, Name: ptr.Deref(entry.Name, ""), Purpose: ptr.Deref(entry.Purpose, ""), Resources: entry.Resources,
-		}
-		if entry.State != nil {
-			raw, err := unpack(entry.State.Raw)
-			if err != nil {
-				return nil, fmt.Errorf("read the state of %s %q: %w", extension.Kind, extension.Name, err)
-			}
-			extension.State = &runtime.RawExtension{Raw: raw}
-		}
-		for _, resource := range entry.Resources {
-			object, found := objects[resource.ResourceRef]
-			if !found {
-				return nil, fmt.Errorf("resource %q of %s %q, %s %q, is missing in the ShootState",
-					resource.Name, extension.Kind, extension.Name, resource.ResourceRef.Kind, resource.ResourceRef.Name)
-			}
-			extension.Objects = append(extension.Objects, object)
-		}
-		state.Extensions = append(state.Extensions, extension)
-	}
-	return state, nil
-}
-
-func decodeGardener(state *State, entry gardencorev1beta1.GardenerResourceData) error {
-	switch entry.Type {
-	case gardencorev1beta1.DataTypeSecret:
-		data := secretData{}
-		if err := json.Unmarshal(entry.Data.Raw, &data); err != nil {
-			return err
-		}
-		state.Secrets = append(state.Secrets, &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Name: entry.Name, Labels: entry.Labels},
-			Data:       data.Data, Immutable: data.Immutable, Type: data.Type,
-		})
-	case gardencorev1beta1.DataTypeMachineState:
-		data := machineData{}
-		if err := json.Unmarshal(entry.Data.Raw, &data); err != nil {
-			return err
-		}
-		raw, err := decompress(data.State)
-		if err != nil {
-			return err
-		}
-		state.Machines = &runtime.RawExtension{Raw: raw}
-	default:
-		return fmt.Errorf("its type %q is not known", entry.Type)
-	}
-	return nil
-}
-
-func decodeResources(resources []gardencorev1beta1.ResourceData) (map[autoscalingv1.CrossVersionObjectReference]*unstructured.Unstructured, error) {
-	objects := map[autoscalingv1.CrossVersionObjectReference]*unstructured.Unstructured{}
-	for _, resource := range resources {
-		raw, err := unpack(resource.Data.Raw)
-		if err != nil {
-			return nil, fmt.Errorf("read %s %q: %w", resource.Kind, resource.Name, err)
-		}
-		object := &unstructured.Unstructured{}
-		if err := json.Unmarshal(raw, &object.Object); err != nil {
-			return nil, fmt.Errorf("read %s %q: %w", resource.Kind, resource.Name, err)
-		}
-		if len(object.Object) == 0 {
-			return nil, fmt.Errorf("%s %q is empty in the ShootState", resource.Kind, resource.Name)
-		}
-		objects[resource.CrossVersionObjectReference] = object
-	}
-	return objects, nil
 }
 
 // pack compresses JSON where that makes it smaller.

@@ -1,6 +1,7 @@
 package shootstate
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strconv"
@@ -29,7 +30,7 @@ func (v *version) keep(ctx context.Context, chunks []*transplantv1alpha1.ShootSt
 	for _, chunk := range chunks {
 		metav1.SetMetaDataAnnotation(&chunk.ObjectMeta, constants.OwnershipEpoch, strconv.FormatInt(epoch, 10))
 		metav1.SetMetaDataAnnotation(&chunk.ObjectMeta, constants.StateOver, v.name())
-		if err := v.keepOne(ctx, chunk, referred[chunk.Name]); err != nil {
+		if err := v.keepOne(ctx, chunk, referred[chunk.Name], epoch); err != nil {
 			return fmt.Errorf("keep chunk %q of ShootState %q: %w", chunk.Name, v.shoot, raced("shootstatechunks", chunk.Name, err))
 		}
 	}
@@ -44,19 +45,41 @@ func (v *version) name() string {
 	return v.object.ResourceVersion
 }
 
-func (v *version) keepOne(ctx context.Context, chunk *transplantv1alpha1.ShootStateChunk, referred bool) error {
-	there := &metav1.PartialObjectMetadata{}
-	there.SetGroupVersionKind(transplantv1alpha1.SchemeGroupVersion.WithKind("ShootStateChunk"))
+// keepOne makes one of the chunks, or mends it: it is named by its content, and what is there under that name need not have it
+// any more. The epoch of a chunk is raised, never lowered.
+func (v *version) keepOne(ctx context.Context, chunk *transplantv1alpha1.ShootStateChunk, referred bool, epoch int64) error {
+	there := &transplantv1alpha1.ShootStateChunk{}
 	err := v.Garden.Get(ctx, client.ObjectKeyFromObject(chunk), there)
 	if apierrors.IsNotFound(err) {
 		return v.Garden.Create(ctx, chunk)
 	}
-	if err != nil || referred || there.Annotations[constants.StateOver] == v.name() {
+	if err != nil {
 		return err
 	}
+	if there.ShootName != chunk.ShootName || there.Index != chunk.Index || there.Bytes != chunk.Bytes || there.SHA256 != chunk.SHA256 {
+		return v.makeAnew(ctx, there, chunk) // the API server lets nobody change these
+	}
+	of, err := parseEpoch(there)
+	older := err != nil || of < epoch
+	referred = referred || there.Annotations[constants.StateOver] == v.name()
+	if referred && !older && bytes.Equal(there.Data, chunk.Data) {
+		return nil
+	}
 	before := there.DeepCopy()
+	there.Data = chunk.Data
 	metav1.SetMetaDataAnnotation(&there.ObjectMeta, constants.StateOver, v.name())
+	if older {
+		metav1.SetMetaDataAnnotation(&there.ObjectMeta, constants.OwnershipEpoch, strconv.FormatInt(epoch, 10))
+	}
 	return v.Garden.Patch(ctx, there, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+func (v *version) makeAnew(ctx context.Context, there, chunk *transplantv1alpha1.ShootStateChunk) error {
+	asRead := client.Preconditions{UID: &there.UID, ResourceVersion: &there.ResourceVersion}
+	if err := v.Garden.Delete(ctx, there, asRead); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	return v.Garden.Create(ctx, chunk)
 }
 
 // chunksBut lists the chunks of a shoot that are not among those to keep. Those of a newer epoch are somebody else's: who

@@ -32,25 +32,6 @@ func (s *Store) Save(ctx context.Context, shoot client.ObjectKey, source Source)
 	return v.save(ctx, state, "")
 }
 
-// Add keeps the state of a shoot that is leaving over what is there, so that nothing is lost: in a second run some of its
-// objects are gone already. Otherwise it is like Save, but that it always writes: a Save that has begun before it is a
-// conflict then, and never comes after it.
-func (s *Store) Add(ctx context.Context, shoot client.ObjectKey, source Source) error {
-	v, state, err := s.begin(ctx, shoot, source)
-	if err != nil {
-		return err
-	}
-	if v.there() {
-		old, err := s.expand(ctx, v.object)
-		if err != nil {
-			return fmt.Errorf("read ShootState %q: %w", shoot, err)
-		}
-		old.Merge(state)
-		state = old
-	}
-	return v.save(ctx, state, s.Clock.Now().UTC().Format(time.RFC3339Nano))
-}
-
 // version is a ShootState as it was read, or that there was none. It is replaced as long as it is still so.
 type version struct {
 	*Store

@@ -105,7 +105,7 @@ func play(t *testing.T, garden client.WithWatch, savers [2]saver, first int, cal
 // replaced by one that was collected earlier, and who has not saved is told so.
 func TestTwoWhoSaveBesideEachOther(t *testing.T) {
 	t.Parallel()
-	sync, leave := (*Store).Save, (*Store).Add
+	sync, leave := (*Store).Save, add
 	for name, c := range map[string]struct {
 		before []saver // what was saved before
 		litter int     // the state of which a crash has left a chunk; 0 for none

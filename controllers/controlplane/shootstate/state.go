@@ -5,6 +5,8 @@
 package shootstate
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -47,4 +49,42 @@ func (s *State) ForExtension(kind, name, purpose string) *ExtensionState {
 		}
 	}
 	return nil
+}
+
+// damage is an entry of a saved state that cannot be read.
+type damage struct {
+	entry string // as entries calls it
+	err   error
+}
+
+func parts(damages []damage) []string {
+	texts := make([]string, 0, len(damages))
+	for _, d := range damages {
+		texts = append(texts, d.err.Error())
+	}
+	return texts
+}
+
+// entries are the names of what is in a state.
+func (s *State) entries() map[string]bool {
+	names := map[string]bool{nameOfMachines: s.Machines != nil}
+	for _, secret := range s.Secrets {
+		names[nameOfSecret(secret.Name)] = true
+	}
+	for _, extension := range s.Extensions {
+		names[extension.name()] = true
+	}
+	return names
+}
+
+const nameOfMachines = "the machines"
+
+func nameOfSecret(name string) string { return fmt.Sprintf("secret %q", name) }
+
+func (e ExtensionState) name() string {
+	name := fmt.Sprintf("%s %q", e.Kind, e.Name)
+	if e.Purpose != "" {
+		name += fmt.Sprintf(" (%s)", e.Purpose)
+	}
+	return name
 }

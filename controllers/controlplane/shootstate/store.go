@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,7 +44,11 @@ func (s *Store) Load(ctx context.Context, shoot client.ObjectKey) (state *State,
 		if err := s.Garden.Get(ctx, shoot, object); err != nil {
 			return err
 		}
-		state, err = s.expand(ctx, object)
+		var damages []damage
+		state, damages, err = s.expand(ctx, object)
+		if err == nil && len(damages) > 0 {
+			err = &DamagedError{Part: strings.Join(parts(damages), ", ")}
+		}
 		return err
 	})
 	if err != nil {
@@ -52,23 +57,23 @@ func (s *Store) Load(ctx context.Context, shoot client.ObjectKey) (state *State,
 	return state, nil
 }
 
-// expand is what a ShootState says, with what it has in chunks. Who replaces a version takes its chunks away: what is missing
-// in one that is no longer there is a conflict, and no damage.
-func (s *Store) expand(ctx context.Context, object *gardencorev1beta1.ShootState) (*State, error) {
+// expand is what a ShootState says, with what it has in chunks, as far as it can be read. Who replaces a version takes its
+// chunks away: what is missing in one that is no longer there is a conflict, and no damage.
+func (s *Store) expand(ctx context.Context, object *gardencorev1beta1.ShootState) (*State, []damage, error) {
 	spec := object.Spec.DeepCopy()
-	if err := s.join(ctx, object.Namespace, spec); err != nil {
-		if conflict := s.replaced(ctx, object); conflict != nil {
-			return nil, conflict
-		}
-		return nil, err
-	}
-	state, err := decode(spec)
+	unread, err := s.join(ctx, object.Namespace, spec)
 	if err != nil {
-		return nil, &DamagedError{Part: err.Error()}
+		return nil, nil, err
+	}
+	state, damages := decode(spec, unread)
+	if len(damages) > 0 {
+		if err := s.replaced(ctx, object); err != nil {
+			return nil, nil, err
+		}
 	}
 	state.Spent = object.Annotations[constants.ConfirmationDeletion] == constants.LabelTrue
 	state.Epoch, err = parseEpoch(object)
-	return state, err
+	return state, damages, err
 }
 
 // replaced is a conflict if a ShootState is no longer as it was read.

@@ -1,0 +1,134 @@
+package shootstate
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+)
+
+// harmed has a state of which a chunk was harmed, saved at rest or by who is leaving, and the name of the chunk.
+func harmed(t *testing.T, save func(*Store, context.Context, client.ObjectKey, Source) error, harm string) (store *Store, state *State, chunk string) {
+	t.Helper()
+	store, _ = newStore(t)
+	store.Budget = 4096
+	state = sampleState()
+	slices.Reverse(state.Extensions) // what is mended comes last
+	state.Extensions[1].State.Raw = noise(1, 6000)
+	if err := save(store, t.Context(), shootKey, of(state)); err != nil {
+		t.Fatal(err)
+	}
+	chunks := listChunks(t, store)
+	if len(chunks) != 1 {
+		t.Fatalf("there are %d chunks", len(chunks))
+	}
+	harms[harm](t, store, &chunks[0])
+	return store, state, chunks[0].Name
+}
+
+// Who has the truth mends what has become of it in the garden, although nothing has changed.
+func TestWhoSavesMendsChunks(t *testing.T) {
+	t.Parallel()
+	saves := map[string]func(*Store, context.Context, client.ObjectKey, Source) error{"a sync": (*Store).Save, "a migration": add}
+	for harm := range harms {
+		for before, first := range saves {
+			for after, save := range saves {
+				t.Run(harm+" between "+before+" and "+after, func(t *testing.T) {
+					t.Parallel()
+					store, state, _ := harmed(t, first, harm)
+					if err := save(store, t.Context(), shootKey, of(state)); err != nil {
+						t.Fatal(err)
+					}
+					got, err := store.Load(t.Context(), shootKey)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if diff := cmp.Diff(state, got); diff != "" {
+						t.Errorf("state (-want +got):\n%s", diff)
+					}
+				})
+			}
+		}
+	}
+}
+
+// Until the first Add what the seed no longer has is nobody's, and is waited for by nobody. Afterwards it may be all that is
+// left.
+func TestDamageOfWhatTheSeedNoLongerHas(t *testing.T) {
+	t.Parallel()
+	for harm := range harms {
+		t.Run(harm, func(t *testing.T) {
+			t.Parallel()
+			without := sampleState()
+			without.Extensions = without.Extensions[1:] // of what is there, the Infrastructure has the chunk
+
+			store, _, chunk := harmed(t, (*Store).Save, harm)
+			added, err := store.Add(t.Context(), shootKey, of(&State{}), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out := added.LeftOut; len(out) != 1 || !strings.Contains(out[0], `the state of Infrastructure "alpha": chunk`) || !strings.Contains(out[0], chunk) {
+				t.Errorf("left out is %q, want the state and its chunk %q", out, chunk)
+			}
+			got, err := store.Load(t.Context(), shootKey)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(without, got); diff != "" {
+				t.Errorf("state (-want +got):\n%s", diff)
+			}
+
+			store, _, chunk = harmed(t, add, harm)
+			before, after := &gardencorev1beta1.ShootState{}, &gardencorev1beta1.ShootState{}
+			if err := store.Garden.Get(t.Context(), shootKey, before); err != nil {
+				t.Fatal(err)
+			}
+			_, err = store.Add(t.Context(), shootKey, of(without), nil)
+			damaged, is := errors.AsType[*DamagedError](err)
+			if !is || !strings.Contains(damaged.Part, `the state of Infrastructure "alpha": chunk`) || !strings.Contains(damaged.Part, chunk) {
+				t.Errorf("got %v, want a DamagedError with the state and its chunk %q", err, chunk)
+			}
+			if err := store.Garden.Get(t.Context(), shootKey, after); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(before, after); diff != "" {
+				t.Errorf("the ShootState was written (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What a newer epoch refers to is safe from who saved in an older one and stood still before he came to prune.
+func TestAChunkRisesWithItsEpoch(t *testing.T) {
+	t.Parallel()
+	store, _ := newStore(t)
+	store.Budget = 4096
+	state := chunked(1)
+	if err := store.Save(t.Context(), shootKey, of(state)); err != nil {
+		t.Fatal(err)
+	}
+	listed, err := store.chunksBut(t.Context(), shootKey, nil, 3)
+	if err != nil || len(listed) != 1 {
+		t.Fatalf("%d chunks, %v", len(listed), err)
+	}
+	state.Epoch = 4
+	if err := store.Save(t.Context(), shootKey, of(state)); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.prune(t.Context(), shootKey, listed); err != nil {
+		t.Fatal(err)
+	}
+	later, err := store.chunksBut(t.Context(), shootKey, nil, 3)
+	if err != nil || len(later) != 0 {
+		t.Errorf("%d chunks are epoch 3's, %v", len(later), err)
+	}
+	if _, err := store.Load(t.Context(), shootKey); err != nil {
+		t.Error(err)
+	}
+}
