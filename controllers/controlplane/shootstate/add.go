@@ -52,6 +52,9 @@ func (v *version) over(ctx context.Context, collected *State, before *Added) (*A
 	}
 	have := collected.entries()
 	first := v.object.Annotations[constants.StateLeaving] == "" && before == nil
+	if !first {
+		have[nameOfMachines] = false // those that are still there need not be all
+	}
 	if before != nil {
 		maps.Copy(have, before.State.entries())
 		merged.Merge(before.State)
@@ -65,6 +68,10 @@ func (v *version) over(ctx context.Context, collected *State, before *Added) (*A
 	if !first && len(added.LeftOut) > 0 {
 		return nil, &DamagedError{Part: strings.Join(added.LeftOut, ", ")}
 	}
+	machines := merged.Machines
 	merged.Merge(collected)
-	return added, nil
+	if !first {
+		merged.Machines, err = unremoved(machines, merged.Machines)
+	}
+	return added, err
 }

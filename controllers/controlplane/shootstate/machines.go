@@ -2,7 +2,9 @@ package shootstate
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -82,6 +84,31 @@ func capture(deployments, sets, machines []unstructured.Unstructured) machineSta
 		}
 	}
 	return captured
+}
+
+// unremoved is what is there of the machines, with the deployments of before that are not: who was removing them may have
+// died after some. All of them go before the first of their machines does.
+func unremoved(before, there *runtime.RawExtension) (*runtime.RawExtension, error) {
+	if before == nil || there == nil {
+		return there, nil
+	}
+	var all, left struct {
+		MachineDeployments map[string]json.RawMessage `json:"machineDeployments,omitempty"`
+	}
+	for _, err := range []error{json.Unmarshal(before.Raw, &all), json.Unmarshal(there.Raw, &left)} {
+		if err != nil {
+			return nil, fmt.Errorf("read the machine state: %w", err)
+		}
+	}
+	if all.MachineDeployments == nil {
+		return there, nil
+	}
+	maps.Copy(all.MachineDeployments, left.MachineDeployments)
+	raw, err := compactJSON(all)
+	if err != nil {
+		return nil, err
+	}
+	return &runtime.RawExtension{Raw: raw}, nil
 }
 
 func ownerAmong(references []metav1.OwnerReference, owners map[types.UID]*deploymentState) *deploymentState {

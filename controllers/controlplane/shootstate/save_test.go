@@ -3,9 +3,13 @@ package shootstate
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
@@ -175,5 +179,85 @@ func leaveBehind(t *testing.T, store *Store, number int) {
 	chunks[0].Annotations = map[string]string{"transplant.dev/epoch": "3"}
 	if err := store.Garden.Create(t.Context(), chunks[0]); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A migration removes the machine deployments one by one. Who dies in between finds some of them, and those are not all that
+// there is; before the first was removed, they are.
+func TestMachinesOfAnUnfinishedMigration(t *testing.T) {
+	t.Parallel()
+	of := func(machines string) Source {
+		return func(context.Context) (*State, error) {
+			state := &State{}
+			if machines != "" {
+				state.Machines = &runtime.RawExtension{Raw: []byte(machines)}
+			}
+			return state, nil
+		}
+	}
+	const a, b, newer = `"a":{"replicas":1}`, `"b":{"replicas":2}`, `"b":{"replicas":3}`
+	for name, c := range map[string]struct {
+		first           func(*Store, context.Context, client.ObjectKey, Source) error
+		collected, want string
+	}{
+		"some were removed":      {add, `{"machineDeployments":{` + newer + `}}`, `{"machineDeployments":{` + a + `,` + newer + `}}`},
+		"all were removed":       {add, ``, `{"machineDeployments":{` + a + `,` + b + `}}`},
+		"none were removed":      {add, `{"machineDeployments":{` + a + `,` + newer + `}}`, `{"machineDeployments":{` + a + `,` + newer + `}}`},
+		"a pool has gone before": {(*Store).Save, `{"machineDeployments":{` + newer + `}}`, `{"machineDeployments":{` + newer + `}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, _ := newStore(t)
+			if err := c.first(store, t.Context(), shootKey, of(`{"machineDeployments":{`+a+`,`+b+`}}`)); err != nil {
+				t.Fatal(err)
+			}
+			if err := add(store, t.Context(), shootKey, of(c.collected)); err != nil {
+				t.Fatal(err)
+			}
+			got, err := store.Load(t.Context(), shootKey)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, string(got.Machines.Raw)); diff != "" {
+				t.Errorf("machines (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Where the saved machines are damaged, those that are still there need not be all. What the same run has saved was all.
+func TestDamagedMachinesOfAnUnfinishedMigration(t *testing.T) {
+	t.Parallel()
+	machines := func(pools string) *State {
+		return &State{Machines: &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"machineDeployments":{%s}}`, pools)}}
+	}
+	all, some := machines(fmt.Sprintf(`"a":%s,"b":{}`, noise(1, 6000))), machines(`"b":{}`)
+	for harm, do := range harms {
+		t.Run(harm, func(t *testing.T) {
+			t.Parallel()
+			store, _ := newStore(t)
+			store.Budget = 4096
+			before, err := store.Add(t.Context(), shootKey, of(all), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			chunk := listChunks(t, store)[0]
+			do(t, store, &chunk)
+			_, err = store.Add(t.Context(), shootKey, of(some), nil)
+			damaged, is := errors.AsType[*DamagedError](err)
+			if !is || !strings.Contains(damaged.Part, "the state of the machines: chunk") || !strings.Contains(damaged.Part, chunk.Name) {
+				t.Errorf("got %v, want a DamagedError with the machines and their chunk %q", err, chunk.Name)
+			}
+			if _, err = store.Add(t.Context(), shootKey, of(some), before); err != nil {
+				t.Fatal(err)
+			}
+			got, err := store.Load(t.Context(), shootKey)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(all.Machines.Raw), string(got.Machines.Raw)); diff != "" {
+				t.Errorf("machines (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
