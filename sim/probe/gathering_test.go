@@ -8,6 +8,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -43,7 +44,7 @@ func doorTo(t *testing.T, connect probe.Connector) *door {
 	d.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Query().Has("watch"):
-			d.watches.Add(1)
+			w = &begun{ResponseWriter: w, once: sync.OnceFunc(func() { d.watches.Add(1) })}
 		case d.still.Load():
 			<-r.Context().Done()
 			return
@@ -57,6 +58,18 @@ func doorTo(t *testing.T, connect probe.Connector) *door {
 		d.server.Close()
 	})
 	return d
+}
+
+// begun counts a watch once its client has been answered: one that is cut off before that is asked for again by the client's transport,
+// and nobody notices.
+type begun struct {
+	http.ResponseWriter
+	once func()
+}
+
+func (b *begun) Flush() {
+	b.ResponseWriter.(http.Flusher).Flush()
+	b.once()
 }
 
 // way goes through one of two doors, or is not known.
