@@ -44,8 +44,9 @@ func (r *BackupEntries) Reconcile(ctx context.Context, request reconcile.Request
 		return r.remove(ctx, entry)
 	case entry.Status.SeedName != nil && *entry.Spec.SeedName != *entry.Status.SeedName:
 		return r.migrate(ctx, entry)
-	case handedOver(entry) == nil && entry.Annotations[constants.GardenerOperation] != constants.GardenerOperationRestore:
-		// Let go by its source: it waits until the destination asks for it.
+	case handedOver(entry) == nil && controlplane.SourceOf(entry.Name) == "" && entry.Annotations[constants.GardenerOperation] != constants.GardenerOperationRestore:
+		// Let go by its source: it waits until the destination asks for it. The way to the old bucket has been asked for by who
+		// pointed it here, and asks for nothing back.
 		return reconcile.Result{}, nil
 	case settled(entry):
 		return reconcile.Result{}, nil

@@ -85,6 +85,24 @@ func TestWhatWasLetGoIsAskedForAgain(t *testing.T) {
 	}
 }
 
+// A shoot may leave a destination before that has removed the way to the bucket it came from. The next one takes the way over, and
+// nobody asks for it by a restore: who waited for that would wait for ever.
+func TestOnlyTheShootsOwnEntryWaitsUntilItIsAskedFor(t *testing.T) {
+	t.Parallel()
+	for name, reconciled := range map[string]bool{"shoot--p--s--uid": false, "source-shoot--p--s--uid": true} {
+		r, key := entryOnSeed(t, func(entry *gardencorev1beta1.BackupEntry, object *extensionsv1alpha1.BackupEntry) {
+			entry.Name, object.Name = name, name
+			entry.Status.SeedName = nil
+			entry.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Migrate", State: "Succeeded"}
+		})
+		settle(t, r, key)
+		entry, _ := look(t, r, key)
+		if last := entry.Status.LastOperation; (last.Type == "Reconcile" && last.State == "Succeeded" && ptr.Deref(entry.Status.SeedName, "") == "a") != reconciled {
+			t.Errorf("%s is %s %s on seed %q", name, last.Type, last.State, ptr.Deref(entry.Status.SeedName, ""))
+		}
+	}
+}
+
 // What keeps backups from being deleted is told in the garden, where the flow that waits for it finds it; an older error is not.
 func TestADeletionThatHangsSaysWhy(t *testing.T) {
 	t.Parallel()
@@ -175,6 +193,9 @@ func settle(t *testing.T, r *BackupEntries, key client.ObjectKey) (emptied []str
 	extension := &contract.Reconciler[*extensionsv1alpha1.BackupEntry]{
 		Client: r.Seed, Clock: r.Clock, Type: "transplant", Class: extensionsv1alpha1.ExtensionClassShoot, Kind: kind,
 		Actuator: contract.Actions[*extensionsv1alpha1.BackupEntry]{
+			OnReconcile: func(context.Context, logr.Logger, *extensionsv1alpha1.BackupEntry, *contract.Cluster) error {
+				return nil
+			},
 			OnDelete: func(_ context.Context, _ logr.Logger, object *extensionsv1alpha1.BackupEntry, _ *contract.Cluster) error {
 				emptied = append(emptied, object.Spec.BucketName)
 				return nil
