@@ -36,7 +36,8 @@ func (f *GuardFence) claimed(ctx context.Context, namespace string) (claim, erro
 	said := object.Annotations
 	epoch, err := strconv.ParseInt(said[constants.OwnershipEpoch], 10, 64)
 	if err != nil || epoch <= 0 {
-		return claim{}, fmt.Errorf("%w: annotation %q of %q is %q", ErrNoEpoch, constants.OwnershipEpoch, namespace, said[constants.OwnershipEpoch])
+		// Not yet claimed, or being cleaned up because somebody else has it: nobody may take that for the end of the shoot.
+		return claim{}, &notHeldError{"its namespace does not say in which epoch"}
 	}
 	if ended := said[constants.OwnershipEnded]; ended != "" {
 		if last, err := strconv.ParseInt(ended, 10, 64); err != nil || epoch <= last {

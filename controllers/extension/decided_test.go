@@ -256,6 +256,9 @@ func TestNobodyIsGrantedWhatDNSDoesNotSay(t *testing.T) {
 		`its owner record in DNS is "owner=none epoch=4 seed=a"`: func(_ *sleeper, d *ownershiptest.Authority) {
 			d.Set(ownership.Record{Owner: ownership.Nobody, Epoch: 4, Seed: "a"})
 		},
+		"its namespace does not say in which epoch": func(a *sleeper, _ *ownershiptest.Authority) {
+			a.annotate("transplant.dev/epoch", "")
+		},
 		"its namespace does not say where its owner is recorded": func(a *sleeper, _ *ownershiptest.Authority) {
 			a.annotate("transplant.dev/owner-record", "")
 		},

@@ -364,6 +364,31 @@ func TestEntryOutlivesNamespace(t *testing.T) {
 	}
 }
 
+// A namespace that has lost its epoch is being cleaned up, because the shoot is somebody else's. The bucket that the shoot came from may
+// be where it has gone back to.
+func TestADisownedNamespaceIsNoneThatIsGone(t *testing.T) {
+	t.Parallel()
+	c := newCloud(t)
+	source := backupEntryObject()
+	source.Name = "source-" + entryName
+	b := reconciled(t, c, source)
+	b.provider.Fence = &GuardFence{Seed: b.seed}
+	c.PutObject("bucket-a", entryName+"/etcd-main/1")
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: technicalID}}
+	if err := b.base.Get(t.Context(), client.ObjectKeyFromObject(namespace), namespace); err != nil {
+		t.Fatal(err)
+	}
+	delete(namespace.Annotations, "transplant.dev/epoch")
+	if err := b.base.Update(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	b.delete(source)
+	result, err := b.once(source)
+	if left := c.IDs(cloud.KindObjects); err != nil || result.RequeueAfter == 0 || len(left) != 1 || !b.exists(source) {
+		t.Errorf("got %v, %v, the objects %v, and the entry is there: %t", result, err, left, b.exists(source))
+	}
+}
+
 // TestB3ManagedResourcesAreLeft: the objects stay in the shoot, and that is written before the deletion.
 func TestB3ManagedResourcesAreLeft(t *testing.T) {
 	t.Parallel()
