@@ -57,6 +57,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	switch controlplane.OperationType(o.Shoot) {
 	case gardencorev1beta1.LastOperationTypeMigrate:
+		if ptr.Deref(o.Shoot.Spec.SeedName, "") == o.SeedName {
+			return reconcile.Result{}, abort(ctx, o, "is called off: the shoot is bound to its source again")
+		}
 		if wait := controlplane.BackOff(o); wait > 0 {
 			return reconcile.Result{RequeueAfter: wait}, nil
 		}
@@ -88,15 +91,21 @@ func again(_ reconcile.Result, err error) (reconcile.Result, error) { return rec
 // lock: no run of this gardenlet is alive.
 func callOff(ctx context.Context, o *controlplane.Operation) error {
 	last := o.Shoot.Status.LastOperation
-	if last == nil || last.Type != gardencorev1beta1.LastOperationTypeMigrate || last.State != gardencorev1beta1.LastOperationStateProcessing ||
-		ptr.Deref(o.Shoot.Spec.SeedName, "") == ptr.Deref(o.Shoot.Status.SeedName, "") {
+	if last == nil || last.Type != gardencorev1beta1.LastOperationTypeMigrate || last.State != gardencorev1beta1.LastOperationStateProcessing {
 		return nil
 	}
+	return abort(ctx, o, "was interrupted, and its destination is not ready")
+}
+
+// abort ends a hand-over that has begun. A source that the shoot is bound to again then restores it, in a new epoch if its
+// own has ended (SPEC 9.2, O11).
+func abort(ctx context.Context, o *controlplane.Operation, why string) error {
 	before := o.Shoot.DeepCopy()
+	last := o.Shoot.Status.LastOperation
 	last.State, last.LastUpdateTime = gardencorev1beta1.LastOperationStateAborted, metav1.NewTime(o.Clock.Now())
-	last.Description = fmt.Sprintf("The migration was interrupted at %d %%, and its destination is not ready: %s", last.Progress, last.Description)
+	last.Description = fmt.Sprintf("The migration %s, at %d %%: %s", why, last.Progress, last.Description)
 	if err := o.Garden.Status().Patch(ctx, o.Shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("call off the migration of shoot %q: %w", client.ObjectKeyFromObject(o.Shoot), err)
+		return fmt.Errorf("abort the migration of shoot %q: %w", client.ObjectKeyFromObject(o.Shoot), err)
 	}
 	return nil
 }
