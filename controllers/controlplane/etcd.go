@@ -40,6 +40,10 @@ func (o *Operation) DeployEtcd(ctx context.Context, replicas int32) error {
 	if o.Epoch == 0 {
 		return errors.New("deploy etcd: this run holds no ownership epoch")
 	}
+	// Before it may run: see EpochBegun.
+	if err := o.note(ctx, constants.OwnershipBegun, o.Epoch); err != nil {
+		return err
+	}
 	volumes, mounts := secretVolumes(secretEtcdServer, SecretKubeconfigGarden, SecretKubeconfigCloud, SecretEtcdBackup)
 	volumes = append(volumes, corev1.Volume{Name: "run", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 	data := corev1.VolumeMount{Name: "data", MountPath: etcdVolumeDir}

@@ -4,6 +4,9 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
@@ -13,10 +16,25 @@ import (
 // StatefulSet's controller would wait for it before it made that of the next epoch, and nobody could abort a migration (O11).
 func TestAnEtcdThatIsNeverReadyDoesNotStandInTheWayOfTheNextEpoch(t *testing.T) {
 	t.Parallel()
-	o := newOperation(t, gardencorev1beta1.LastOperationTypeRestore, interceptor.Funcs{})
+	o := newOperation(t, gardencorev1beta1.LastOperationTypeRestore, interceptor.Funcs{},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha", Annotations: map[string]string{"transplant.dev/epoch": "4"}}})
 	o.Epoch, o.SeedObject = 4, &gardencorev1beta1.Seed{}
+	begun := func() bool {
+		t.Helper()
+		begun, err := o.EpochBegun(t.Context(), 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return begun
+	}
+	if begun() {
+		t.Error("before there is any etcd, it has begun")
+	}
 	if err := o.DeployEtcd(t.Context(), 1); err != nil {
 		t.Fatal(err)
+	}
+	if !begun() {
+		t.Error("with its etcd, the epoch has not begun")
 	}
 	set := &appsv1.StatefulSet{}
 	if err := o.Seed.Get(t.Context(), o.key("etcd-main"), set); err != nil {
@@ -24,5 +42,40 @@ func TestAnEtcdThatIsNeverReadyDoesNotStandInTheWayOfTheNextEpoch(t *testing.T) 
 	}
 	if set.Spec.PodManagementPolicy != "Parallel" {
 		t.Errorf("its pods are managed by the policy %q", set.Spec.PodManagementPolicy)
+	}
+}
+
+// Whether an epoch has begun is known when its etcd is gone, too: there may be what no backup has.
+func TestAnEpochHasBegunWithItsEtcd(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		etcd, noted string // epochs; empty for none
+		want        bool
+	}{
+		"its etcd is there":                   {etcd: "4", want: true},
+		"it was there":                        {noted: "4", want: true},
+		"none was ever there":                 {},
+		"that of the epoch before is there":   {etcd: "3", noted: "3"},
+		"that of the epoch before, and noted": {etcd: "3", noted: "4", want: true},
+	} {
+		var onSeed []client.Object
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha", Annotations: map[string]string{"transplant.dev/epoch": "4"}}}
+		if c.noted != "" {
+			namespace.Annotations["transplant.dev/begun-epoch"] = c.noted
+		}
+		onSeed = append(onSeed, namespace)
+		if c.etcd != "" {
+			onSeed = append(onSeed, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{
+				Namespace: namespace.Name, Name: "etcd-main", Annotations: map[string]string{"transplant.dev/epoch": c.etcd},
+			}})
+		}
+		o := newOperation(t, gardencorev1beta1.LastOperationTypeMigrate, interceptor.Funcs{}, onSeed...)
+		if begun, err := o.EpochBegun(t.Context(), 4); err != nil || begun != c.want {
+			t.Errorf("%s: %t, %v", name, begun, err)
+		}
+	}
+	o := newOperation(t, gardencorev1beta1.LastOperationTypeMigrate, interceptor.Funcs{})
+	if begun, err := o.EpochBegun(t.Context(), 0); err != nil || !begun {
+		t.Errorf("without a namespace: %t, %v", begun, err)
 	}
 }

@@ -158,10 +158,15 @@ func (o *Operation) NamespaceEpoch(ctx context.Context) (int64, error) {
 // NoteEnd says on the control-plane namespace that this seed has ended the epoch. DNS names it until the destination has
 // written there, which then waits for nobody: extensions, which read DNS where no guard runs, must not be granted anything by it.
 func (o *Operation) NoteEnd(ctx context.Context, epoch int64) error {
+	return o.note(ctx, constants.OwnershipEnded, epoch)
+}
+
+// note an epoch on the control-plane namespace.
+func (o *Operation) note(ctx context.Context, annotation string, epoch int64) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Namespace()}}
-	note := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, constants.OwnershipEnded, epoch))
+	note := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, annotation, epoch))
 	if err := o.Seed.Patch(ctx, namespace, note, fieldOwner); err != nil {
-		return fmt.Errorf("note the end of epoch %d on namespace %q: %w", epoch, o.Namespace(), err)
+		return fmt.Errorf("note epoch %d as %s on namespace %q: %w", epoch, annotation, o.Namespace(), err)
 	}
 	return nil
 }

@@ -143,6 +143,20 @@ func (o *Operation) startedEpoch(ctx context.Context) (int64, error) {
 	return epoch, nil
 }
 
+// EpochBegun tells whether the shoot's etcd may have run here in the epoch of the namespace, and so may have what no backup has.
+// Zero, the epoch of no namespace, counts as begun: nobody knows.
+func (o *Operation) EpochBegun(ctx context.Context, epoch int64) (bool, error) {
+	started, err := o.startedEpoch(ctx)
+	if err != nil || started == epoch {
+		return err == nil, err
+	}
+	namespace, err := o.namespace(ctx)
+	if err != nil {
+		return false, fmt.Errorf("read namespace %q: %w", o.Namespace(), err)
+	}
+	return namespace.Annotations[constants.OwnershipBegun] == strconv.FormatInt(epoch, 10), nil
+}
+
 func (o *Operation) boundTo(ctx context.Context) (string, error) {
 	shoot := &gardencorev1beta1.Shoot{}
 	if err := o.Garden.Get(ctx, client.ObjectKeyFromObject(o.Shoot), shoot); err != nil {

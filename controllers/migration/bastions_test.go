@@ -33,11 +33,18 @@ func inNamespace(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "shoot--p--s", Name: name}
 }
 
+// etcdOf is the etcd of an epoch.
+func etcdOf(epoch string) *appsv1.StatefulSet {
+	etcd := &appsv1.StatefulSet{ObjectMeta: inNamespace(controlplane.EtcdName)}
+	etcd.Annotations = map[string]string{"transplant.dev/epoch": epoch}
+	return etcd
+}
+
 // controlPlaneOf is what a seed has of shoot s, as far as a migration asks for it.
 func controlPlaneOf() []client.Object {
 	return []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--s", Annotations: map[string]string{"transplant.dev/epoch": "3"}}},
-		&appsv1.StatefulSet{ObjectMeta: inNamespace(controlplane.EtcdName)},
+		etcdOf("3"),
 		&corev1.Service{ObjectMeta: inNamespace(controlplane.ServiceEtcdClient)},
 		&appsv1.Deployment{ObjectMeta: inNamespace(controlplane.DeploymentKubeAPIServer)},
 		&appsv1.Deployment{ObjectMeta: inNamespace(controlplane.DeploymentMachineController)},

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
@@ -46,5 +49,49 @@ func TestAnEpochWithAFinalSnapshotNeedsNoGuardToEnd(t *testing.T) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
 		})
+	}
+}
+
+// A destination that has got stuck before its etcd began has taken the shoot over, and has nothing of it: it gives it on. Nobody asks a
+// guard that is not there; and an etcd that is gone with what it had is no such thing.
+func TestADestinationThatHasNotBegunGivesTheShootOn(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		etcd, noted string // epochs; empty for none
+		want        error
+	}{
+		"nothing has begun":                        {},
+		"the etcd of its epoch before is left":     {etcd: "2", noted: "2"},
+		"its etcd is there":                        {etcd: "3", noted: "3", want: errHeld},
+		"its etcd has been there, and so was data": {noted: "3", want: errNoEtcd},
+	} {
+		shoot, r := leaving(t)
+		remove(t, r.Factory.Seed, etcdOf(""))
+		if c.etcd != "" {
+			create(t, r.Factory.Seed, etcdOf(c.etcd))
+		}
+		namespace := &corev1.Namespace{}
+		read := func() {
+			if err := r.Factory.Seed.Get(t.Context(), client.ObjectKey{Name: "shoot--p--s"}, namespace); err != nil {
+				t.Fatal(err)
+			}
+		}
+		read()
+		namespace.Annotations["transplant.dev/begun-epoch"] = c.noted
+		if err := r.Factory.Seed.Update(t.Context(), namespace); err != nil {
+			t.Fatal(err)
+		}
+		m := &migrate{
+			Operation: &controlplane.Operation{Settings: r.Factory.Settings, Garden: r.Factory.Garden, Seed: r.Factory.Seed, Bucket: finals{}, Shoot: shoot},
+			release:   held{},
+		}
+		err := m.survey(t.Context())
+		if err == nil {
+			err = m.endEpoch(t.Context())
+		}
+		read()
+		if ended := namespace.Annotations["transplant.dev/ended-epoch"] == "3"; !errors.Is(err, c.want) || (err == nil) != (c.want == nil) || ended != (c.want == nil) {
+			t.Errorf("%s: got %v, want %v; the epoch has ended: %t", name, err, c.want, ended)
+		}
 	}
 }

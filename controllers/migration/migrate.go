@@ -53,9 +53,10 @@ type migrate struct {
 	events  controlplane.Events
 	// added is the state as this run has saved it.
 	added *shootstate.Added
-	// etcd, api: what of the control plane is there. owned: the BackupEntry still belongs to this seed.
-	etcd, api, owned bool
-	epoch            int64
+	// etcd, api: what of the control plane is there. owned: the BackupEntry still belongs to this seed. begun: etcd may have run
+	// in this epoch; a destination that is left before that has taken the shoot over, and written nothing.
+	etcd, api, owned, begun bool
+	epoch                   int64
 }
 
 func (m *migrate) survey(ctx context.Context) error {
@@ -74,12 +75,18 @@ func (m *migrate) survey(ctx context.Context) error {
 		return err
 	}
 	m.owned = entry != nil && entry.Spec.SeedName != nil && *entry.Spec.SeedName == m.SeedName
-	if m.owned && !m.etcd {
+	if m.epoch, err = m.NamespaceEpoch(ctx); err != nil {
+		return err
+	}
+	m.Epoch = m.epoch
+	if m.begun, err = m.EpochBegun(ctx, m.epoch); err != nil {
+		return err
+	}
+	if m.owned && m.begun && !m.etcd {
 		return errNoEtcd
 	}
-	m.epoch, err = m.NamespaceEpoch(ctx)
-	m.Epoch = m.epoch
-	return err
+	m.api = m.api && m.begun // one of an earlier epoch has no etcd to live on
+	return nil
 }
 
 // refuseBastions is an error while the shoot has Bastions (SPEC 2.4): they do not move, and once this epoch has ended
@@ -241,6 +248,9 @@ func (m *migrate) collect(ctx context.Context) (*shootstate.State, error) {
 // An epoch that has its final snapshot has ended, whether or not its guard is still there to say so: if its data is lost, etcd
 // does not start with it any more. If nobody can tell, the guard is asked.
 func (m *migrate) endEpoch(ctx context.Context) error {
+	if !m.begun { // no guard is there, and no data: who comes next waits until what was granted has lapsed (O6)
+		return m.NoteEnd(ctx, m.epoch)
+	}
 	if ended, err := m.HasFinalSnapshot(ctx, m.epoch); err != nil || !ended {
 		if err := m.askGuardToEnd(ctx); err != nil {
 			return err

@@ -37,7 +37,7 @@ func TestTheSourceSaysThatItsEpochHasEnded(t *testing.T) {
 			}
 			return namespace.Annotations["transplant.dev/ended-epoch"]
 		}
-		m := &migrate{epoch: 3, release: ends{said}, Operation: &controlplane.Operation{
+		m := &migrate{epoch: 3, begun: true, release: ends{said}, Operation: &controlplane.Operation{
 			Settings: r.Factory.Settings, Garden: r.Factory.Garden, Seed: r.Factory.Seed, Bucket: finals{}, Shoot: shoot,
 		}}
 		want := "3"

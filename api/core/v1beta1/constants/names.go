@@ -84,6 +84,8 @@ const (
 	// OwnershipEnded is an annotation of a control-plane namespace: the last epoch that its owner has ended by its own
 	// decision, with a final snapshot.
 	OwnershipEnded = "transplant.dev/ended-epoch"
+	// OwnershipBegun is an annotation of a control-plane namespace: the last epoch for which etcd was deployed there.
+	OwnershipBegun = "transplant.dev/begun-epoch"
 	// OwnershipSeed is the annotation with the owner's name on an ownership Lease, whose holder is the Seed's UID.
 	OwnershipSeed = "transplant.dev/seed"
 	// StateGzip is the key of a state that was compressed: {"transplant.dev/gzip": "<base64>"}.
