@@ -40,16 +40,12 @@ func (o *Operation) DeployEtcd(ctx context.Context, replicas int32) error {
 	if o.Epoch == 0 {
 		return errors.New("deploy etcd: this run holds no ownership epoch")
 	}
-	// Before it may run: see EpochBegun.
-	if err := o.note(ctx, constants.OwnershipBegun, o.Epoch); err != nil {
-		return err
-	}
 	volumes, mounts := secretVolumes(secretEtcdServer, SecretKubeconfigGarden, SecretKubeconfigCloud, SecretEtcdBackup)
 	volumes = append(volumes, corev1.Volume{Name: "run", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 	data := corev1.VolumeMount{Name: "data", MountPath: etcdVolumeDir}
 	run := corev1.VolumeMount{Name: "run", MountPath: etcdSocketDir}
 	mounts = append(mounts, data, run)
-	return Apply(ctx, o.Seed, &appsv1.StatefulSet{
+	err := Apply(ctx, o.Seed, &appsv1.StatefulSet{
 		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: EtcdName, Namespace: o.Namespace(), Labels: labels(EtcdName),
@@ -85,6 +81,10 @@ func (o *Operation) DeployEtcd(ctx context.Context, replicas int32) error {
 			},
 		},
 	})
+	if err != nil {
+		return err
+	}
+	return o.note(ctx, constants.OwnershipBegun, o.Epoch) // for when it is gone: see EpochBegun
 }
 
 func (o *Operation) etcdContainer(mounts ...corev1.VolumeMount) corev1.Container {
