@@ -151,7 +151,7 @@ func (m *migrate) graph() *flow.Graph {
 	cleared := g.Add(flow.Task{Name: "Deleting infrastructure and DNS records from the Shoot namespace", Run: m.remove(append(withAPIServer, afterAPIServer...)), After: after(savedAgain)})
 	final := g.Add(flow.Task{Name: "Creating final ETCD snapshot and ending the ownership epoch", Run: m.endEpoch, After: after(stopped), Skip: !m.owned})
 	handed := g.Add(flow.Task{Name: "Migrating BackupEntry to new seed", Run: m.handOverBackups, After: after(final, cleared, removedLate)})
-	g.Add(flow.Task{Name: "Stopping main etcd", Run: func(ctx context.Context) error { return m.ScaleEtcd(ctx, 0) }, After: after(handed)})
+	g.Add(flow.Task{Name: "Stopping main etcd", Run: func(ctx context.Context) error { return m.ScaleEtcd(ctx, 0) }, After: after(handed), Skip: !m.etcd})
 	return g
 }
 
