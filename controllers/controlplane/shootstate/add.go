@@ -25,10 +25,11 @@ type Added struct {
 //
 // What is there is needed for the objects that are gone because the shoot is leaving: of them it is all that there is (SPEC
 // 2.6). None is gone before the first Add has succeeded, which is noted in the ShootState. Until then what was collected is
-// the truth, and what is there stays only as the field has it (SPEC 2.8): an entry that is damaged, and was not collected,
-// is of something that the seed no longer has. It is left out and told; to wait for it would be for nothing. Afterwards it
-// may be the last that was left of a part of the shoot, and is a *DamagedError that names it: who can brings the chunk back,
-// and who knows that nobody needs it takes the entry out of the ShootState. What is damaged and was collected is mended.
+// the truth, if it was all here once: if a sync in the same epoch has written what is there. What is there then stays only as
+// the field has it (SPEC 2.8): an entry that is damaged, and was not collected, is of something that the seed no longer has.
+// It is left out and told; to wait for it would be for nothing. Otherwise it may be the last that was left of a part of the
+// shoot, and is a *DamagedError that names it: who can brings the chunk back, and who knows that nobody needs it takes the
+// entry out of the ShootState. What is damaged and was collected is mended.
 func (s *Store) Add(ctx context.Context, shoot client.ObjectKey, source Source, before *Added) (*Added, error) {
 	v, state, err := s.begin(ctx, shoot, source)
 	if err != nil {
@@ -51,9 +52,9 @@ func (v *version) over(ctx context.Context, collected *State, before *Added) (*A
 		return nil, err
 	}
 	have := collected.entries()
-	first := v.object.Annotations[constants.StateLeaving] == "" && before == nil
-	if !first {
-		have[nameOfMachines] = false // those that are still there need not be all
+	whole := before == nil && v.object.Annotations[constants.StateLeaving] == "" && syncedIn(collected.Epoch, merged)
+	if !whole {
+		have[nameOfMachines] = false // those that are there need not be all
 	}
 	if before != nil {
 		maps.Copy(have, before.State.entries())
@@ -65,13 +66,17 @@ func (v *version) over(ctx context.Context, collected *State, before *Added) (*A
 			added.LeftOut = append(added.LeftOut, fmt.Sprintf("the state of %s: %v", d.entry, d.err))
 		}
 	}
-	if !first && len(added.LeftOut) > 0 {
+	if !whole && len(added.LeftOut) > 0 {
 		return nil, &DamagedError{Part: strings.Join(added.LeftOut, ", ")}
 	}
 	machines := merged.Machines
 	merged.Merge(collected)
-	if !first {
+	if !whole {
 		merged.Machines, err = unremoved(machines, merged.Machines)
 	}
 	return added, err
 }
+
+// syncedIn tells that a saved state is of this epoch; zero is none that is known. One of an older epoch was saved before the shoot
+// came here, and nothing proves that all of it was restored: who comes by force has left nowhere, and may leave half-way.
+func syncedIn(epoch int64, saved *State) bool { return epoch != 0 && saved.Epoch == epoch }

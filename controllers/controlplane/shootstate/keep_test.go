@@ -19,6 +19,7 @@ func harmed(t *testing.T, save func(*Store, context.Context, client.ObjectKey, S
 	store, _ = newStore(t)
 	store.Budget = 4096
 	state = sampleState()
+	state.Epoch = 3
 	slices.Reverse(state.Extensions) // what is mended comes last
 	state.Extensions[1].State.Raw = noise(1, 6000)
 	if err := save(store, t.Context(), shootKey, of(state)); err != nil {
@@ -59,17 +60,18 @@ func TestWhoSavesMendsChunks(t *testing.T) {
 }
 
 // Until the first Add what the seed no longer has is nobody's, and is waited for by nobody. Afterwards it may be all that is
-// left.
+// left, and so it may on a seed that never had it: the shoot came by force, and leaves before it is restored.
 func TestDamageOfWhatTheSeedNoLongerHas(t *testing.T) {
 	t.Parallel()
 	for harm := range harms {
 		t.Run(harm, func(t *testing.T) {
 			t.Parallel()
 			without := sampleState()
+			without.Epoch = 3
 			without.Extensions = without.Extensions[1:] // of what is there, the Infrastructure has the chunk
 
 			store, _, chunk := harmed(t, (*Store).Save, harm)
-			added, err := store.Add(t.Context(), shootKey, of(&State{}), nil)
+			added, err := store.Add(t.Context(), shootKey, of(&State{Epoch: 3}), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,21 +86,27 @@ func TestDamageOfWhatTheSeedNoLongerHas(t *testing.T) {
 				t.Errorf("state (-want +got):\n%s", diff)
 			}
 
-			store, _, chunk = harmed(t, add, harm)
-			before, after := &gardencorev1beta1.ShootState{}, &gardencorev1beta1.ShootState{}
-			if err := store.Garden.Get(t.Context(), shootKey, before); err != nil {
-				t.Fatal(err)
-			}
-			_, err = store.Add(t.Context(), shootKey, of(without), nil)
-			damaged, is := errors.AsType[*DamagedError](err)
-			if !is || !strings.Contains(damaged.Part, `the state of Infrastructure "alpha": chunk`) || !strings.Contains(damaged.Part, chunk) {
-				t.Errorf("got %v, want a DamagedError with the state and its chunk %q", err, chunk)
-			}
-			if err := store.Garden.Get(t.Context(), shootKey, after); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(before, after); diff != "" {
-				t.Errorf("the ShootState was written (-before +after):\n%s", diff)
+			for name, c := range map[string]struct {
+				save  func(*Store, context.Context, client.ObjectKey, Source) error
+				epoch int64 // in which the next Add collects
+			}{"of who is leaving": {add, 3}, "of another seed": {(*Store).Save, 4}} {
+				store, _, chunk = harmed(t, c.save, harm)
+				before, after := &gardencorev1beta1.ShootState{}, &gardencorev1beta1.ShootState{}
+				if err := store.Garden.Get(t.Context(), shootKey, before); err != nil {
+					t.Fatal(err)
+				}
+				without.Epoch = c.epoch
+				_, err = store.Add(t.Context(), shootKey, of(without), nil)
+				damaged, is := errors.AsType[*DamagedError](err)
+				if !is || !strings.Contains(damaged.Part, `the state of Infrastructure "alpha": chunk`) || !strings.Contains(damaged.Part, chunk) {
+					t.Errorf("%s: got %v, want a DamagedError with the state and its chunk %q", name, err, chunk)
+				}
+				if err := store.Garden.Get(t.Context(), shootKey, after); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(before, after); diff != "" {
+					t.Errorf("%s: the ShootState was written (-before +after):\n%s", name, diff)
+				}
 			}
 		})
 	}

@@ -183,12 +183,12 @@ func leaveBehind(t *testing.T, store *Store, number int) {
 }
 
 // A migration removes the machine deployments one by one. Who dies in between finds some of them, and those are not all that
-// there is; before the first was removed, they are.
+// there is; before the first was removed, they are. Nor are they all on a seed that has never restored all of them.
 func TestMachinesOfAnUnfinishedMigration(t *testing.T) {
 	t.Parallel()
-	of := func(machines string) Source {
+	of := func(epoch int64, machines string) Source {
 		return func(context.Context) (*State, error) {
-			state := &State{}
+			state := &State{Epoch: epoch}
 			if machines != "" {
 				state.Machines = &runtime.RawExtension{Raw: []byte(machines)}
 			}
@@ -198,20 +198,23 @@ func TestMachinesOfAnUnfinishedMigration(t *testing.T) {
 	const a, b, newer = `"a":{"replicas":1}`, `"b":{"replicas":2}`, `"b":{"replicas":3}`
 	for name, c := range map[string]struct {
 		first           func(*Store, context.Context, client.ObjectKey, Source) error
+		epochs          [2]int64 // of the first, and of who leaves
 		collected, want string
 	}{
-		"some were removed":      {add, `{"machineDeployments":{` + newer + `}}`, `{"machineDeployments":{` + a + `,` + newer + `}}`},
-		"all were removed":       {add, ``, `{"machineDeployments":{` + a + `,` + b + `}}`},
-		"none were removed":      {add, `{"machineDeployments":{` + a + `,` + newer + `}}`, `{"machineDeployments":{` + a + `,` + newer + `}}`},
-		"a pool has gone before": {(*Store).Save, `{"machineDeployments":{` + newer + `}}`, `{"machineDeployments":{` + newer + `}}`},
+		"some were removed":        {add, [2]int64{3, 3}, `{"machineDeployments":{` + newer + `}}`, `{"machineDeployments":{` + a + `,` + newer + `}}`},
+		"all were removed":         {add, [2]int64{3, 3}, ``, `{"machineDeployments":{` + a + `,` + b + `}}`},
+		"none were removed":        {add, [2]int64{3, 3}, `{"machineDeployments":{` + a + `,` + newer + `}}`, `{"machineDeployments":{` + a + `,` + newer + `}}`},
+		"a pool has gone before":   {(*Store).Save, [2]int64{3, 3}, `{"machineDeployments":{` + newer + `}}`, `{"machineDeployments":{` + newer + `}}`},
+		"a pool was never here":    {(*Store).Save, [2]int64{3, 4}, `{"machineDeployments":{` + newer + `}}`, `{"machineDeployments":{` + a + `,` + newer + `}}`},
+		"nobody knows whose it is": {(*Store).Save, [2]int64{0, 0}, `{"machineDeployments":{` + newer + `}}`, `{"machineDeployments":{` + a + `,` + newer + `}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store, _ := newStore(t)
-			if err := c.first(store, t.Context(), shootKey, of(`{"machineDeployments":{`+a+`,`+b+`}}`)); err != nil {
+			if err := c.first(store, t.Context(), shootKey, of(c.epochs[0], `{"machineDeployments":{`+a+`,`+b+`}}`)); err != nil {
 				t.Fatal(err)
 			}
-			if err := add(store, t.Context(), shootKey, of(c.collected)); err != nil {
+			if err := add(store, t.Context(), shootKey, of(c.epochs[1], c.collected)); err != nil {
 				t.Fatal(err)
 			}
 			got, err := store.Load(t.Context(), shootKey)
