@@ -136,6 +136,17 @@ func (o *Operation) DeploySourceBackupEntry(ctx context.Context) error {
 	if err != nil || bucket == "" || bucket == o.BucketName() {
 		return err
 	}
+	last, err := o.SourceBackupEntry(ctx)
+	if err != nil {
+		return err
+	}
+	if last != nil && last.DeletionTimestamp != nil {
+		// A destination before this one deletes it: it goes, whatever is written to it, and what it led to with it.
+		if err := o.waitBackupEntryGone(ctx, last); err != nil {
+			return err
+		}
+		return o.DeploySourceBackupEntry(ctx)
+	}
 	entry, err := o.BackupEntry(ctx)
 	if err != nil {
 		return err

@@ -280,3 +280,40 @@ func TestCopyBackups(t *testing.T) {
 		})
 	}
 }
+
+// A destination that a shoot leaves may still be deleting the way to the bucket before. The next one opens its own when that has
+// gone: what it wrote to it would go with it.
+func TestAWayToTheOldBucketThatIsGoingIsWaitedOut(t *testing.T) {
+	t.Parallel()
+	dying := entryIn(sourceName, "uid-c")
+	dying.Finalizers, dying.DeletionTimestamp = []string{"gardener"}, &metav1.Time{Time: time.Unix(1000, 0)}
+	o, _ := onSeedA(t, gardencorev1beta1.LastOperationTypeRestore, []client.Object{entryIn(entryName, "uid-b"), dying}, interceptor.Funcs{})
+	o.Bucket = shelves{content: map[string]error{"uid-b": nil}}
+	reads := 0
+	o.Garden = interceptor.NewClient(o.Garden.(client.WithWatch), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			if key.Name == sourceName {
+				if reads++; reads == 8 { // its seed has deleted it
+					if err := c.Patch(ctx, dying, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+						return err
+					}
+				}
+			}
+			return c.Get(ctx, key, object, options...)
+		},
+		Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
+			object.(*gardencorev1beta1.BackupEntry).Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Create", State: "Succeeded"}
+			return c.Create(ctx, object, options...)
+		},
+		Patch: func(_ context.Context, _ client.WithWatch, object client.Object, _ client.Patch, _ ...client.PatchOption) error {
+			return fmt.Errorf("it writes to %s", object.GetName())
+		},
+	})
+	if err := o.DeploySourceBackupEntry(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	source, err := o.SourceBackupEntry(t.Context())
+	if err != nil || source == nil || source.DeletionTimestamp != nil || source.Spec.BucketName != "uid-b" || ptr.Deref(source.Spec.SeedName, "") != "a" {
+		t.Errorf("the way to the old bucket is %+v, %v", source, err)
+	}
+}
