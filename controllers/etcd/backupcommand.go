@@ -28,24 +28,47 @@ import (
 // store says where backups are. Each field is a flag.
 type store struct{ kubeconfig, bucket, bucketFile, prefix string }
 
-// open the bucket.
-func (s store) open() (backup.Bucket, error) {
-	name := s.bucket
+// named has the name of the bucket, wherever it was given.
+func (s store) named() (store, error) {
 	if s.bucketFile != "" {
 		content, err := os.ReadFile(s.bucketFile)
 		if err != nil {
-			return nil, fmt.Errorf("read the bucket's name: %w", err)
+			return s, fmt.Errorf("read the bucket's name: %w", err)
 		}
-		name = strings.TrimSpace(string(content))
+		s.bucket, s.bucketFile = strings.TrimSpace(string(content)), ""
 	}
-	if name == "" {
-		return nil, errors.New("open the bucket: it has no name, give --bucket or --bucket-file")
+	if s.bucket == "" {
+		return s, errors.New("open the bucket: it has no name, give --bucket or --bucket-file")
+	}
+	return s, nil
+}
+
+// open the bucket.
+func (s store) open() (backup.Bucket, error) {
+	s, err := s.named()
+	if err != nil {
+		return nil, err
 	}
 	client, err := cloud.FromKubeconfigFile(s.kubeconfig, cloud.Options{})
 	if err != nil {
 		return nil, err
 	}
-	return backup.CloudBucket{Content: client.Bucket(name), Prefix: s.prefix}, nil
+	return backup.CloudBucket{Content: client.Bucket(s.bucket), Prefix: s.prefix}, nil
+}
+
+// openBoth opens the two buckets of a copy: one, if they are the same, by which Copy knows that there is nothing to copy.
+func openBoth(source, target store) (from, to backup.Bucket, err error) {
+	if source, err = source.named(); err != nil {
+		return nil, nil, err
+	}
+	if target, err = target.named(); err != nil {
+		return nil, nil, err
+	}
+	if to, err = target.open(); err != nil || source == target {
+		return to, to, err
+	}
+	from, err = source.open()
+	return from, to, err
 }
 
 // backupFlags are the flags that all subcommands of etcd-backup share.

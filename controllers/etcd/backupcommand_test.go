@@ -81,3 +81,40 @@ func TestWithoutTheGuardsMemoryTheSidecarMayNothing(t *testing.T) {
 		})
 	}
 }
+
+// A copy from a bucket to itself verifies what is there, one to another what it copies: which it is, the flags say.
+func TestOneBucketIsOpenedOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := func(name, content string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	config := func(name string) string {
+		return path(name, `{"clusters": [{"name": "c", "cluster": {"server": "https://`+name+`"}}], "contexts": [{"name": "c", "context": {"cluster": "c"}}], "current-context": "c"}`)
+	}
+	here, there, file := config("here"), config("there"), path("bucket", "uid-a\n")
+	target := store{kubeconfig: here, bucket: "uid-a", prefix: "p"}
+	for name, c := range map[string]struct {
+		source store
+		one    bool
+	}{
+		"the same":        {store{kubeconfig: here, bucket: "uid-a", prefix: "p"}, true},
+		"named in a file": {store{kubeconfig: here, bucketFile: file, prefix: "p"}, true},
+		"another bucket":  {store{kubeconfig: here, bucket: "uid-b", prefix: "p"}, false},
+		"another prefix":  {store{kubeconfig: here, bucket: "uid-a"}, false},
+		"another cloud":   {store{kubeconfig: there, bucket: "uid-a", prefix: "p"}, false},
+	} {
+		from, to, err := openBoth(c.source, target)
+		if err != nil || from == nil || to == nil || (from == to) != c.one {
+			t.Errorf("%s: one bucket is %t, want %t: %v", name, from == to, c.one, err)
+		}
+	}
+	if _, _, err := openBoth(store{kubeconfig: here, prefix: "p"}, target); err == nil {
+		t.Error("a source without a name was opened")
+	}
+}

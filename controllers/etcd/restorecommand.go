@@ -95,10 +95,7 @@ func newCopyCommand(f *backupFlags) *cobra.Command {
 			if source.kubeconfig == "" {
 				source.kubeconfig = f.kubeconfig
 			}
-			if o.Source, err = source.open(); err != nil {
-				return err
-			}
-			if o.Target, err = f.open(); err != nil {
+			if o.Source, o.Target, err = openBoth(source, f.store); err != nil {
 				return err
 			}
 			o.Epoch, o.LastGood = f.epoch, bool(onDamage)
