@@ -169,15 +169,10 @@ func (f *guardFlags) authorities() (claim, decision ownership.Authority, err err
 		&ownership.TXTAuthority{Records: &ownership.CloudTXT{Client: dns}, Name: f.ownerRecord}, nil
 }
 
-// authorityConfig is for reads that are paced by the interval. With HTTP/1.1 a read that missed its deadline takes its
-// connection with it, and the next one dials anew: a connection that has died without a word costs one read, not the
-// 45 s that HTTP/2 needs to notice.
 func authorityConfig(kubeconfig string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, err
 	}
-	config.QPS = -1
-	config.NextProtos = []string{"http/1.1"}
-	return config, nil
+	return ownership.ReadConfig(config), nil
 }

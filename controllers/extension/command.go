@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/transplant-sim/transplant/api/cloud"
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
@@ -100,6 +101,11 @@ func (f *flags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Where no guard runs the decision is read as guards read it.
+	dns, err := cloud.New(ownership.ReadConfig(cloudConfig), cloud.Options{})
+	if err != nil {
+		return err
+	}
 	boot, err := ownership.NewBootClock()
 	if err != nil {
 		return err
@@ -116,7 +122,7 @@ func (f *flags) run(ctx context.Context) error {
 		Name: "extensions-" + f.seedName + "-" + rand.String(6),
 		Decision: func(record string) ownership.Authority {
 			// Each finds its zone by itself: one that DNS keeps waiting holds up no other shoot.
-			return &ownership.TXTAuthority{Records: &ownership.CloudTXT{Client: cloudClient}, Name: record}
+			return &ownership.TXTAuthority{Records: &ownership.CloudTXT{Client: dns}, Name: record}
 		},
 	}
 	defer fence.Close()
