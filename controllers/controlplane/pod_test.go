@@ -46,7 +46,7 @@ func TestEveryPodRunsAsTheUserOfTheSettings(t *testing.T) {
 func podsOf(t *testing.T, user int64) map[string]corev1.PodSpec {
 	t.Helper()
 	etcd := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: ServiceEtcdClient}}
-	o := newOperation(t, gardencorev1beta1.LastOperationTypeCreate, interceptor.Funcs{}, etcd)
+	o := newOperation(t, gardencorev1beta1.LastOperationTypeCreate, interceptor.Funcs{}, etcd, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha"}})
 	o.User, o.Epoch, o.SeedObject = user, 1, &gardencorev1beta1.Seed{}
 	if err := errors.Join(
 		o.DeployEtcd(t.Context(), 1), o.DeployAPIServer(t.Context(), 1), o.DeployControllers(t.Context(), 1),

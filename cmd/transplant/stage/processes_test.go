@@ -51,7 +51,7 @@ func controlPlanePods(t *testing.T) map[string]corev1.PodSpec {
 	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Name: "alpha", Namespace: "garden-p"}}
 	shoot.Status.TechnicalID = namespace
 	o := &controlplane.Operation{
-		Seed: fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(etcd).Build(), Shoot: shoot,
+		Seed: fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(etcd, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}).Build(), Shoot: shoot,
 		SeedObject: &gardencorev1beta1.Seed{}, Epoch: 1,
 	}
 	sets, deployments := &appsv1.StatefulSetList{}, &appsv1.DeploymentList{}
