@@ -20,6 +20,20 @@ func Speaker(f Fault) string {
 	return ""
 }
 
+// Revival is the cluster where what a fault has killed must run again for it to be healed; empty when nobody waits for that, as for a
+// control plane, which may have moved. A program of a cluster itself returns with it when the cluster was lost.
+func Revival(f Fault, on landscape.Landscape) (cluster string, returns bool) {
+	var victim Process
+	switch f := f.(type) {
+	case *Kill:
+		victim = f.Process
+	case *Crash:
+		victim = f.victim()
+	}
+	_, cluster = victim.ground(on)
+	return cluster, victim.Cluster != ""
+}
+
 func (c Cluster) ground(landscape.Landscape) (member, cluster string) { return "cluster", c.Cluster }
 
 // ground of an actor is where it runs; a control plane may be on any seed.
@@ -28,6 +42,14 @@ func (p Process) ground(on landscape.Landscape) (member, cluster string) {
 		return "actor", on.HomeOf(p.Actor)
 	}
 	return "cluster", p.Cluster
+}
+
+// ground of a crash is that of a victim that is not who writes; where who writes is down, nobody speaks.
+func (c *Crash) ground(on landscape.Landscape) (member, cluster string) {
+	if c.Victim != nil {
+		_, cluster = c.Victim.ground(on)
+	}
+	return "victim", cluster
 }
 
 func (l Link) speaker() string    { return l.Actor }

@@ -471,6 +471,7 @@ func TestFaultsOfWhatIsDown(t *testing.T) {
 		frozen = "fault: {name: fire, freezeCluster: {cluster: a}}"
 		gone   = "fault: {name: fire, loseCluster: {cluster: garden}}"
 		cut    = "fault: {name: cut, cut: {actor: gardenlet-a, target: garden}}"
+		killed = "fault: {name: x, kill: {actor: gardenlet-a, restartDelay: 1h}}"
 		isLost = `cluster "a" is lost by the fault "fire" at this step: heal it before`
 		silent = `f:17:37: spec.steps[3].fault.cut.actor: Invalid value: "gardenlet-a": has no traffic that could feel it: cluster "a" is lost by the fault "fire" at this step, and not healed before this fault is; heal "fire" before`
 	)
@@ -492,6 +493,22 @@ func TestFaultsOfWhatIsDown(t *testing.T) {
 		"silent-caller":   {[]string{lost, "fault: {name: x, cloudError: {actor: extensions-a, code: Depleted}}"}, `cloudError.actor: Invalid value: "extensions-a": has no traffic`},
 		"silent-crash":    {[]string{lost, "fault: {name: x, crash: {actor: gardenlet-a, target: garden}}"}, `crash.actor: Invalid value: "gardenlet-a": has no traffic`},
 
+		"killed-then-lost":  {[]string{killed, lost, "heal: x"}, `f:18:11: spec.steps[4].heal: Forbidden: cluster "a" is lost by the fault "fire" at this step, and what "x" has killed there cannot run again: heal "fire" before`},
+		"killed-and-held":   {[]string{frozen, killed, "heal: x"}, `spec.steps[4].heal: Forbidden: cluster "a" is frozen by the fault "fire" at this step, and`},
+		"held-to-the-end":   {[]string{frozen, killed}, `spec.steps[3].fault.kill: Forbidden: cluster "a" is frozen by the fault "fire" at this step, and`},
+		"crashed-then-lost": {[]string{"fault: {name: x, crash: {actor: gardenlet-a, target: garden}}", lost, "heal: x"}, `spec.steps[4].heal: Forbidden: cluster "a" is lost`},
+		"a-held-program":    {[]string{"fault: {name: x, kill: {cluster: a, program: etcd}}", frozen, "heal: x"}, `spec.steps[4].heal: Forbidden: cluster "a" is frozen`},
+		"a-lost-victim":     {[]string{lost, "fault: {name: x, crash: {actor: gardenlet-b, target: garden, victim: {cluster: a, program: etcd}}}"}, "spec.steps[3].fault.crash.victim: Forbidden: " + isLost},
+		"a-lost-gardenlet":  {[]string{lost, "fault: {name: x, crash: {actor: gardenlet-b, target: garden, victim: {actor: gardenlet-a}}}"}, "spec.steps[3].fault.crash.victim: Forbidden: " + isLost},
+		"a-silent-caller":   {[]string{lost, "fault: {name: x, crash: {actor: gardenlet-a, target: garden, victim: {actor: gardenlet-b}}}"}, `crash.actor: Invalid value: "gardenlet-a": has no traffic`},
+
+		"killed-and-back":    {[]string{killed, lost, "heal: fire", "heal: x"}, ""},
+		"killed-for-ever":    {[]string{killed, lost}, ""},
+		"a-program-lost-too": {[]string{"fault: {name: x, kill: {cluster: a, program: etcd}}", lost, "heal: x"}, ""},
+		"a-pod-lost-too":     {[]string{"fault: {name: x, kill: {shoot: alpha, program: etcd}}", lost, "heal: x"}, ""},
+		"a-kill-that-waits":  {[]string{"fault: {name: x, kill: {actor: gardenlet-a}, when: {that: \"seed('a').ready\"}}", lost, "heal: x"}, ""},
+		"a-victim-elsewhere": {[]string{lost, "fault: {name: x, crash: {actor: gardenlet-b, target: garden, victim: {shoot: alpha, program: etcd}}}"}, ""},
+		"a-held-victim":      {[]string{frozen, "fault: {name: x, crash: {actor: gardenlet-b, target: garden, victim: {actor: gardenlet-a}}}", "heal: fire"}, ""},
 		"after-the-heal":     {[]string{lost, "heal: fire", "fault: {name: x, kill: {actor: gardenlet-a}}", "fault: {name: y, loseCluster: {cluster: a}}"}, ""},
 		"another-seed":       {[]string{lost, "fault: {name: x, kill: {actor: gardenlet-b}}", "fault: {name: y, loseCluster: {cluster: b}}"}, ""},
 		"one-that-waits":     {[]string{lost, "fault: {name: x, kill: {actor: gardenlet-a}, when: {that: \"seed('a').ready\"}}", "heal: fire"}, ""},

@@ -31,6 +31,22 @@ type unheard struct {
 	down         down
 }
 
+// killed is a process that must run again where it was for the fault that has killed it to be healed.
+type killed struct {
+	fault, cluster string
+	returns        bool // with its cluster, when that was lost
+}
+
+func (k killed) mistake(path *field.Path, d down) *field.Error {
+	return field.Forbidden(path, fmt.Sprintf("%s, and what %q has killed there cannot run again: heal %q before", d, k.fault, d.fault))
+}
+
+// begun is a fault that has begun at its step.
+type begun struct {
+	fault string
+	path  *field.Path
+}
+
 func (u unheard) mistake() *field.Error {
 	return field.Invalid(u.path, u.actor, fmt.Sprintf("has no traffic that could feel it: %s, and not healed before this fault is; heal %q before", u.down, u.down.fault))
 }
@@ -47,11 +63,15 @@ func (p *Plot) inject(path *field.Path, i *Inject) field.ErrorList {
 	if d, is := p.downed(cluster); is && (d.lost || !reachesFrozen(f)) {
 		errs = append(errs, field.Forbidden(path.Child(member), d.String()+": heal it before"))
 	}
-	if actor := fault.Speaker(f); actor != "" && member == "" {
+	if actor := fault.Speaker(f); actor != "" {
 		if d, is := p.downed(p.Landscape.HomeOf(actor)); is {
 			p.unheard = append(p.unheard, unheard{fault: i.Name, actor: actor, path: path.Child("actor"), down: d})
 		}
 	}
+	if home, returns := fault.Revival(f, p.Landscape); home != "" && len(errs) == 0 {
+		p.killed = append(p.killed, killed{fault: i.Name, cluster: home, returns: returns})
+	}
+	p.begun = append(p.begun, begun{fault: i.Name, path: path})
 	switch f.(type) {
 	case *fault.LoseCluster:
 		p.downs = append(p.downs, down{fault: i.Name, cluster: cluster, lost: true})
@@ -64,7 +84,7 @@ func (p *Plot) inject(path *field.Path, i *Inject) field.ErrorList {
 // reachesFrozen says whether a fault does something to what stands still: a signal does.
 func reachesFrozen(f fault.Fault) bool {
 	switch f.(type) {
-	case *fault.LoseCluster, *fault.Kill, *fault.Freeze:
+	case *fault.LoseCluster, *fault.Kill, *fault.Freeze, *fault.Crash:
 		return true
 	}
 	return false
@@ -80,8 +100,9 @@ func (p *Plot) downed(cluster string) (found down, is bool) {
 	return found, is
 }
 
-// heal carries the plot on over the heal of a fault. One that nobody could feel until now never was.
-func (p *Plot) heal(name string) (errs field.ErrorList) {
+// heal carries the plot on over the heal of a fault, and finds what it would wait for in vain. A fault that nobody could feel until
+// now never was.
+func (p *Plot) heal(path *field.Path, name string) (errs field.ErrorList) {
 	p.downs = slices.DeleteFunc(p.downs, func(d down) bool { return d.fault == name })
 	p.unheard = slices.DeleteFunc(p.unheard, func(u unheard) bool {
 		_, still := p.downed(u.down.cluster)
@@ -90,13 +111,19 @@ func (p *Plot) heal(name string) (errs field.ErrorList) {
 		}
 		return !still || u.fault == name
 	})
+	p.killed = slices.DeleteFunc(p.killed, func(k killed) bool {
+		if d, is := p.downed(k.cluster); is && k.fault == name && len(errs) == 0 && !(k.returns && d.lost) {
+			errs = append(errs, k.mistake(path, d))
+		}
+		return k.fault == name
+	})
 	return errs
 }
 
-// End finds what nobody can have felt when the story is over: then the last fault is healed first.
+// End heals what is left when the story is over, the last fault first.
 func (p *Plot) End() (errs field.ErrorList) {
-	for _, u := range p.unheard {
-		errs = append(errs, u.mistake())
+	for _, b := range slices.Backward(p.begun) {
+		errs = append(errs, p.heal(b.path, b.fault)...)
 	}
 	return errs
 }

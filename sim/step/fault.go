@@ -89,7 +89,7 @@ func (h *Heal) Check(path *field.Path, plot *Plot) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, string(*h), "is healed already at this step")}
 	}
 	plot.Faults[string(*h)] = true
-	return plot.heal(string(*h))
+	return plot.heal(path, string(*h))
 }
 
 // Run heals the fault.

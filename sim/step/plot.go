@@ -13,7 +13,9 @@ type Plot struct {
 	// Faults are those injected so far, by name; true once healed.
 	Faults map[string]bool
 
+	begun   []begun
 	downs   []down
+	killed  []killed
 	unheard []unheard
 }
 
