@@ -2,9 +2,11 @@ package story
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -20,6 +22,8 @@ import (
 func (t *teller) settle(ctx context.Context) error {
 	t.record("", timeline.Settling{})
 	deadline := t.Clock.Now().Add(t.Scenario.Spec.SettleWithin.Duration)
+	var last unrest
+	var lastAt time.Time
 	for {
 		since := timeline.Moment(t.Journal.Now())
 		seen := t.unsettled(ctx)
@@ -30,7 +34,14 @@ func (t *teller) settle(ctx context.Context) error {
 			t.record("", timeline.Settled{Converged: true, Since: since})
 			return nil
 		}
+		if len(seen.unknown) == 0 {
+			last, lastAt = seen, t.Clock.Now()
+		}
 		if !t.Clock.Now().Before(deadline) || ctx.Err() != nil {
+			// Where the last look is blind, the one before it may have been close enough.
+			if left := deadline.Sub(lastAt); len(seen.moves) == 0 && left < restsUnseen*t.Patience.Rest {
+				seen.moves = last.before(left)
+			}
 			t.record("", timeline.Settled{Waiting: seen.moves, Unknown: seen.unknown})
 			return interrupted(ctx)
 		}
@@ -45,6 +56,26 @@ func (t *teller) settle(ctx context.Context) error {
 type unrest struct{ moves, unknown []string }
 
 func (u unrest) atRest() bool { return len(u.moves)+len(u.unknown) == 0 }
+
+// restsUnseen is how many rests before the deadline a look may be for what moved in it to count: it would have had to stop within one to
+// be at rest for the other.
+const restsUnseen = 2
+
+// before tells what moved when all could be seen for the last time.
+func (u unrest) before(left time.Duration) (moves []string) {
+	for _, what := range u.moves {
+		moves = append(moves, fmt.Sprintf("%s, when it could be seen last, %s before the deadline", what, left.Round(time.Millisecond)))
+	}
+	return moves
+}
+
+// unrestOf a look that has failed: somebody who is known not to be there is not at rest, and of all else nothing is known.
+func unrestOf(err error) unrest {
+	if missing := (world.NoAPIServer{}); errors.As(err, &missing) {
+		return unrest{moves: []string{err.Error()}}
+	}
+	return unrest{unknown: []string{err.Error()}}
+}
 
 // interrupted says that the story is not to be told on, if that is so.
 func interrupted(ctx context.Context) error {
@@ -62,7 +93,7 @@ const mostMoved = 10
 func (t *teller) restless(ctx context.Context) unrest {
 	before, err := t.versions(ctx)
 	if err != nil {
-		return unrest{unknown: []string{err.Error()}}
+		return unrestOf(err)
 	}
 	select {
 	case <-ctx.Done():
@@ -71,7 +102,7 @@ func (t *teller) restless(ctx context.Context) unrest {
 	}
 	now, err := t.versions(ctx)
 	if err != nil {
-		return unrest{unknown: []string{err.Error()}}
+		return unrestOf(err)
 	}
 	moved := before.Moved(now)
 	if more := len(moved) - mostMoved; more > 0 {

@@ -3,14 +3,20 @@ package story
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/step"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
 	"github.com/transplant-sim/transplant/sim/world/worldtest"
@@ -50,6 +56,75 @@ func TestWhatCannotBeReadIsNotSaidToMove(t *testing.T) {
 	}
 	settled := settledIn(t, told)
 	if settled.Converged || len(settled.Waiting) > 0 || len(settled.Unknown) != 1 || !strings.HasPrefix(settled.Unknown[0], "seed b cannot be read: ") {
+		t.Errorf("settled %+v", settled)
+	}
+}
+
+// What was seen to move shortly before the deadline has not come to rest, although the last look is blind.
+func TestWhatMovedBeforeABlindLook(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		dark time.Duration // before the deadline
+		want []string
+	}{
+		"just before": {time.Second, []string{`the shoot alpha is not well: bound to "", running on "",   0% (), when it could be seen last, 1s before the deadline`}},
+		"long before": {time.Minute, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			told := settler(t, 0)
+			told.World.(*busy).cluster = landscape.Garden
+			told.on = map[string]bool{"alpha": true}
+			told.Scenario.Spec.SettleWithin.Duration = 2 * time.Minute
+			told.Patience.Rest = 3 * time.Second
+			clock := clocktesting.NewFakeClock(time.Now())
+			told.Clock = clock
+			ended := make(chan error)
+			go func() { ended <- told.settle(t.Context()) }()
+			sleeping := func() {
+				for !clock.HasWaiters() {
+					time.Sleep(time.Millisecond)
+				}
+			}
+			sleeping()
+			clock.Step(2*time.Minute - c.dark)
+			sleeping()
+			told.World.(*busy).fails.Store(math.MaxInt32)
+			clock.Step(c.dark)
+			if err := <-ended; err != nil {
+				t.Fatal(err)
+			}
+			settled := settledIn(t, told)
+			if diff := cmp.Diff(c.want, settled.Waiting); diff != "" || len(settled.Unknown) == 0 {
+				t.Errorf("waiting (-want +got):\n%s, unknown %v", diff, settled.Unknown)
+			}
+		})
+	}
+}
+
+// headless is a world in which no API server runs for a shoot that the garden calls healthy.
+type headless struct{ *worldtest.World }
+
+func (h headless) ConnectShoot(_ context.Context, shoot, _ string) (*rest.Config, error) {
+	return nil, fmt.Errorf("connect: %w", world.NoAPIServer{Shoot: shoot, Seed: "a"})
+}
+
+// A control plane without an API server is a fact, and no rest.
+func TestAShootWithoutAnAPIServerIsNotAtRest(t *testing.T) {
+	t.Parallel()
+	told := settler(t, 0)
+	w := told.World.(*busy).World
+	clients, _, _ := worldtest.Raise(t, w, 0)
+	stage := &step.Stage{World: w, Clients: clients, Clock: clock.RealClock{}}
+	if err := stage.Await(t.Context(), "shoot('alpha').healthy", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	told.World, told.on = headless{w}, map[string]bool{"alpha": true}
+	if err := told.settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	settled := settledIn(t, told)
+	if len(settled.Unknown) > 0 || len(settled.Waiting) != 1 || !strings.Contains(settled.Waiting[0], `shoot "alpha" has no API server on seed "a"`) {
 		t.Errorf("settled %+v", settled)
 	}
 }

@@ -7,6 +7,7 @@ package world
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -61,6 +62,13 @@ type Shoots interface {
 	// ControlPlanes finds every control plane of the shoot, on whatever seed it is, also where it does not belong.
 	// Seeds that cannot be read are an error beside the control planes that were found.
 	ControlPlanes(ctx context.Context, shoot string) ([]ControlPlane, error)
+}
+
+// NoAPIServer says that no API server runs for a shoot on the seed that its status points to.
+type NoAPIServer struct{ Shoot, Seed string }
+
+func (n NoAPIServer) Error() string {
+	return fmt.Sprintf("shoot %q has no API server on seed %q", n.Shoot, n.Seed)
 }
 
 // ControlPlane is one control plane of a shoot on one seed.

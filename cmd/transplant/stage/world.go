@@ -244,7 +244,7 @@ func (w *World) direct(ctx context.Context, shoot string, access *corev1.Secret)
 		return nil, err
 	}
 	if pod == nil {
-		return nil, fmt.Errorf("shoot %q has no API server on seed %q", shoot, seed)
+		return nil, world.NoAPIServer{Shoot: shoot, Seed: seed}
 	}
 	return w.apiOf(ctx, seed, pod, access)
 }
