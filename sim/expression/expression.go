@@ -117,20 +117,21 @@ func (e *Expression) SeedsWanted() []string { return e.wanted }
 // Asks says whether it asks for anything; else it is the same of every landscape.
 func (e *Expression) Asks() bool { return e.asks }
 
-// Evaluate says whether the expression is true of the snapshot and, when it is not, which values stood in the way.
-func (e *Expression) Evaluate(s Snapshot) (met bool, why string) {
+// Evaluate says whether the expression is true of the snapshot and, when it is not, which values stood in the way. The error says that
+// this cannot be told of the snapshot, and what is missing in it: the expression is not true then, and not false either.
+func (e *Expression) Evaluate(s Snapshot) (met bool, why string, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.present = s
 	result, err := e.run(e.program)
 	if err == nil && result.Value() == true {
-		return true, ""
+		return true, "", nil
 	}
 	var parts []string
 	for _, f := range e.facts {
-		value, err := e.run(f.program)
-		if err != nil {
-			parts = append(parts, fmt.Sprintf("%s cannot be told (%v)", f.text, err))
+		value, unknown := e.run(f.program)
+		if unknown != nil {
+			parts = append(parts, fmt.Sprintf("%s cannot be told (%v)", f.text, unknown))
 			continue
 		}
 		parts = append(parts, fmt.Sprintf("%s is %s", f.text, show(value)))
@@ -138,7 +139,7 @@ func (e *Expression) Evaluate(s Snapshot) (met bool, why string) {
 	if len(parts) == 0 && err != nil {
 		parts = append(parts, err.Error())
 	}
-	return false, strings.Join(append(parts, e.doings(s)...), "; ")
+	return false, strings.Join(append(parts, e.doings(s)...), "; "), err
 }
 
 func (e *Expression) run(program cel.Program) (ref.Val, error) {

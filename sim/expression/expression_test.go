@@ -1,6 +1,7 @@
 package expression_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -27,9 +28,11 @@ var world = expression.Snapshot{
 
 func TestEvaluate(t *testing.T) {
 	t.Parallel()
+	const silent = "shoots is unknown: the API server does not answer"
 	for text, c := range map[string]struct {
-		met bool
-		why string
+		met     bool
+		why     string
+		unknown string
 	}{
 		`shoot('alpha').seed == 'a'`:                              {met: true},
 		`seed("a").shoots == 1 && cloud.machines >= 3`:            {met: true},
@@ -41,15 +44,21 @@ func TestEvaluate(t *testing.T) {
 		`shoot('alpha').seed == 'b' && shoot('alpha').healthy`: {
 			why: `shoot("alpha").seed is "a"; shoot("alpha").healthy is false; alpha: Migrate Processing 43% (Creating final snapshot), error: bucket is slow, EvacuationPossible is False (StateIncomplete)`,
 		},
-		`seed('b').shoots == 0`: {why: `seed("b").shoots cannot be told (shoots is unknown: the API server does not answer)`},
+		`seed('b').shoots == 0`: {why: `seed("b").shoots cannot be told (shoots is unknown: the API server does not answer)`, unknown: silent},
 		// Unknown is not true either.
-		`seed('b').shoots != 0`: {why: `seed("b").shoots cannot be told (shoots is unknown: the API server does not answer)`},
+		`seed('b').shoots != 0`: {why: `seed("b").shoots cannot be told (shoots is unknown: the API server does not answer)`, unknown: silent},
 		`shoot('alpha').lastOperation.progress > 50`: {
 			why: `shoot("alpha").lastOperation.progress is 43; alpha: Migrate Processing 43% (Creating final snapshot), error: bucket is slow, EvacuationPossible is False (StateIncomplete)`,
 		},
 		`cloud.machines == 0`:                   {why: `cloud.machines is 3`},
-		`seed('a').conditions['Ready']=='True'`: {why: `seed("a").conditions["Ready"] cannot be told (no such key: Ready)`},
-		`1 > 2`:                                 {why: ""},
+		`seed('a').conditions['Ready']=='True'`: {why: `seed("a").conditions["Ready"] cannot be told (no such key: Ready)`, unknown: "no such key: Ready"},
+		// What is known decides where it can.
+		`seed('b').shoots == 0 && shoot('alpha').seed == 'b'`: {
+			why: `seed("b").shoots cannot be told (` + silent + `); shoot("alpha").seed is "a"; alpha: Migrate Processing 43% (Creating final snapshot), error: bucket is slow, EvacuationPossible is False (StateIncomplete)`,
+		},
+		`seed('b').shoots == 0 || shoot('alpha').seed == 'a'`: {met: true},
+		`!(seed('b').shoots == 0 || cloud.machines == 3)`:     {why: `seed("b").shoots cannot be told (` + silent + `); cloud.machines is 3`},
+		`1 > 2`: {why: ""},
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
@@ -57,9 +66,12 @@ func TestEvaluate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			met, why := e.Evaluate(world)
+			met, why, err := e.Evaluate(world)
 			if met != c.met || why != c.why {
 				t.Errorf("met %t, why %q; want %t, %q", met, why, c.met, c.why)
+			}
+			if unknown := fmt.Sprint(err); err == nil && c.unknown != "" || err != nil && unknown != c.unknown {
+				t.Errorf("unknown %q, want %q", unknown, c.unknown)
 			}
 		})
 	}

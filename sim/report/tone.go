@@ -14,10 +14,13 @@ func toneOf(e timeline.Event) Tone {
 	case timeline.Reached:
 		return outcomes[p.Outcome]
 	case timeline.StepEnded:
-		if p.Outcome != timeline.StepDone {
-			return Bad
+		switch p.Outcome {
+		case timeline.StepDone:
+			return Good
+		case timeline.StepUnknown:
+			return Unclear
 		}
-		return Good
+		return Bad
 	case timeline.FaultInjected:
 		return Bad
 	case timeline.FaultAwaited:

@@ -179,7 +179,10 @@ func (p *page) settings() error {
 }
 
 func (p *page) conditions() {
-	p.say("\n## Conditions\n\n`expect`, `wait` and `when` take conditions in [CEL](https://cel.dev). They may ask for these.\n")
+	p.say("\n## Conditions\n\n`expect`, `wait` and `when` take conditions in [CEL](https://cel.dev).")
+	p.say("What cannot be read, or is not there, as a condition that a shoot does not have, cannot be told: nothing that depends on it is met.")
+	p.say("When the time of an `expect` is over its last look decides, whatever was seen before: false is a violation, and what cannot be told is inconclusive.")
+	p.say("They may ask for these.\n")
 	for _, word := range expression.Vocabulary() {
 		p.say("%s", told(word.Written, word.Form.Name(), p.of(word.Form)))
 		for i := range word.Form.NumField() {

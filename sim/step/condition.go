@@ -49,22 +49,32 @@ func (p *Plot) condition(path *field.Path, text string) field.ErrorList {
 	return errs
 }
 
-// Await polls the world until the condition is true. The error is Unmet when it did not become so in time.
+// Await polls the world until the condition is true. When it did not become so in time the last look decides: the error is Unmet when
+// it was false then, and Unknown when that could not be told.
 func (s *Stage) Await(ctx context.Context, text string, within time.Duration) error {
 	e, err := expression.Compile(text)
 	if err != nil {
 		return fmt.Errorf("compile %q: %w", text, err)
 	}
-	deadline, last := s.Clock.Now().Add(within), "it was not looked at"
+	deadline, last, known := s.Clock.Now().Add(within), "it was not looked at", ""
+	var knownAt time.Time
 	for {
-		met, why := e.Evaluate(world.Observe(ctx, s.World, s.Clients, world.Ask(e)))
+		met, why, err := e.Evaluate(world.Observe(ctx, s.World, s.Clients, world.Ask(e)))
+		late := !s.Clock.Now().Before(deadline)
 		switch {
 		case met:
 			return nil
 		case ctx.Err() != nil: // this look was cut short; the one before it tells more
 			return fmt.Errorf("wait for %s: %w; %s", text, context.Cause(ctx), last)
-		case !s.Clock.Now().Before(deadline):
+		case err == nil && late:
 			return Unmet{Why: fmt.Sprintf("not met within %s: %s; %s", within, text, why)}
+		case err == nil:
+			known, knownAt = why, s.Clock.Now()
+		case late && known == "":
+			return Unknown{Why: fmt.Sprintf("not known within %s: %s; %s", within, text, why)}
+		case late:
+			before := s.Clock.Since(knownAt).Round(time.Millisecond)
+			return Unknown{Why: fmt.Sprintf("not known within %s: %s; %s; %s before it was not so: %s", within, text, why, before, known)}
 		}
 		last = why
 		select {

@@ -2,7 +2,7 @@
 // can be checked against the plot before anything is started, and carried out on a stage.
 //
 // To add a verb, write its file and add one field to Spec. A step judges nothing; an expectation that is not met in
-// time is an Unmet error, everything else that goes wrong means that the story could not be told.
+// time is an Unmet error, one of which nobody can tell that an Unknown, everything else that goes wrong means that the story could not be told.
 package step
 
 import (
@@ -132,3 +132,8 @@ type Cast interface {
 type Unmet struct{ Why string }
 
 func (u Unmet) Error() string { return u.Why }
+
+// Unknown says that nobody could see, when its time was over, whether a condition is true.
+type Unknown struct{ Why string }
+
+func (u Unknown) Error() string { return u.Why }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
@@ -91,24 +92,48 @@ func TestStepsThatFail(t *testing.T) {
 	short := metav1.Duration{Duration: time.Millisecond}
 	heal := step.Heal("cut")
 	for name, c := range map[string]struct {
-		step  step.Step
-		unmet bool
-		want  string
+		step step.Step
+		is   error
+		want string
 	}{
-		"an expectation":    {&step.Expect{That: "shoot('alpha').seed == 'b'", Within: short}, true, `not met within 1ms: shoot('alpha').seed == 'b'; shoot("alpha").seed is "a"; alpha: Create Succeeded 100%`},
-		"a precondition":    {&step.Wait{Until: "shoot('alpha').seed == 'b'", Within: short}, false, `shoot("alpha").seed is "a"`},
-		"no such shoot":     {&step.Migrate{Shoot: "omega", To: "b"}, false, `patch the shoot "omega"`},
-		"no such fault":     {&heal, false, `heal the fault "cut": it has not been injected`},
-		"an unknown seed":   {&step.Expect{That: "seed('z').shoots == 0", Within: short}, true, `seed("z").shoots cannot be told`},
-		"what does not fit": {&step.Expect{That: "shoot('alpha').sed", Within: short}, false, "undefined field"},
+		"an expectation":      {&step.Expect{That: "shoot('alpha').seed == 'b'", Within: short}, step.Unmet{}, `not met within 1ms: shoot('alpha').seed == 'b'; shoot("alpha").seed is "a"; alpha: Create Succeeded 100%`},
+		"a precondition":      {&step.Wait{Until: "shoot('alpha').seed == 'b'", Within: short}, nil, `shoot("alpha").seed is "a"`},
+		"no such shoot":       {&step.Migrate{Shoot: "omega", To: "b"}, nil, `patch the shoot "omega"`},
+		"no such fault":       {&heal, nil, `heal the fault "cut": it has not been injected`},
+		"an unknown seed":     {&step.Expect{That: "seed('z').shoots == 0", Within: short}, step.Unknown{}, `not known within 1ms: seed('z').shoots == 0; seed("z").shoots cannot be told`},
+		"a missing condition": {&step.Expect{That: "shoot('alpha').conditions['None'] == 'True'", Within: short}, step.Unknown{}, "no such key: None"},
+		"what is known":       {&step.Expect{That: "seed('z').shoots == 0 && shoot('alpha').seed == 'b'", Within: short}, step.Unmet{}, "not met within 1ms"},
+		"a wait in the dark":  {&step.Wait{Until: "seed('z').shoots == 0", Within: short}, nil, `seed("z").shoots cannot be told`},
+		"what does not fit":   {&step.Expect{That: "shoot('alpha').sed", Within: short}, nil, "undefined field"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			err := c.step.Run(t.Context(), stage)
-			if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &step.Unmet{}) != c.unmet {
-				t.Errorf("error %v, want %q", err, c.want)
+			if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &step.Unmet{}) != (c.is == step.Unmet{}) || errors.As(err, &step.Unknown{}) != (c.is == step.Unknown{}) {
+				t.Errorf("error %v, want %T, %q", err, c.is, c.want)
 			}
 		})
+	}
+}
+
+// The last look decides: a condition that was false when all could be seen may have become true in the dark.
+func TestAnExpectationIsNotKnownWhereTheLastLookIsBlind(t *testing.T) {
+	t.Parallel()
+	stage, _, _ := staged(t)
+	clock := clocktesting.NewFakeClock(time.Now())
+	stage.Clock = clock
+	expect, ended := &step.Expect{That: "seed('a').shoots == 2", Within: metav1.Duration{Duration: time.Minute}}, make(chan error)
+	go func() { ended <- expect.Run(t.Context(), stage) }()
+	for !clock.HasWaiters() {
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := stage.World.(*worldtest.World).LoseCluster(t.Context(), "a", false); err != nil {
+		t.Fatal(err)
+	}
+	clock.Step(time.Minute)
+	unknown := step.Unknown{}
+	if err := <-ended; !errors.As(err, &unknown) || !strings.Contains(unknown.Why, `cannot be told`) || !strings.HasSuffix(unknown.Why, `; 1m0s before it was not so: seed("a").shoots is 1`) {
+		t.Errorf("error %v", err)
 	}
 }
 

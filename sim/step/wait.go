@@ -62,8 +62,12 @@ func (w *Wait) Check(path *field.Path, plot *Plot) field.ErrorList {
 func (w *Wait) Run(ctx context.Context, stage *Stage) error {
 	if w.Until != "" {
 		err := stage.Await(ctx, w.Until, w.Within.Duration)
-		if unmet := (Unmet{}); errors.As(err, &unmet) {
+		unmet, unknown := Unmet{}, Unknown{}
+		switch { // neither is about a promise
+		case errors.As(err, &unmet):
 			return errors.New(unmet.Why)
+		case errors.As(err, &unknown):
+			return errors.New(unknown.Why)
 		}
 		return err
 	}

@@ -68,7 +68,7 @@ func (o *onCondition) Arm(ctx context.Context, w world.World, fire func(context.
 	go func() {
 		defer cancel()
 		for {
-			if met, _ := e.Evaluate(world.Observe(ctx, w, o.stage.Clients, world.Ask(e))); met && ctx.Err() == nil {
+			if met, _, _ := e.Evaluate(world.Observe(ctx, w, o.stage.Clients, world.Ask(e))); met && ctx.Err() == nil {
 				fire(ctx)
 				return
 			}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -126,6 +127,24 @@ func TestAShootWithoutAnAPIServerIsNotAtRest(t *testing.T) {
 	settled := settledIn(t, told)
 	if len(settled.Unknown) > 0 || len(settled.Waiting) != 1 || !strings.Contains(settled.Waiting[0], `shoot "alpha" has no API server on seed "a"`) {
 		t.Errorf("settled %+v", settled)
+	}
+}
+
+// An expectation that nobody could look at ends the story, which goes on to its finale.
+func TestAnExpectationThatNobodyCouldLookAt(t *testing.T) {
+	t.Parallel()
+	told := settler(t, math.MaxInt32)
+	told.stage = &step.Stage{World: told.World, Clients: told.clients, Clock: told.Clock}
+	told.Scenario.Spec.Steps = []step.Spec{
+		{Expect: &step.Expect{That: "seed('b').shoots == 0", Within: metav1.Duration{Duration: time.Millisecond}}},
+		{Wait: &step.Wait{For: metav1.Duration{Duration: time.Hour}, Because: "it is not to be told"}},
+	}
+	if err := told.steps(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, ended, _ := timeline.First[timeline.StepEnded](told.Journal.Events())
+	if ended.Outcome != timeline.StepUnknown || !strings.Contains(ended.Message, `seed("b").shoots cannot be told`) {
+		t.Errorf("ended %+v", ended)
 	}
 }
 

@@ -133,7 +133,7 @@ func (t *teller) tell(ctx context.Context) error {
 	return errors.Join(told, healed, settled, t.finale(ctx))
 }
 
-// steps runs the steps in order. Expectations that are not met end the story without an error.
+// steps runs the steps in order. Expectations that are not met, or of which nobody can tell, end the story without an error.
 func (t *teller) steps(ctx context.Context) error {
 	t.cost(ctx)
 	for i := range t.Scenario.Spec.Steps {
@@ -144,17 +144,19 @@ func (t *teller) steps(ctx context.Context) error {
 		})
 		err := one.Run(ctx, t.stage)
 		ended := timeline.StepEnded{Index: i, Verb: verb, Text: one.String(), Outcome: timeline.StepDone}
-		unmet := step.Unmet{}
+		unmet, unknown := step.Unmet{}, step.Unknown{}
 		switch {
 		case errors.As(err, &unmet):
 			ended.Outcome, ended.Message = timeline.StepUnmet, unmet.Why
+		case errors.As(err, &unknown):
+			ended.Outcome, ended.Message = timeline.StepUnknown, unknown.Why
 		case err != nil:
 			ended.Outcome, ended.Message = timeline.StepFailed, err.Error()
 		}
 		t.record(one.Subject(), ended)
 		t.cost(ctx)
 		switch ended.Outcome {
-		case timeline.StepUnmet:
+		case timeline.StepUnmet, timeline.StepUnknown:
 			return nil
 		case timeline.StepFailed:
 			return fmt.Errorf("step %d, %s: %w", i+1, one, err)

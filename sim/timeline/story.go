@@ -63,9 +63,10 @@ type StepOutcome string
 
 // Outcomes of a step.
 const (
-	StepDone   StepOutcome = "Done"
-	StepUnmet  StepOutcome = "Unmet"  // an expectation ran out of time
-	StepFailed StepOutcome = "Failed" // the step could not be carried out
+	StepDone    StepOutcome = "Done"
+	StepUnmet   StepOutcome = "Unmet"   // an expectation ran out of time
+	StepUnknown StepOutcome = "Unknown" // an expectation ran out of time, and nobody could see whether it was met
+	StepFailed  StepOutcome = "Failed"  // the step could not be carried out
 )
 
 // StepEnded closes a step.

@@ -45,7 +45,7 @@ type problem struct {
 }
 
 // suiteOf makes a test case of each step, each promise and each goal; a story that is Broken or Inconclusive has one in
-// error. A promise that nobody has seen enough of is skipped, unless it was broken all the same. What was measured without a goal
+// error. An expectation or a promise that nobody has seen enough of is skipped, the latter unless it was broken all the same. What was measured without a goal
 // has a case that says how much, and passes. Properties tell everything measured.
 func suiteOf(r *Report, events []timeline.Event) suite {
 	s := suite{Name: r.Scenario, Time: r.WallSeconds, Measured: propertiesOf(r)}
@@ -99,6 +99,8 @@ func (s *suite) steps(events []timeline.Event) {
 				c.Failure = &problem{firstLine(p.Message), p.Message}
 			case timeline.StepFailed:
 				c.Error = &problem{firstLine(p.Message), p.Message}
+			case timeline.StepUnknown:
+				c.Skipped = &problem{firstLine(p.Message), p.Message}
 			}
 			s.Cases = append(s.Cases, c)
 		}

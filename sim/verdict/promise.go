@@ -58,16 +58,27 @@ func (r *Report) unseen(name string) []string {
 }
 
 func unseenSteps(events []timeline.Event, story *scenario.Scenario) []string {
-	done := 0
+	unseen := unknownSteps(events)
+	done := len(unseen)
 	for _, p := range timeline.Of[timeline.StepEnded](events) {
 		if p.Outcome == timeline.StepDone {
 			done++
 		}
 	}
 	if all := len(story.Spec.Steps); done < all {
-		return []string{fmt.Sprintf("%d of the %d steps done", all-done, all)}
+		unseen = append(unseen, fmt.Sprintf("%d of the %d steps done", all-done, all))
 	}
-	return nil
+	return unseen
+}
+
+// unknownSteps are the expectations of which nobody could see whether they were met.
+func unknownSteps(events []timeline.Event) (unseen []string) {
+	for _, p := range timeline.Of[timeline.StepEnded](events) {
+		if p.Outcome == timeline.StepUnknown {
+			unseen = append(unseen, fmt.Sprintf("how step %d ends: %s", p.Index+1, p.Message))
+		}
+	}
+	return unseen
 }
 
 // unseenRest is why nobody can say whether the landscape came to rest when it was owed.

@@ -160,6 +160,9 @@ func Judge(events []timeline.Event) (*Report, error) {
 	if !started.Unwatched {
 		lacks = append(r.judgePromises(events, story), r.judgeGoals(events, story.Spec.Measure, len(broken) == 0)...)
 	}
+	for _, what := range unknownSteps(events) {
+		lacks = append(lacks, Expect+" has not seen "+what)
+	}
 	for _, what := range unknownRest(events) {
 		lacks = append(lacks, Settle+" has not seen "+what)
 	}

@@ -58,6 +58,9 @@ func TestJudge(t *testing.T) {
 	}{
 		"all is well":               {events: run("", "", step(timeline.StepDone, ""), timeline.Settled{Converged: true}, ended), want: verdict.Held},
 		"an expectation is not met": {events: run("", "", step(timeline.StepUnmet, "not met within 1s"), ended), want: verdict.Violated, violations: []string{"expect"}},
+		"nobody sees whether it is met": {events: run("", "", step(timeline.StepUnknown, "not known within 1s"), timeline.Settled{Converged: true}, ended), want: verdict.Inconclusive,
+			reason: "expect has not seen how step 2 ends: not known within 1s"},
+		"rest is owed all the same": {events: run("", "", step(timeline.StepUnknown, "not known within 1s"), timeline.Settled{Waiting: []string{"alpha is not well"}}, ended), want: verdict.Violated, violations: []string{"settle"}},
 		"a step fails":              {events: run("", "", step(timeline.StepFailed, "refused"), ended), want: verdict.Broken, reason: "step 2, expect much: refused"},
 		"an oracle finds something": {events: run(`"MigrationEnds"`, "", steady, rebound, ended), want: verdict.Violated, violations: []string{"MigrationEnds"}},
 		"an oracle sees nothing":    {events: run(`"MigrationEnds"`, "", steady, ended), want: verdict.Inconclusive, reason: "MigrationEnds has not seen the Shoot alpha in the garden"},
@@ -149,6 +152,7 @@ func TestPromisesThatNobodyCouldJudgeAreNotKept(t *testing.T) {
 		"rest not known":      {run("", "", timeline.Settled{Unknown: []string{"alpha"}}, ended), "expect 0 [], settle 0 [whether all is at rest: alpha]"},
 		"broken off":          {two(run("", "", step(timeline.StepDone, ""), step(timeline.StepFailed, "refused"), ended)), "expect 0 [1 of the 2 steps done], settle 0 [whether the landscape came to rest]"},
 		"unwatched":           {unwatched(run(`"MigrationEnds"`, `"rto":{"max":"1s"}`, steady, rebound, settled, ended)), "MigrationEnds 0 [anything: the run was told with --unwatched], expect 0 [], measure 0 [what the goals are about], settle 0 []"},
+		"a step not known":    {two(run("", "", step(timeline.StepDone, ""), step(timeline.StepUnknown, "late"), settled, ended)), "expect 0 [how step 2 ends: late], settle 0 []"},
 		"broken all the same": {two(run(`"MigrationEnds"`, "", steady, rebound, step(timeline.StepUnmet, "late"), ended)), "MigrationEnds 1 [], expect 1 [], settle 0 [whether the landscape came to rest]"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -366,5 +370,26 @@ func checkJUnit(t *testing.T, folder string, want map[string]string) {
 	measured := map[string]string{"verdict": "Violated", "backend": "small", "randomSeed": "3", "apiDowntimeSeconds": "5", "apiLongestGapSeconds": "5"}
 	if diff := cmp.Diff(measured, properties); diff != "" {
 		t.Errorf("properties (-want +got):\n%s", diff)
+	}
+}
+
+// Programs that read JUnit take what nobody could see for no failure.
+func TestAnExpectationThatNobodyCouldSeeIsSkipped(t *testing.T) {
+	t.Parallel()
+	events := run("", "", step(timeline.StepUnknown, "not known within 1s"), timeline.Settled{Converged: true}, ended)
+	r, err := verdict.Judge(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	if err := verdict.Write(folder, r, events); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(filepath.Join(folder, "junit.xml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(content), `<skipped message="not known within 1s">`) || !strings.Contains(string(content), `failures="0"`) {
+		t.Errorf("%s", content)
 	}
 }

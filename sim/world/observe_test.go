@@ -119,7 +119,8 @@ func evaluate(t *testing.T, text string, snapshot expression.Snapshot) (bool, st
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e.Evaluate(snapshot)
+	met, why, _ := e.Evaluate(snapshot)
+	return met, why
 }
 
 func TestObserve(t *testing.T) {
