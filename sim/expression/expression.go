@@ -29,6 +29,7 @@ type Expression struct {
 	seeds   []string
 	wanted  []string
 	asks    bool
+	garden  bool // is needed
 
 	mu      sync.Mutex // guards present, which the functions read during an evaluation
 	present Snapshot
@@ -113,6 +114,9 @@ func (e *Expression) Seeds() []string { return e.seeds }
 
 // SeedsWanted are the names that it compares with the seed of a shoot, sorted.
 func (e *Expression) SeedsWanted() []string { return e.wanted }
+
+// NeedsGarden says whether it cannot become true while the garden does not answer, whatever the seeds and the cloud say.
+func (e *Expression) NeedsGarden() bool { return e.garden }
 
 // Asks says whether it asks for anything; else it is the same of every landscape.
 func (e *Expression) Asks() bool { return e.asks }

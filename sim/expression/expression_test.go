@@ -88,6 +88,35 @@ func TestCompileNamesItsSubjects(t *testing.T) {
 	}
 }
 
+// An expression needs the garden when nothing else can make it true.
+func TestNeedsGarden(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		`shoot('alpha').healthy`:                                              true,
+		`seed('a').ready`:                                                     true,
+		`seed('a').conditions['GardenletReady'] == 'True'`:                    true,
+		`seed('a').shoots == seed('a').bound`:                                 true,
+		`shoot('alpha').lastErrors.exists(e, e.contains('slow'))`:             true,
+		`cloud.machines == 0 && !shoot('alpha').exists`:                       true,
+		`!(cloud.machines == 0 || shoot('alpha').exists)`:                     true,
+		`shoot('alpha').healthy || seed('a').ready`:                           true,
+		`shoot('alpha').exists ? cloud.machines > 0 : cloud.volumes == 0`:     true,
+		`seed('a').shoots == 0`:                                               false,
+		`cloud.machines == 0 && seed('b').shoots > 0`:                         false,
+		`cloud.machines == 0 || shoot('alpha').healthy`:                       false,
+		`!(cloud.machines == 0 && shoot('alpha').healthy)`:                    false,
+		`cloud.machines == 0 ? shoot('alpha').exists : seed('a').shoots == 0`: false,
+	} {
+		e, err := expression.Compile(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.NeedsGarden(); got != want {
+			t.Errorf("%s needs the garden: %t, want %t", text, got, want)
+		}
+	}
+}
+
 func TestSeedsWanted(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{

@@ -34,6 +34,7 @@ func (e *Expression) inspect(compiled *cel.Ast) error {
 		return failure
 	}
 	e.shoots, e.seeds, e.wanted = sorted(named["shoot"]), sorted(named["seed"]), sorted(wanted)
+	e.garden = needsGarden(native.Expr(), true)
 	return e.findFacts(native)
 }
 
@@ -85,6 +86,42 @@ func isSeedOfShoot(node ast.Expr) bool {
 	of := node.AsSelect().Operand()
 	field := node.AsSelect().FieldName()
 	return of.Kind() == ast.CallKind && of.AsCall().FunctionName() == "shoot" && (field == "seed" || field == "specSeed")
+}
+
+// needsGarden says whether a node cannot be found to be true, or false, as it shall, without the garden. One side of an "or" is enough for
+// true, and one of an "and" for false, although the other cannot be told.
+func needsGarden(node ast.Expr, shall bool) bool {
+	if node.Kind() != ast.CallKind {
+		return asksGarden(node)
+	}
+	arguments := node.AsCall().Args()
+	switch function := node.AsCall().FunctionName(); function {
+	case operators.LogicalNot:
+		return needsGarden(arguments[0], !shall)
+	case operators.LogicalAnd, operators.LogicalOr:
+		left, right := needsGarden(arguments[0], shall), needsGarden(arguments[1], shall)
+		if both := (function == operators.LogicalAnd) == shall; both {
+			return left || right
+		}
+		return left && right
+	case operators.Conditional:
+		return asksGarden(arguments[0]) || needsGarden(arguments[1], shall) && needsGarden(arguments[2], shall)
+	}
+	return asksGarden(node)
+}
+
+// asksGarden says whether anything in a node is the garden's to say: all of shoots, and of seeds what their own clusters do not tell.
+func asksGarden(node ast.Expr) bool {
+	asked := 0
+	ast.PostOrderVisit(node, ast.NewExprVisitor(func(node ast.Expr) {
+		switch {
+		case node.Kind() == ast.CallKind && isAsked(node):
+			asked++
+		case node.Kind() == ast.SelectKind && node.AsSelect().FieldName() == "shoots" && isAsked(node.AsSelect().Operand()):
+			asked--
+		}
+	}))
+	return asked > 0
 }
 
 func literalArgument(call ast.Expr) (string, bool) {

@@ -483,7 +483,7 @@ func TestFaultsOfWhatIsDown(t *testing.T) {
 		"lost-and-frozen": {[]string{lost, "fault: {name: x, freezeCluster: {cluster: a}}"}, "freezeCluster.cluster: Forbidden: " + isLost},
 		"a-dead-actor":    {[]string{lost, "fault: {name: x, kill: {actor: gardenlet-a}}"}, "kill.actor: Forbidden: " + isLost},
 		"a-dead-program":  {[]string{lost, "fault: {name: x, freeze: {cluster: a, program: etcd}}"}, "freeze.cluster: Forbidden: " + isLost},
-		"a-dead-garden":   {[]string{gone, "fault: {name: x, kill: {actor: garden-controller-manager}}"}, `kill.actor: Forbidden: cluster "garden" is lost by the fault "fire"`},
+		"a-dead-garden":   {[]string{gone, "fault: {name: x, kill: {actor: garden-controller-manager}}", "heal: fire"}, `kill.actor: Forbidden: cluster "garden" is lost by the fault "fire"`},
 		"a-lost-object":   {[]string{lost, "fault: {name: x, loseObject: {cluster: a, apiVersion: v1, kind: Secret, name: s}}"}, "loseObject.cluster: Forbidden: " + isLost},
 		"a-frozen-object": {[]string{frozen, "fault: {name: x, loseObject: {cluster: a, apiVersion: v1, kind: Secret, name: s}}"}, `cluster "a" is frozen by the fault "fire" at this step`},
 		"frozen-twice":    {[]string{frozen, "fault: {name: x, freezeCluster: {cluster: a}}"}, `cluster "a" is frozen by the fault "fire"`},
@@ -515,7 +515,7 @@ func TestFaultsOfWhatIsDown(t *testing.T) {
 		"a-loss-that-waits":  {[]string{"fault: {name: fire, loseCluster: {cluster: a}, when: {that: \"!seed('a').ready\"}}", "fault: {name: x, kill: {actor: gardenlet-a}}"}, ""},
 		"felt-on-its-return": {[]string{lost, cut, "heal: fire", "heal: cut"}, ""},
 		"killed-while-held":  {[]string{frozen, "fault: {name: x, kill: {actor: gardenlet-a}}", "heal: fire"}, ""},
-		"a-lost-target":      {[]string{gone, cut}, ""},
+		"a-lost-target":      {[]string{gone, cut, "heal: fire"}, ""},
 		"callers-of-no-seed": {[]string{lost, "fault: {name: x, cloudError: {actor: nodes, code: Depleted}}", "fault: {name: y, cloudUnreachable: {}}"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

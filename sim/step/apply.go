@@ -36,7 +36,8 @@ func (a *Apply) String() string { return fmt.Sprintf("apply %s in %s", a.Object,
 
 // Check wants an awake shoot, which may be in deletion, and an object that fits its kind.
 func (a *Apply) Check(path *field.Path, plot *Plot) field.ErrorList {
-	return append(plot.reachable(path.Child("shoot"), a.Shoot), a.Object.check(path.Child("object"))...)
+	errs := append(plot.garden(path), plot.reachable(path.Child("shoot"), a.Shoot)...)
+	return append(errs, a.Object.check(path.Child("object"))...)
 }
 
 // servedWithin is how long a kind may take to be served after it was defined, and servedPoll how often that is tried.

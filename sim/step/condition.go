@@ -49,6 +49,15 @@ func (p *Plot) condition(path *field.Path, text string) field.ErrorList {
 	return errs
 }
 
+// visible is condition for what is waited for at this place: what only the garden can tell must not be waited for while it is down.
+func (p *Plot) visible(path *field.Path, text string) field.ErrorList {
+	errs := p.condition(path, text)
+	if e, err := expression.Compile(text); err == nil && e.NeedsGarden() {
+		errs = append(errs, p.garden(path)...)
+	}
+	return errs
+}
+
 // Await polls the world until the condition is true. When it did not become so in time the last look decides: the error is Unmet when
 // it was false then, and Unknown when that could not be told.
 func (s *Stage) Await(ctx context.Context, text string, within time.Duration) error {

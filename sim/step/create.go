@@ -36,7 +36,7 @@ func (c *Create) String() string { return "create " + c.Shoot }
 
 // Check wants a shoot of the landscape that does not exist yet.
 func (c *Create) Check(path *field.Path, plot *Plot) field.ErrorList {
-	errs := positive(path.Child("within"), c.Within)
+	errs := append(plot.garden(path), positive(path.Child("within"), c.Within)...)
 	role, known := plot.Shoots[c.Shoot]
 	if !known {
 		return append(errs, field.NotSupported(path.Child("shoot"), c.Shoot, plot.Landscape.ShootNames()))

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/sim/fault"
+	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
 // down is a cluster that a fault has surely lost or frozen, and that is not healed yet. One that waits for its moment may
@@ -98,6 +99,14 @@ func (p *Plot) downed(cluster string) (found down, is bool) {
 		}
 	}
 	return found, is
+}
+
+// garden finds what keeps the garden from answering at this place.
+func (p *Plot) garden(path *field.Path) field.ErrorList {
+	if d, is := p.downed(landscape.Garden); is {
+		return field.ErrorList{field.Forbidden(path, d.String()+": heal it before")}
+	}
+	return nil
 }
 
 // heal carries the plot on over the heal of a fault, and finds what it would wait for in vain. A fault that nobody could feel until

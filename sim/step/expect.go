@@ -38,7 +38,7 @@ func (e *Expect) String() string {
 
 // Check wants a condition about what is on the landscape, and a deadline.
 func (e *Expect) Check(path *field.Path, plot *Plot) field.ErrorList {
-	return append(plot.condition(path.Child("that"), e.That), positive(path.Child("within"), e.Within)...)
+	return append(plot.visible(path.Child("that"), e.That), positive(path.Child("within"), e.Within)...)
 }
 
 // Run waits until the condition is true. The error is Unmet when it did not become so in time, and Unknown when nobody can tell.

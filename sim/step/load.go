@@ -50,6 +50,9 @@ func (l *Load) Check(path *field.Path, plot *Plot) field.ErrorList {
 	if l.WritesPerSecond < 0 || l.WritesPerSecond > maxWritesPerSecond {
 		errs = append(errs, field.Invalid(path.Child("writesPerSecond"), l.WritesPerSecond, fmt.Sprintf("must be from 1 to %d", maxWritesPerSecond)))
 	}
+	if l.KeepAddress { // which is looked up at this step
+		errs = append(errs, plot.garden(path)...)
+	}
 	if role != nil {
 		role.Loaded = true
 	}

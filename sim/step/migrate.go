@@ -36,6 +36,7 @@ func (m *Migrate) Check(path *field.Path, plot *Plot) field.ErrorList {
 			errs = append(errs, field.NotSupported(path.Child("shoot"), m.Shoot, plot.Landscape.ShootNames()))
 		}
 	}
+	errs = append(errs, plot.garden(path)...)
 	if seeds := plot.Landscape.SeedNames(); !slices.Contains(seeds, m.To) {
 		return append(errs, field.NotSupported(path.Child("to"), m.To, seeds))
 	}

@@ -53,13 +53,14 @@ func (p *Patch) Check(path *field.Path, plot *Plot) field.ErrorList {
 	case p.Shoot != "" && p.CloudProfile != "", p.Shoot == "" && p.CloudProfile == "":
 		return field.ErrorList{field.Required(path, "must name either a shoot or a cloudProfile")}
 	case p.CloudProfile != "":
-		errs := p.Merge.check(merge, &gardencorev1beta1.CloudProfile{})
+		errs := append(plot.garden(path), p.Merge.check(merge, &gardencorev1beta1.CloudProfile{})...)
 		if known := []string{landscape.CloudProfile}; p.CloudProfile != landscape.CloudProfile {
 			errs = append(errs, field.NotSupported(path.Child("cloudProfile"), p.CloudProfile, known))
 		}
 		return errs
 	}
 	_, errs := plot.shoot(path.Child("shoot"), p.Shoot)
+	errs = append(errs, plot.garden(path)...)
 	errs = append(errs, p.Merge.check(merge, &gardencorev1beta1.Shoot{})...)
 	if p.Refused == "" { // what is not to happen is no change that the plot must follow
 		errs = append(errs, p.Merge.verbless(merge)...)

@@ -25,7 +25,8 @@ func (r *Remove) String() string { return fmt.Sprintf("remove %s from %s", r.Obj
 
 // Check wants an awake shoot, which may be in deletion, and no more of the object than who it is.
 func (r *Remove) Check(path *field.Path, plot *Plot) field.ErrorList {
-	errs := append(plot.reachable(path.Child("shoot"), r.Shoot), r.Object.check(path.Child("object"))...)
+	errs := append(plot.garden(path), plot.reachable(path.Child("shoot"), r.Shoot)...)
+	errs = append(errs, r.Object.check(path.Child("object"))...)
 	metadata, _ := r.Object.fields["metadata"].(map[string]any)
 	errs = append(errs, known(path.Child("object"), r.Object.fields, []string{"apiVersion", "kind", "metadata"})...)
 	return append(errs, known(path.Child("object", "metadata"), metadata, []string{"name", "namespace"})...)

@@ -2,6 +2,7 @@ package step_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"reflect"
 	"strings"
@@ -268,5 +269,59 @@ func TestCheckWhen(t *testing.T) {
 			continue
 		}
 		t.Errorf("%s: %v, want %q", &c.when, errs, c.want)
+	}
+}
+
+// While the garden is down nobody can be asked there, and nothing of it can be seen.
+func TestStepsThatNeedTheGarden(t *testing.T) {
+	t.Parallel()
+	on := landscape.Landscape{
+		Seeds:  []landscape.Seed{{Name: "a"}, {Name: "b"}},
+		Shoots: []landscape.Shoot{{Name: "alpha", Seed: "a"}, {Name: "sleepy", Seed: "a", Hibernated: true}, {Name: "later", Seed: "b"}},
+	}
+	const object = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","namespace":"default"}}`
+	for harm, fire := range map[string]fault.Spec{
+		"lost":   {Name: "fire", LoseCluster: &fault.LoseCluster{Cluster: fault.Cluster{Cluster: "garden"}}},
+		"frozen": {Name: "fire", FreezeCluster: &fault.FreezeCluster{Cluster: fault.Cluster{Cluster: "garden"}}},
+	} {
+		for text, needs := range map[string]bool{
+			`{"migrate":{"shoot":"alpha","to":"b"}}`:                                                  true,
+			`{"migrate":{"shoot":"alpha","to":"b","refused":true}}`:                                   true,
+			`{"create":{"shoot":"later","within":"1m"}}`:                                              true,
+			`{"delete":{"shoot":"alpha"}}`:                                                            true,
+			`{"hibernate":{"shoot":"alpha"}}`:                                                         true,
+			`{"wake":{"shoot":"sleepy"}}`:                                                             true,
+			`{"patch":{"shoot":"alpha","merge":{"metadata":{"labels":{"x":"y"}}}}}`:                   true,
+			`{"patch":{"cloudProfile":"transplant","merge":{"metadata":{"labels":{"x":"y"}}}}}`:       true,
+			`{"reschedule":{"shoot":"alpha","endsIn":"1h","lasts":"1h"}}`:                             true,
+			`{"apply":{"shoot":"alpha","object":` + object + `}}`:                                     true,
+			`{"remove":{"shoot":"alpha","object":` + object + `}}`:                                    true,
+			`{"select":{"shoot":"alpha","nodes":1}}`:                                                  true,
+			`{"load":{"shoot":"alpha","writesPerSecond":1,"keepAddress":true}}`:                       true,
+			`{"load":{"shoot":"alpha","writesPerSecond":1}}`:                                          false,
+			`{"expect":{"that":"shoot('alpha').healthy","within":"1m"}}`:                              true,
+			`{"wait":{"until":"!seed('a').ready","within":"1m"}}`:                                     true,
+			`{"expect":{"that":"seed('a').shoots == 1 && cloud.machines > 0","within":"1m"}}`:         false,
+			`{"wait":{"for":"1m","because":"it shall last"}}`:                                         false,
+			`{"fault":{"name":"x","kill":{"actor":"gardenlet-a"},"when":{"that":"seed('a').ready"}}}`: false,
+		} {
+			plot := step.NewPlot(on, []step.Spec{{Create: &step.Create{Shoot: "later"}}})
+			begin, spec := step.Inject{Spec: fire}, step.Spec{}
+			if err := json.Unmarshal([]byte(text), &spec); err != nil {
+				t.Fatal(err)
+			}
+			if errs := begin.Check(field.NewPath("fault"), plot); len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			errs := spec.Check(field.NewPath("step"), plot)
+			want := `Forbidden: cluster "garden" is ` + harm + ` by the fault "fire" at this step: heal it before`
+			if needs != (len(errs) == 1 && strings.HasSuffix(errs[0].Error(), want)) || len(errs) > 1 {
+				t.Errorf("%s with a garden that is %s: %v", text, harm, errs)
+			}
+			heal := step.Heal("fire")
+			if errs := heal.Check(field.NewPath("heal"), plot); len(errs) > 0 {
+				t.Error(errs)
+			}
+		}
 	}
 }

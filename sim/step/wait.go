@@ -48,7 +48,7 @@ func (w *Wait) String() string {
 func (w *Wait) Check(path *field.Path, plot *Plot) field.ErrorList {
 	switch {
 	case w.Until != "" && w.For.Duration == 0:
-		return append(plot.condition(path.Child("until"), w.Until), positive(path.Child("within"), w.Within)...)
+		return append(plot.visible(path.Child("until"), w.Until), positive(path.Child("within"), w.Within)...)
 	case w.Until == "" && w.For.Duration > 0 && w.Within.Duration == 0:
 		if w.Because == "" {
 			return field.ErrorList{field.Required(path.Child("because"), "a wait for a time needs its reason; better wait until a condition is true")}
