@@ -73,6 +73,11 @@ func pod(p timeline.PodSeen) timeline.Event {
 	return of("alpha", p)
 }
 
+// unseen is a last look that has failed.
+func unseen(probe string) timeline.Event {
+	return of("", timeline.Unseen{Probe: probe, Error: "refused", Final: true})
+}
+
 func TestNodesPreserved(t *testing.T) {
 	t.Parallel()
 	end := []timeline.Event{of("", timeline.Settling{}), data()}
@@ -100,6 +105,9 @@ func TestNodesPreserved(t *testing.T) {
 		"no pod was seen":        {events: with(node("n1", "1", "b"), steady(1), node("n1", "1", "b")), lacks: "the workload of alpha: 0 pods running, on 1 nodes"},
 		"a pod is missing":       {events: with(steady(2), node("n1", "1", "b"), node("n2", "2", "b"), pod(running), pod(running)), lacks: "1 pods running, on 2 nodes"},
 		"none is running":        {events: with(node("n1", "1", "b"), steady(1), pod(timeline.PodSeen{UID: "p", Phase: "Pending"})), lacks: "0 pods running, on 1 nodes"},
+		"a last look fails":      {events: with(node("n1", "1", "b"), pod(running), steady(1), unseen("nodes of alpha")), lacks: "the last look at the nodes of alpha"},
+		"one at the pods fails":  {events: with(node("n1", "1", "b"), pod(running), steady(1), unseen("workload of alpha")), lacks: "the last look at the workload of alpha"},
+		"of one that sleeps":     {events: with(node("n1", "1", "b"), pod(running), steady(1), seen(timeline.ShootSeen{Hibernated: true}), unseen("nodes of alpha"), unseen("workload of alpha"))},
 		"not seen at the end":    {events: history(node("n1", "1", "b"), pod(running), steady(1)), lacks: "the nodes of alpha after it had come to rest"},
 		"no nodes, no evidence":  {events: history(steady(0))},
 	})

@@ -16,7 +16,7 @@ var _ Oracle = NodesPreserved{}
 // Name of the promise.
 func (NodesPreserved) Name() string { return "NodesPreserved" }
 
-// Lacks the workload, which has a pod on each node, or a look at the nodes after the last operation.
+// Lacks the workload, which has a pod on each node, or a look at nodes and workload after the last operation.
 func (NodesPreserved) Lacks(events []timeline.Event) []string {
 	var lacks []string
 	last := lastSeen(events)
@@ -30,6 +30,11 @@ func (NodesPreserved) Lacks(events []timeline.Event) []string {
 		}
 		if !nodesSeenAtTheEnd(events, shoot) {
 			lacks = append(lacks, "the nodes of "+shoot+" after it had come to rest")
+		}
+		for _, probe := range []string{timeline.NodesOf(shoot), timeline.WorkloadOf(shoot)} {
+			if blindAtEnd(events, probe) {
+				lacks = append(lacks, "the last look at the "+probe)
+			}
 		}
 	}
 	return lacks
@@ -46,8 +51,8 @@ func podsSeenRunning(events []timeline.Event, shoot string) int {
 	return len(running)
 }
 
-// nodesSeenAtTheEnd: the final look at the shoot's data proves that its API server answered the observer at the end,
-// so that changes of nodes would have been seen; a renewed lease shows the same.
+// nodesSeenAtTheEnd: the final look at the shoot's data proves that its API server answered the observer at the end;
+// a renewed lease shows the same. Nodes and workload are looked at after it, and who then sees nothing says so.
 func nodesSeenAtTheEnd(events []timeline.Event, shoot string) bool {
 	settling := false
 	for _, e := range events {

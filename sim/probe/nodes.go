@@ -24,7 +24,7 @@ type Nodes struct {
 var _ Watched = &Nodes{}
 
 // Name of the probe.
-func (n *Nodes) Name() string { return "nodes of " + n.Shoot }
+func (n *Nodes) Name() string { return timeline.NodesOf(n.Shoot) }
 
 // Pace of samples.
 func (n *Nodes) Pace() Pace { return gatheringPace }

@@ -22,7 +22,7 @@ type Workload struct {
 var _ Watched = &Workload{}
 
 // Name of the probe.
-func (w *Workload) Name() string { return "workload of " + w.Shoot }
+func (w *Workload) Name() string { return timeline.WorkloadOf(w.Shoot) }
 
 // Pace of samples.
 func (w *Workload) Pace() Pace { return gatheringPace }

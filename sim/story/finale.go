@@ -16,8 +16,11 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// ledgerLooks are how often the end of the cloud's ledger is asked for: a machine may be too busy for one answer.
-const ledgerLooks = 5
+// How often the end of the cloud's ledger, and of what is seen of a shoot, is asked for: a machine may be too busy for one answer.
+const (
+	ledgerLooks = 5
+	shootLooks  = 3
+)
 
 var cloudQuery = cloud.LedgerQuery{}
 
@@ -39,7 +42,7 @@ func (t *teller) finale(ctx context.Context) error {
 	}
 	t.unseen("inventory", t.lastInventories(ctx))
 	for _, shoot := range shoots {
-		t.crew.lastLook(ctx, shoot, 1)
+		t.crew.lastLook(ctx, shoot, shootLooks)
 	}
 	t.crew.lastLook(ctx, cloudGroup, ledgerLooks)
 	return nil

@@ -2,12 +2,14 @@ package story
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
 	"k8s.io/utils/clock"
 
+	"github.com/transplant-sim/transplant/sim/probe"
 	"github.com/transplant-sim/transplant/sim/scenario"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world/worldtest"
@@ -45,6 +47,32 @@ func TestLastInventoriesAreTakenTwice(t *testing.T) {
 	w.fails.Store(1)
 	if err := told.lastInventories(t.Context()); err != nil || w.looks != 3 {
 		t.Errorf("after one that failed there were %d looks, %v; want 2", w.looks-1, err)
+	}
+}
+
+// A machine that is too busy for one answer leaves no shoot unseen in the end.
+func TestTheLastLookAtAShootIsTakenAgain(t *testing.T) {
+	t.Parallel()
+	team, journal := newTestCrew()
+	told := &teller{Options: Options{
+		Scenario: &scenario.Scenario{}, World: worldtest.New(t, "a"), Journal: journal, Clock: clock.RealClock{},
+		Patience: Patience{Round: time.Nanosecond, Still: time.Nanosecond},
+	}, crew: team, on: map[string]bool{"alpha": false}}
+	told.Patience.fill()
+	looks := 0
+	f := &fakeWatched{following: make(chan struct{}), fakeProbe: fakeProbe{probe.Pace{Timeout: time.Minute}, func(context.Context, timeline.Recorder) error {
+		if looks++; looks < 3 {
+			return errors.New("too busy")
+		}
+		return nil
+	}}}
+	team.follow(t.Context(), "alpha", f)
+	<-f.following
+	if err := told.finale(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if e, unseen, is := timeline.First[timeline.Unseen](journal.Events()); is || looks != 3 {
+		t.Errorf("after %d looks: event %d, %+v", looks, e.Seq, unseen)
 	}
 }
 

@@ -165,6 +165,12 @@ type Item struct {
 // CloudLedger is the name of the probe that reads the cloud's ledger.
 const CloudLedger = "cloud ledger"
 
+// NodesOf is the name of the probe that looks at a shoot's nodes.
+func NodesOf(shoot string) string { return "nodes of " + shoot }
+
+// WorkloadOf is the name of the probe that looks at a shoot's pods.
+func WorkloadOf(shoot string) string { return "workload of " + shoot }
+
 // Kind of Unseen.
 func (Unseen) Kind() Kind { return "Unseen" }
 
