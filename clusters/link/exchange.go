@@ -86,6 +86,7 @@ func (a *active) deny(x *exchange, status *metav1.Status) bool {
 		return false
 	}
 	a.traffic.errors.Add(1)
+	x.w.Header().Set(proxyStatus, deniedStatus)
 	x.refuse(status)
 	return true
 }

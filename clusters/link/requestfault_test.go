@@ -127,6 +127,35 @@ func TestRequestFaultConformance(t *testing.T) {
 	}
 }
 
+// Who looks behind an answer sees whether the server has given it.
+func TestWhatALinkRefusesIsUnsent(t *testing.T) {
+	t.Parallel()
+	s := newAPIScene(t)
+	for name, c := range map[string]struct {
+		fault link.Fault
+		want  bool
+	}{
+		"refused by the server": {link.Tripwire{}, false},
+		"failed":                {link.Fail{Status: http.StatusConflict}, true},
+		"too large":             {link.SizeLimit{Bytes: 1}, true},
+	} {
+		i := s.link.Begin(c.fault)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, s.link.URL()+collection+"/refused", strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := s.client("h2").Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode < http.StatusBadRequest || link.Unsent(response.Header) != c.want {
+			t.Errorf("%s: answered %s, unsent %t", name, response.Status, !c.want)
+		}
+		i.Heal()
+	}
+}
+
 // The end of a fault can be awaited: by then hooks have returned, and what they were told of counts. Who is told does not
 // wait for itself.
 func TestAwaitHooks(t *testing.T) {

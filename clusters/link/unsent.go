@@ -4,12 +4,19 @@ import "net/http"
 
 const proxyStatus = "Proxy-Status" // RFC 9209
 
-// unsentStatus is what a link answers when there is no connection to the target.
-const unsentStatus = "link; error=destination_unavailable"
+const (
+	// unsentStatus is what a link answers when there is no connection to the target.
+	unsentStatus = "link; error=destination_unavailable"
+	// deniedStatus is what a fault answers in place of the target.
+	deniedStatus = "link; error=http_request_denied"
+)
 
-// Unsent tells by the header of an answer whether the link has given it because it could not connect to the target:
-// then the request has had no effect there. Without a link the client itself would have got no connection.
-func Unsent(answer http.Header) bool { return answer.Get(proxyStatus) == unsentStatus }
+// Unsent tells by the header of an answer whether the link has given it because it could not connect to the target, or a
+// fault in the target's place: then the request has had no effect there.
+func Unsent(answer http.Header) bool {
+	status := answer.Get(proxyStatus)
+	return status == unsentStatus || status == deniedStatus
+}
 
 // unsentError is that of a connection that was not made.
 type unsentError struct{ error }

@@ -3,6 +3,7 @@ package oracle
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"time"
 
@@ -79,6 +80,7 @@ func (o SingleWriter) Judge(events []timeline.Event) []Violation {
 			o.judgeValidity(&f, life, shoot, epochs)
 			o.judgeStores(&f, life, shoot, epochs)
 			o.judgeAnswers(&f, life, shoot, epochs)
+			o.judgeRefusals(&f, life, shoot, epochs)
 			o.judgeCachedReads(&f, life, shoot, epochs)
 		}
 	}
@@ -178,6 +180,39 @@ func (SingleWriter) judgeAnswers(f *findings, events []timeline.Event, shoot str
 	}
 }
 
+// judgeRefusals: nothing in a refusal tells whose it is. But a patch is of the version that the last write to its key has left, and
+// nobody else writes the key: a store that has committed that write, and is found later not to have been restored meanwhile,
+// has refused nothing.
+func (SingleWriter) judgeRefusals(f *findings, events []timeline.Event, shoot string, epochs Epochs) {
+	writes := writesOf(events, shoot)
+	last := map[string]write{}
+	for i, w := range writes {
+		if acknowledged(w) {
+			last[w.Key] = w
+			continue
+		}
+		was := last[w.Key]
+		if !refusedForItsVersion(w) || was.ResourceVersion == 0 {
+			continue
+		}
+		goesOn := func(later write) bool {
+			return acknowledged(later) && later.Sent > w.Answered && epochs.Of(later.ResourceVersion) == epochs.Of(was.ResourceVersion) &&
+				generation(later.ResourceVersion) == generation(was.ResourceVersion)
+		}
+		if at := slices.IndexFunc(writes[i:], goesOn); at >= 0 {
+			later := writes[i+at]
+			f.add(time.Duration(later.Answered), proof(was.seq, w.seq, later.seq),
+				"%s: write %d to %s was sent at %s and refused with status %d, though write %d had been answered with revision %d, and its store goes on (write %d, revision %d): two histories",
+				shoot, w.Number, w.Key, w.Sent, w.Status, was.Number, was.ResourceVersion, later.Number, later.ResourceVersion)
+		}
+	}
+}
+
+// refusedForItsVersion: the key is not there, or of another version than the one that is patched.
+func refusedForItsVersion(w write) bool {
+	return w.Outcome == timeline.Failed && w.Verb == "patch" && (w.Status == http.StatusConflict || w.Status == http.StatusNotFound)
+}
+
 // judgeCachedReads: what is sent once an epoch is valid is not answered by an older one, from its memory either. An epoch is
 // told once.
 func (SingleWriter) judgeCachedReads(f *findings, events []timeline.Event, shoot string, epochs Epochs) {
@@ -208,7 +243,8 @@ func cachedReads(events []timeline.Event, shoot string) []timeline.CachedRead {
 func answered(read timeline.CachedRead) bool { return read.ResourceVersion > 0 }
 
 func acknowledgedBySent(events []timeline.Event, shoot string) []write {
-	return slices.DeleteFunc(writesOf(events, shoot), func(w write) bool {
-		return w.Outcome != timeline.Acknowledged || w.ResourceVersion == 0
-	})
+	return slices.DeleteFunc(writesOf(events, shoot), func(w write) bool { return !acknowledged(w) })
 }
+
+// acknowledged, with the revision that tells by which store.
+func acknowledged(w write) bool { return w.Outcome == timeline.Acknowledged && w.ResourceVersion > 0 }

@@ -22,6 +22,13 @@ func patched(number int, key string, outcome timeline.Outcome, sent, answered fl
 	})
 }
 
+// refused is a patch that is answered with a status.
+func refused(number int, key string, status int, sent, answered float64) timeline.Event {
+	return by("user", "alpha", timeline.Write{
+		Number: number, Key: key, Verb: "patch", Outcome: timeline.Failed, Sent: seconds(sent), Answered: seconds(answered), Status: status,
+	})
+}
+
 func read(key string, number int, sent, answered float64, version int64) timeline.Event {
 	return by("user", "alpha", timeline.Read{Key: key, Outcome: timeline.Acknowledged, Number: number, Sent: seconds(sent), Answered: seconds(answered), ResourceVersion: version})
 }
@@ -208,6 +215,21 @@ func TestSingleWriter(t *testing.T) {
 			events: history(steady(0), epoch("a", 1, 5, 1, 100), ack(1, "w-1", 1, 2, 103), epoch("b", 2, 5, 6, 100), ack(2, "w-2", 6, 7, 102)),
 			want:   "two histories",
 		},
+		"the old one refuses": {
+			events: history(steady(0), epoch("a", 1, 5, 1, 100), ack(1, "r-0", 1, 2, 101), epoch("b", 2, 5, 6, bump+100), patched(2, "r-0", timeline.Acknowledged, 6, 7, bump+101),
+				refused(3, "r-0", 409, 8, 9), ack(4, "w-4", 10, 11, bump+102)),
+			want: "write 3 to r-0 was sent at 8s and refused with status 409, though write 2 had been answered with revision 1000000101, and its store goes on (write 4, revision 1000000102): two histories",
+		},
+		"the old one has no such key": {
+			events: history(steady(0), epoch("a", 1, 5, 1, 100), epoch("b", 2, 5, 6, bump+100), ack(1, "r-0", 6, 7, bump+101), refused(2, "r-0", 404, 8, 9), ack(3, "w-3", 10, 11, bump+102)),
+			want:   "write 2 to r-0 was sent at 8s and refused with status 404",
+		},
+		"a restore has lost what is patched": {events: history(steady(0), epoch("a", 1, 5, 1, 100), ack(1, "r-0", 1, 2, 101), patched(2, "r-0", timeline.Acknowledged, 3, 4, 102),
+			epoch("b", 2, 5, 6, bump+100), refused(3, "r-0", 409, 7, 8), ack(4, "w-4", 9, 10, bump+102))},
+		"an etcd was restored meanwhile": {events: history(steady(0), epoch("a", 1, 5, 1, 100), ack(1, "r-0", 1, 2, 101), refused(2, "r-0", 404, 3, 4), ack(3, "w-3", 5, 6, bump+102))},
+		"refused beside the restore":     {events: history(steady(0), epoch("a", 1, 5, 1, 100), ack(1, "r-0", 1, 2, 101), refused(2, "r-0", 409, 3, 6), ack(3, "w-3", 4, 5, 102), ack(4, "w-4", 7, 8, bump+102))},
+		"refused for another reason":     {events: history(steady(0), epoch("a", 1, 5, 1, 100), ack(1, "r-0", 1, 2, 101), refused(2, "r-0", 403, 3, 4), ack(3, "w-3", 5, 6, 102))},
+		"the link refuses":               {events: history(steady(0), epoch("a", 1, 5, 1, 100), ack(1, "r-0", 1, 2, 101), refused(2, "r-0", 0, 3, 4), ack(3, "w-3", 5, 6, 102))},
 		"created again": {events: history(steady(0), seen(shoot("b", "b", "Restore", "Succeeded")), epoch("b", 2, 5, 1, bump), ack(1, "w-1", 1, 2, bump+1),
 			seen(timeline.ShootSeen{Absent: true}), seen(shoot("a", "a", "Create", "Succeeded")), epoch("a", 1, 5, 6, 10), ack(1, "w-1", 6, 7, 11), steady(0))},
 		"an epoch of two seeds": {

@@ -135,7 +135,7 @@ func (n noticer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// outcomeOf a request that may have an effect, and the HTTP status if there was an answer.
+// outcomeOf a request that may have an effect, and the HTTP status if a server has answered.
 func (s *sending) outcomeOf(err error) (timeline.Outcome, int) {
 	if err == nil {
 		return timeline.Acknowledged, http.StatusOK
@@ -143,7 +143,7 @@ func (s *sending) outcomeOf(err error) (timeline.Outcome, int) {
 	status := statusOf(err)
 	switch {
 	case !s.left.Load():
-		return timeline.Failed, status
+		return timeline.Failed, 0
 	case status >= http.StatusBadRequest && status < http.StatusInternalServerError && status != http.StatusRequestTimeout:
 		return timeline.Failed, status
 	}

@@ -60,7 +60,7 @@ func to(host string) probe.Connector {
 }
 
 // linkedTo is a connector to a link to the target.
-func linkedTo(t *testing.T, target string) probe.Connector {
+func linkedTo(t *testing.T, target string, faults ...link.Fault) probe.Connector {
 	t.Helper()
 	upstream, err := url.Parse(target)
 	if err != nil {
@@ -83,6 +83,9 @@ func linkedTo(t *testing.T, target string) probe.Connector {
 			t.Error(err)
 		}
 	})
+	for _, f := range faults {
+		l.Begin(f)
+	}
 	return func(context.Context) (*rest.Config, error) {
 		return &rest.Config{Host: l.URL(), TLSClientConfig: rest.TLSClientConfig{CAData: ca.PEM()}, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}, nil
 	}
@@ -130,17 +133,19 @@ func TestTheOutcomeOfAWrite(t *testing.T) {
 	for name, c := range map[string]struct {
 		handler http.HandlerFunc
 		want    timeline.Outcome
+		status  int
 	}{
-		"answered":         {made, timeline.Acknowledged},
-		"refused":          {status(http.StatusForbidden), timeline.Failed},
-		"conflict":         {status(http.StatusConflict), timeline.Failed},
-		"too many":         {status(http.StatusTooManyRequests), timeline.Failed},
-		"server error":     {status(http.StatusInternalServerError), timeline.Unknown},
-		"gateway timeout":  {status(http.StatusGatewayTimeout), timeline.Unknown},
-		"connection lost":  {hangUp, timeline.Unknown},
-		"no answer at all": {nil, timeline.Unknown},
-		"nobody listens":   {nil, timeline.Failed},
-		"link to nobody":   {nil, timeline.Failed},
+		"answered":         {made, timeline.Acknowledged, 0},
+		"refused":          {status(http.StatusForbidden), timeline.Failed, 403},
+		"conflict":         {status(http.StatusConflict), timeline.Failed, 409},
+		"too many":         {status(http.StatusTooManyRequests), timeline.Failed, 429},
+		"server error":     {status(http.StatusInternalServerError), timeline.Unknown, 500},
+		"gateway timeout":  {status(http.StatusGatewayTimeout), timeline.Unknown, 504},
+		"connection lost":  {hangUp, timeline.Unknown, 0},
+		"no answer at all": {nil, timeline.Unknown, 0},
+		"nobody listens":   {nil, timeline.Failed, 0},
+		"link to nobody":   {nil, timeline.Failed, 0},
+		"link that fails":  {nil, timeline.Failed, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -153,6 +158,8 @@ func TestTheOutcomeOfAWrite(t *testing.T) {
 			case "nobody listens":
 			case "link to nobody":
 				connect = linkedTo(t, "https://127.0.0.1:1")
+			case "link that fails":
+				connect = linkedTo(t, "https://127.0.0.1:1", link.Fail{Status: http.StatusConflict})
 			default:
 				connect, _ = serving(t, c.handler)
 			}
@@ -162,8 +169,8 @@ func TestTheOutcomeOfAWrite(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, write, _ := timeline.First[timeline.Write](j.Events())
-			if write.Outcome != c.want || write.Number != 1 || write.Verb != "create" || write.Answered < write.Sent {
-				t.Errorf("%+v, want %s", write, c.want)
+			if write.Outcome != c.want || write.Status != c.status || write.Number != 1 || write.Verb != "create" || write.Answered < write.Sent {
+				t.Errorf("%+v, want %s, HTTP %d", write, c.want, c.status)
 			}
 			if c.want == timeline.Acknowledged && (write.ResourceVersion != 7 || write.UID != "u") {
 				t.Errorf("%+v", write)

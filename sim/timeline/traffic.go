@@ -22,7 +22,7 @@ type Write struct {
 	// ResourceVersion and UID as answered, when acknowledged.
 	ResourceVersion int64  `json:"resourceVersion,omitempty"`
 	UID             string `json:"uid,omitempty"`
-	Status          int    `json:"status,omitempty"` // HTTP status of a refusal
+	Status          int    `json:"status,omitempty"` // HTTP status of a refusal by a server, not by a link
 	Error           string `json:"error,omitempty"`
 }
 
