@@ -35,7 +35,7 @@ func (SingleWriter) Lacks(events []timeline.Event) []string {
 		if !read && len(acknowledgedBySent(events, shoot)) > 0 {
 			lacks = append(lacks, "the revisions of any store of "+shoot)
 		}
-		if cached := cachedReads(events, shoot); len(cached) > 0 && !slices.ContainsFunc(cached, answered) {
+		if cached := cachedReads(events, shoot); keepsAddress(events, shoot) && !slices.ContainsFunc(cached, answered) {
 			lacks = append(lacks, "any answer at the address that "+shoot+"'s name first had")
 		}
 		now, known := last[shoot]
@@ -52,7 +52,8 @@ func (SingleWriter) Lacks(events []timeline.Event) []string {
 
 // questionsLacking: an owner that is over answers nobody, so that only who has asked knows that none did. Its control plane may
 // be gone, and its seed lost; but somebody must have looked around in the end, and, where there is a reader who stays at the
-// first address, it must have asked there once the last owner was valid.
+// first address, it must have heard there, once the last owner was valid and nothing was frozen or cut off any more, what
+// an owner that is over says.
 func questionsLacking(events []timeline.Event, shoot string) (lacks []string) {
 	if settling, _, settled := timeline.First[timeline.Settling](events); settled {
 		looked := false
@@ -63,12 +64,26 @@ func questionsLacking(events []timeline.Event, shoot string) (lacks []string) {
 			lacks = append(lacks, "a control plane of "+shoot+" in the end")
 		}
 	}
-	newest, cached := EpochsOf(events, shoot).newest(), cachedReads(events, shoot)
-	asked := func(read timeline.CachedRead) bool { return time.Duration(read.Sent) > newest.Valid }
-	if newest != nil && len(cached) > 0 && !slices.ContainsFunc(cached, asked) {
-		lacks = append(lacks, fmt.Sprintf("a question at the address that %s's name first had since epoch %d is valid", shoot, newest.Number))
+	newest := EpochsOf(events, shoot).newest()
+	if newest == nil || !keepsAddress(events, shoot) {
+		return lacks
+	}
+	since := max(newest.Valid, lastHealed(events))
+	heard := func(read timeline.CachedRead) bool {
+		return read.Outcome != timeline.Unknown && time.Duration(read.Sent) > since
+	}
+	if !slices.ContainsFunc(cachedReads(events, shoot), heard) {
+		lacks = append(lacks, fmt.Sprintf("an answer or a refusal at the address that %s's name first had since epoch %d is valid and the last fault is healed", shoot, newest.Number))
 	}
 	return lacks
+}
+
+// lastHealed is when the last fault was, 0 if none was.
+func lastHealed(events []timeline.Event) (at time.Duration) {
+	for e := range timeline.Of[timeline.FaultHealed](events) {
+		at = e.At
+	}
+	return at
 }
 
 // Judge each shoot by itself.
@@ -228,6 +243,16 @@ func (SingleWriter) judgeCachedReads(f *findings, events []timeline.Event, shoot
 				shoot, p.Sent, mine, p.ResourceVersion, later.Number, later.Valid.Round(time.Millisecond))
 		}
 	}
+}
+
+// keepsAddress says that the shoot has a reader that stays at the first address. Old timelines tell it by its reads alone.
+func keepsAddress(events []timeline.Event, shoot string) bool {
+	for e, step := range timeline.Of[timeline.StepStarted](events) {
+		if e.Subject == shoot && step.KeepAddress {
+			return true
+		}
+	}
+	return len(cachedReads(events, shoot)) > 0
 }
 
 func cachedReads(events []timeline.Event, shoot string) []timeline.CachedRead {

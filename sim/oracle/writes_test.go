@@ -38,6 +38,11 @@ func cached(sent float64, version int64) timeline.Event {
 	return by("user", "alpha", timeline.CachedRead{Outcome: timeline.Acknowledged, Sent: seconds(sent), Answered: seconds(sent + 0.1), ResourceVersion: version})
 }
 
+// cachedFor is a read from memory that nobody answers.
+func cachedFor(sent float64, outcome timeline.Outcome) timeline.Event {
+	return by("user", "alpha", timeline.CachedRead{Outcome: outcome, Sent: seconds(sent), Answered: seconds(sent + 2), Error: "no"})
+}
+
 func data(keys ...timeline.DataKey) timeline.Event { return of("alpha", timeline.DataSeen{Keys: keys}) }
 
 func holds(key string, number int, version int64) timeline.DataKey {
@@ -183,6 +188,11 @@ func called(shoot string, e timeline.Event) timeline.Event {
 	return e
 }
 
+// keeping is a load with a reader that keeps its address.
+func keeping() timeline.Event {
+	return of("alpha", timeline.StepStarted{Verb: "load", KeepAddress: true})
+}
+
 // bump is what a restore adds to the revision.
 const bump = 1_000_000_000
 
@@ -242,7 +252,17 @@ func TestSingleWriter(t *testing.T) {
 		},
 		"from its memory before the new one": {events: history(steady(0), epoch("a", 1, 5, 1, 100), cached(5, 105), epoch("b", 2, 5, 6, bump), cached(7, bump+7), cached(8, 0))},
 		"nobody asked the memory since": {events: history(steady(0), epoch("a", 1, 5, 1, 100), cached(5, 105), epoch("b", 2, 5, 6, bump)),
-			lacks: "a question at the address that alpha's name first had since epoch 2 is valid"},
+			lacks: "an answer or a refusal at the address that alpha's name first had since epoch 2 is valid"},
+		"nobody is asked though a load was to": {events: history(steady(0), keeping(), epoch("a", 1, 5, 1, 100)), lacks: "any answer at the address that alpha's name first had"},
+		"nobody answers in time after the heal": {events: history(steady(0), keeping(), epoch("a", 1, 5, 1, 100), cached(2, 104), epoch("b", 2, 5, 6, bump), cachedFor(7, timeline.Failed),
+			of("freeze", timeline.FaultHealed{}), cachedFor(6.5, timeline.Failed), cachedFor(10, timeline.Unknown)),
+			lacks: "an answer or a refusal at the address that alpha's name first had since epoch 2 is valid and the last fault is healed"},
+		"refused after the heal": {events: history(steady(0), keeping(), epoch("a", 1, 5, 1, 100), cached(2, 104), epoch("b", 2, 5, 6, bump), cachedFor(7, timeline.Unknown),
+			of("freeze", timeline.FaultHealed{}), cachedFor(10, timeline.Failed))},
+		"answered after the heal":      {events: history(steady(0), keeping(), epoch("a", 1, 5, 1, 100), cached(2, 104), epoch("b", 2, 5, 6, bump), of("freeze", timeline.FaultHealed{}), cached(10, bump+7))},
+		"a reader of old, not told of": {events: history(steady(0), loaded(0), epoch("a", 1, 5, 1, 100), cached(2, 104), epoch("b", 2, 5, 6, bump), of("freeze", timeline.FaultHealed{}), cachedFor(10, timeline.Failed))},
+		"a reader of the life before": {events: history(steady(0), seen(shoot("a", "a", "Create", "Succeeded")), keeping(), epoch("a", 1, 5, 1, 100), cached(2, 104), seen(timeline.ShootSeen{Absent: true}),
+			seen(shoot("a", "a", "Create", "Succeeded")), epoch("a", 1, 5, 8, 100), epoch("b", 2, 5, 9, bump), steady(0))},
 		"nobody looked in the end":         {events: history(steady(0), epoch("a", 1, 5, 1, 100), of("", timeline.Settling{}), settled()), lacks: "a control plane of alpha in the end"},
 		"somebody looked in the end":       {events: history(steady(0), epoch("a", 1, 5, 1, 100), of("", timeline.Settling{}), epoch("a", 1, 5, 5, 110), settled())},
 		"nobody looked at a sleeping one":  {events: history(steady(0), epoch("a", 1, 5, 1, 100), seen(timeline.ShootSeen{Hibernated: true}), of("", timeline.Settling{}), settled())},

@@ -49,6 +49,9 @@ func (r *CachedReader) Sample(ctx context.Context, to timeline.Recorder) error {
 	if read.ResourceVersion = versionOf(list.ResourceVersion); err != nil {
 		read.Outcome, read.Error = timeline.Failed, err.Error()
 	}
+	if err != nil && ctx.Err() != nil {
+		read.Outcome = timeline.Unknown // nobody there has been heard of
+	}
 	to.Record(timeline.Event{Actor: r.Actor, Subject: r.Shoot, Payload: read})
 	return nil
 }

@@ -235,6 +235,21 @@ func TestCachedReadsStayAtOneAddress(t *testing.T) {
 	}
 }
 
+// What nobody has answered in time, as where all is frozen, proves nothing about who would.
+func TestACachedReadThatRunsOutOfTimeIsNoRefusal(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	connect, _ := serving(t, losing(cancel, silent))
+	j := journal()
+	if err := (&probe.CachedReader{Shoot: "alpha", Actor: "user", Connect: connect}).Sample(ctx, j); err != nil {
+		t.Fatal(err)
+	}
+	if _, read, _ := timeline.First[timeline.CachedRead](j.Events()); read.Outcome != timeline.Unknown || read.Error == "" {
+		t.Errorf("%+v", read)
+	}
+}
+
 func TestAnUnseenWayIsNoOutage(t *testing.T) {
 	t.Parallel()
 	lost := func(context.Context) (*rest.Config, error) { return nil, errors.New("no access") }

@@ -69,3 +69,6 @@ func (s *Spec) WritesPerSecond() int {
 	}
 	return s.Load.WritesPerSecond
 }
+
+// KeepsAddress says that a load has a reader beside it that stays at one address.
+func (s *Spec) KeepsAddress() bool { return s.Load != nil && s.Load.KeepAddress }

@@ -140,7 +140,7 @@ func (t *teller) steps(ctx context.Context) error {
 		spec := &t.Scenario.Spec.Steps[i]
 		verb, one := spec.Step()
 		t.record(one.Subject(), timeline.StepStarted{
-			Index: i, Verb: verb, Text: one.String(), Refused: spec.Refused(), WritesPerSecond: spec.WritesPerSecond(),
+			Index: i, Verb: verb, Text: one.String(), Refused: spec.Refused(), WritesPerSecond: spec.WritesPerSecond(), KeepAddress: spec.KeepsAddress(),
 		})
 		err := one.Run(ctx, t.stage)
 		ended := timeline.StepEnded{Index: i, Verb: verb, Text: one.String(), Outcome: timeline.StepDone}

@@ -53,6 +53,8 @@ type StepStarted struct {
 	Refused bool `json:"refused,omitempty"`
 	// WritesPerSecond is the rate that a load is asked for.
 	WritesPerSecond int `json:"writesPerSecond,omitempty"`
+	// KeepAddress says that a load has a reader beside it that stays at the first address of its shoot's name.
+	KeepAddress bool `json:"keepAddress,omitempty"`
 }
 
 // Kind of StepStarted.

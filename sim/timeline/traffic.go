@@ -44,7 +44,8 @@ type Read struct {
 func (Read) Kind() Kind { return "Read" }
 
 // CachedRead is one read of what an API server has in memory, without its store, at the address that the shoot's name had
-// when the load began; the subject is the shoot. Acknowledged means that there was an API server that answered.
+// when the load began; the subject is the shoot. Acknowledged means that there was an API server that answered, Unknown that nobody
+// did in time.
 type CachedRead struct {
 	Outcome  Outcome `json:"outcome"`
 	Sent     Moment  `json:"sent"`
