@@ -29,10 +29,10 @@ func (c *Cluster) Containers(context.Context) ([]process.Program, error) {
 // Program finds the running process of a program of the cluster itself ("etcd", "kube-apiserver", …).
 func (c *Cluster) Program(name string) (process.ID, error) {
 	p := c.process(name)
-	if p == nil || !p.Running() {
+	if p == nil || !p.ID().Alive() {
 		return process.ID{}, fmt.Errorf("find %q of cluster %q: it does not run; the cluster has %v", name, c.name, c.programs())
 	}
-	return process.Find(p.PID())
+	return p.ID(), nil
 }
 
 // Volumes are the names of the folders that hold the volumes of the cluster's pods.
