@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
@@ -38,7 +39,7 @@ func TestFaultsOnALandscape(t *testing.T) {
 	for _, each := range h.faults() {
 		t.Run(each.name, func(t *testing.T) { h.conforms(t, each) })
 	}
-	t.Run("cancelled midway", h.cancelledMidway)
+	t.Run("healed though the story was cancelled", h.healedThoughCancelled)
 	t.Run("beside a lost seed", func(t *testing.T) {
 		before := t.Name() + ", killed before"
 		if err := h.ward.Inject(t.Context(), before, parse(t, `kill: {cluster: a, program: kube-scheduler}`)); err != nil {
@@ -52,6 +53,7 @@ func TestFaultsOnALandscape(t *testing.T) {
 				t.Error("a program was revived in a cluster that is lost")
 			}
 			h.refused(t, "a dead program", `kill: {cluster: a, program: etcd}`, "no such process runs")
+			t.Run("cancelled while it waits", h.cancelledMidway)
 			for _, each := range h.ofControlPlane() {
 				t.Run(each.name, func(t *testing.T) { h.conforms(t, each) })
 			}
@@ -98,7 +100,7 @@ func (h *harmed) faults() []harm {
 		_, err := h.world.Cloud().Machines().List(ctx, cloud.Filter{})
 		return err
 	}
-	backups := map[string][]byte{}
+	backups, missing := map[string][]byte{}, &missingBackups{harmed: h, kept: map[string][]byte{}}
 	return []harm{
 		{name: "kill an actor", fault: `kill: {actor: gardenlet-a}`, victims: gardenlet, hurt: dead, well: again(gardenlet)},
 		{name: "kill an actor for long", fault: `kill: {actor: extensions-a, restartDelay: 1h}`, victims: extensions, hurt: keptDown(extensions), well: again(extensions)},
@@ -121,8 +123,16 @@ func (h *harmed) faults() []harm {
 			hurt: func([]process.Program) looked { return not(h.backupsAre(backups)) }, well: h.backupsAre(backups),
 		},
 		{
+			name: "a backup is missing", fault: `damageBackup: {shoot: alpha, missing: true}`, first: func(t *testing.T) { h.keepBackups(t, missing.kept) },
+			hurt: func([]process.Program) looked { return missing.some }, well: missing.back,
+		},
+		{
 			name: "the cloud refuses", fault: `cloudError: {code: ERR_INFRA_QUOTA_EXCEEDED, kinds: [machines], verbs: [list]}`,
 			hurt: func([]process.Program) looked { return not(list) }, well: list,
+		},
+		{
+			name: "lose a cluster with its disks", fault: `loseCluster: {cluster: a, wipe: true}`, victims: h.everything("a"),
+			hurt: func(all []process.Program) looked { return both(dead(all), not(h.hasData("a"))) }, well: both(h.hasData("a"), h.answers("a")),
 		},
 	}
 }
@@ -174,11 +184,20 @@ func (h *harmed) during(t *testing.T, it harm, do func()) {
 		do()
 	}()
 	h.eventually(t, "all is well", it.well)
+	told := h.healed(name)
+	if len(told) != 1 || told[0].Touched == 0 || told[0].Error != "" {
+		t.Errorf("recorded %+v, want one that was felt", told)
+	}
+}
+
+// healed is what is recorded of the ends of a fault.
+func (h *harmed) healed(name string) (told []timeline.FaultHealed) {
 	for e, healed := range timeline.Of[timeline.FaultHealed](h.journal.Events()) {
-		if e.Subject == name && (healed.Touched == 0 || healed.Error != "") {
-			t.Errorf("recorded %+v", healed)
+		if e.Subject == name {
+			told = append(told, healed)
 		}
 	}
+	return told
 }
 
 // refused are faults that find nothing to harm.
@@ -189,8 +208,28 @@ func (h *harmed) refused(t *testing.T, name, text, want string) {
 	}
 }
 
-// cancelledMidway: the story is interrupted as soon as the first process of a cluster stands still.
+// cancelledMidway: a fault that still waits for its process, of a cluster that is lost, never begins.
 func (h *harmed) cancelledMidway(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	time.AfterFunc(time.Second, cancel) // the wait is much longer
+	err := h.ward.Inject(ctx, t.Name(), parse(t, `kill: {actor: gardenlet-a}`))
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted while it waited: %v", err)
+	}
+	for e := range timeline.Of[timeline.FaultInjected](h.journal.Events()) {
+		if e.Subject == t.Name() {
+			t.Error("it has begun")
+		}
+	}
+	if told := h.healed(t.Name()); len(told) > 0 {
+		t.Errorf("recorded %+v", told)
+	}
+}
+
+// healedThoughCancelled: the story is cancelled when the first process of a cluster stands still, or is dead. The backend
+// then breaks the rest of it all the same, and the heal is not cancelled.
+func (h *harmed) healedThoughCancelled(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault string
 		begun func(process.Program) bool // what becomes of one of the victims
@@ -210,11 +249,11 @@ func (h *harmed) cancelledMidway(t *testing.T) {
 			go func() { injected <- h.ward.Inject(ctx, t.Name(), parse(t, c.fault)) }()
 			h.eventually(t, "it has begun", one(all, c.begun))
 			cancel()
-			if err := <-injected; err != nil && !errors.Is(err, context.Canceled) {
+			if err := errors.Join(<-injected, h.ward.HealAll(ctx)); err != nil {
 				t.Error(err)
 			}
-			if err := h.ward.HealAll(ctx); err != nil {
-				t.Error(err)
+			if told := h.healed(t.Name()); len(told) != 1 || told[0].Error != "" {
+				t.Errorf("recorded %+v, want one end", told)
 			}
 			h.eventually(t, "the cluster answers", h.answers("a"))
 			h.clean(t)

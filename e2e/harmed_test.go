@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -214,6 +215,41 @@ func (h *harmed) backupsAre(kept map[string][]byte) looked {
 			}
 		})
 		return errors.Join(append(errs, err)...)
+	}
+}
+
+// missingBackups are those of the kept that are not there while a fault hides them.
+type missingBackups struct {
+	*harmed
+	kept map[string][]byte
+	gone []string
+}
+
+func (m *missingBackups) some(ctx context.Context) error {
+	left := maps.Clone(m.kept)
+	err := m.eachBackup(ctx, func(name string, _ []byte) { delete(left, name) })
+	if m.gone = slices.Collect(maps.Keys(left)); err == nil && len(m.gone) == 0 {
+		err = errors.New("no backup is missing")
+	}
+	return err
+}
+
+// back: old backups may have been collected meanwhile, but the one that was hidden is there again.
+func (m *missingBackups) back(ctx context.Context) error {
+	there := map[string][]byte{}
+	err := m.eachBackup(ctx, func(name string, content []byte) { there[name] = content })
+	isBack := func(name string) bool { return bytes.Equal(there[name], m.kept[name]) }
+	if err == nil && !slices.ContainsFunc(m.gone, isBack) {
+		err = fmt.Errorf("none of %v is there again", m.gone)
+	}
+	return err
+}
+
+// hasData tells whether a cluster's etcd has any.
+func (h *harmed) hasData(cluster string) looked {
+	return func(context.Context) error {
+		_, err := os.Stat(h.cluster(cluster).Files().EtcdData())
+		return err
 	}
 }
 
