@@ -10,19 +10,22 @@ STORIES  ?= scenarios/*.yaml
 JOBS     ?= 1
 # No story of the catalogue begins later than this after the first; 0s lets all be told.
 BEGIN_WITHIN ?= 0s
+# Repeats the dice of stories, and which points of sweeps are the SAMPLE; rolled when not given.
+SEED     ?=
 OUT      ?= out/$(basename $(notdir $(SCENARIO)))
 FUZZTIME ?= 5m
 # On a slow or busy machine, 2 or 3 gives every step, RTO and API downtime so many times as long.
 TIMEOUT_MULTIPLIER ?= 1
 # For backend kind, where the published node image cannot be pulled: that of "make kind-image".
 NODE_IMAGE ?= $(TRANSPLANT_NODE_IMAGE)
-RUN      := bin/transplant run --backend $(BACKEND) $(if $(NODE_IMAGE),--node-image $(NODE_IMAGE)) --timeout-multiplier $(TIMEOUT_MULTIPLIER)
+RUN      := bin/transplant run --backend $(BACKEND) $(if $(NODE_IMAGE),--node-image $(NODE_IMAGE)) --timeout-multiplier $(TIMEOUT_MULTIPLIER) $(if $(SEED),--seed $(SEED))
 
 .PHONY: help
 help: ## Explain the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@printf '\nVariables: SCENARIO=%s BACKEND=%s OUT=%s SAMPLE=%s\n' $(SCENARIO) $(BACKEND) $(OUT) $(SAMPLE)
 	@printf 'JOBS=%s (landscapes at once in catalogue and sweep; two want four cores: on two they only wait for each other)\n' $(JOBS)
+	@printf 'SEED=%s (a number repeats the dice, and the points that SAMPLE takes; rolled and printed by each run when empty)\n' $(SEED)
 	@printf 'TIMEOUT_MULTIPLIER=%s (2 or 3 on a slow or busy machine), MUTANTS="a b" (some instead of all)\n' $(TIMEOUT_MULTIPLIER)
 
 ##@ The two commands of the README
