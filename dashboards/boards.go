@@ -147,7 +147,7 @@ func recovery() Board {
 			now("{{verdict}}", `sum by (verdict) (last_over_time(transplant_run_verdict{FILTER}[$__range]))`)}},
 		{Title: "Verdicts by scenario", About: "How often each scenario was Held, Violated, Broken or Inconclusive.", Kind: "table", Unit: "short", Queries: []Query{
 			now("{{scenario}} {{verdict}}", `sum by (scenario, verdict) (last_over_time(transplant_run_verdict{FILTER}[$__range])) > 0`)}},
-		{Title: "RTO against its goal", About: "From the first fault to the first write that a later owner acknowledged; above 1 it is over the goal.", Kind: "bargauge", Unit: "percentunit", Red: red(1), Queries: []Query{
+		{Title: "RTO against its goal", About: "From the first fault to the first write that was acknowledged after a recovery; above 1 it is over the goal. A planned migration has no RTO.", Kind: "bargauge", Unit: "percentunit", Red: red(1), Queries: []Query{
 			now("{{run}}", measure("rto")+` / on (run) `+most("rto"))}},
 		{Title: "RPO beyond its goal", About: "Seconds of lost writes more than the scenario allows; a goal of 0 allows none.", Kind: "bargauge", Unit: "s", Red: red(0.001), Queries: []Query{
 			now("{{run}}", `clamp_min(`+measure("rpo")+` - on (run) `+most("rpo")+`, 0)`)}},

@@ -6,9 +6,9 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// Evacuation is what it took to bring the shoots back that went elsewhere after the first fault.
+// Evacuation is what it took to bring the shoots back that went elsewhere after the first fault because their owner was lost.
 type Evacuation struct {
-	// Shoots that were restored on another seed than that of before.
+	// Shoots that were restored on another seed than that of before, which had not handed them over.
 	Shoots int `json:"shoots"`
 	// Seconds from the fault until the last of them was restored.
 	Seconds float64 `json:"seconds"`
@@ -22,20 +22,27 @@ type Evacuation struct {
 // outsiders use the landscape and are no part of it: requests of theirs are no cost of an evacuation.
 var outsiders = map[string]bool{"user": true, "observer": true, "operator": true, "nodes": true}
 
-// EvacuationOf measures the evacuation; nil if no shoot went elsewhere after a fault.
+// EvacuationOf measures the evacuation; nil if no shoot had to go elsewhere after a fault.
 func EvacuationOf(events []timeline.Event) *Evacuation {
 	fault, _, any := timeline.First[timeline.FaultInjected](events)
 	if !any {
 		return nil
 	}
-	from, restored := map[string]string{}, map[string]bool{}
+	from, restored, over := map[string]string{}, map[string]bool{}, map[string]*handOver{}
 	var last time.Duration
 	for e, p := range timeline.Of[timeline.ShootSeen](events) {
+		if over[e.Subject] == nil {
+			over[e.Subject] = &handOver{}
+		}
+		over[e.Subject].take(p)
 		switch {
 		case e.At < fault.At:
 			from[e.Subject] = p.StatusSeed
 		case restored[e.Subject] || p.SpecSeed != p.StatusSeed || p.StatusSeed == from[e.Subject] || from[e.Subject] == "":
-		case p.Operation.Type == "Restore" && p.Operation.State == "Succeeded":
+		case p.Operation.Type != "Restore" || p.Operation.State != "Succeeded":
+		case over[e.Subject].taken():
+			from[e.Subject] = p.StatusSeed
+		default:
 			restored[e.Subject], last = true, e.At
 		}
 	}

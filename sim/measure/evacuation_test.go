@@ -44,8 +44,12 @@ func TestEvacuationOf(t *testing.T) {
 		events []timeline.Event
 		want   *measure.Evacuation
 	}{
-		"no fault":        {events: story(before, after)},
-		"nobody went":     {events: story(before, []timeline.Event{fire}, after[:2])},
+		"no fault":    {events: story(before, after)},
+		"nobody went": {events: story(before, []timeline.Event{fire}, after[:2])},
+		"handed over": {
+			events: story(before, []timeline.Event{fire, of("alpha", shoot(4, "b", "a", "Create", "Succeeded")), of("alpha", shoot(5, "b", "a", "Migrate", "Processing")),
+				of("alpha", shoot(6, "b", "a", "Migrate", "Succeeded")), of("alpha", shoot(7, "b", "b", "Restore", "Processing")), of("alpha", shoot(8, "b", "b", "Restore", "Succeeded"))}),
+		},
 		"nobody counted":  {events: story(before, []timeline.Event{fire}, after), want: &measure.Evacuation{Shoots: 2, Seconds: 10}},
 		"counted at once": {events: story(before, []timeline.Event{fire}, after, []timeline.Event{end, late}), want: &measure.Evacuation{Shoots: 2, Seconds: 10}},
 		"counted": {

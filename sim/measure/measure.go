@@ -23,11 +23,12 @@ type Measures struct {
 	// RPOSeconds is the time between the newest write that survived before the first lost one, and the newest lost
 	// one; 0 when none is lost.
 	RPOSeconds *float64 `json:"rpoSeconds,omitempty"`
-	// RTOSeconds is the time from the first fault to the first write that a later owner acknowledged.
+	// RTOSeconds is the time from the first fault to the first write that was acknowledged after a recovery: by an owner to whom the
+	// one before had not handed over. A planned migration has none, whatever fault there was beside it: its price is the downtime.
 	RTOSeconds *float64 `json:"rtoSeconds,omitempty"`
 	// RestoresAtOnce is the largest number of shoots that one seed was restoring at the same time.
 	RestoresAtOnce *int `json:"restoresAtOnce,omitempty"`
-	// Evacuation is what it took to bring shoots back elsewhere after a fault.
+	// Evacuation is what it took to bring shoots back elsewhere after a fault, those left out that were handed over.
 	Evacuation *Evacuation `json:"evacuation,omitempty"`
 	// Phases are the parts of migrations and the moments of recoveries, in seconds: see Phases and Recovery.
 	Phases map[string]float64 `json:"phases,omitempty"`
@@ -155,23 +156,24 @@ func rpo(events []timeline.Event, shoot string) (time.Duration, bool) {
 	return time.Duration(newest - kept), true
 }
 
-// rto applies when a fault was injected and a later epoch acknowledged writes after it.
+// rto applies when a fault was injected and writes were acknowledged after it by a later epoch that was not handed over.
 func rto(events []timeline.Event, shoot string) (time.Duration, bool) {
 	fault, _, any := timeline.First[timeline.FaultInjected](events)
 	if !any {
 		return 0, false
 	}
-	epochs := oracle.EpochsOf(events, shoot)
+	owners := ownersOf(events, shoot)
 	var before int64
 	for e, w := range timeline.Of[timeline.Write](events) {
 		if e.Subject != shoot || w.Outcome != timeline.Acknowledged {
 			continue
 		}
-		epoch := epochs.Of(w.ResourceVersion)
-		if time.Duration(w.Answered) <= fault.At {
+		epoch := owners.epochs.Of(w.ResourceVersion)
+		switch answered := time.Duration(w.Answered); {
+		case answered <= fault.At, before != 0 && owners.handed[epoch]:
 			before = max(before, epoch)
-		} else if before != 0 && epoch > before {
-			return time.Duration(w.Answered) - fault.At, true
+		case before != 0 && epoch > before:
+			return answered - fault.At, true
 		}
 	}
 	return 0, false

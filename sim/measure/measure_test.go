@@ -105,6 +105,13 @@ func TestOf(t *testing.T) {
 			events: history(steady, valid(1, 1, 10), wrote(1, 1, 11), at{2, timeline.FaultInjected{}}, wrote(2.5, 2, 12), valid(8, 2, 1_000_000), wrote(9, 3, 1_000_001)),
 			want:   measure.Measures{RTOSeconds: number(7.0), Phases: map[string]float64{"recovery.firstWrite": 7}},
 		},
+		// Nobody has to recover from a move that was asked for: its price is the downtime.
+		"a migration with a harmless fault": {
+			events: history(steady, shoot(1, "a", "a", "Create", "Succeeded"), valid(1, 1, 10), wrote(1, 1, 11), at{2, timeline.FaultInjected{}}, wrote(2.5, 2, 12),
+				shoot(3, "b", "a", "Create", "Succeeded"), shoot(3.5, "b", "a", "Migrate", "Processing"), shoot(5, "b", "a", "Migrate", "Succeeded"),
+				shoot(5.5, "b", "b", "Restore", "Processing"), valid(8, 2, 1_000_000), wrote(9, 3, 1_000_001), shoot(10, "b", "b", "Restore", "Succeeded")),
+			want: measure.Measures{RestoresAtOnce: number(1), Phases: map[string]float64{"asked": 0.5, "migrate": 1.5, "handOver": 0.5, "restore": 4.5, "total": 7}},
+		},
 		"a fault that no owner fell to": {events: history(steady, valid(1, 1, 10), wrote(1, 1, 11), at{2, timeline.FaultInjected{}}, wrote(2.5, 2, 12))},
 	} {
 		t.Run(name, func(t *testing.T) {

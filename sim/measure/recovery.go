@@ -10,7 +10,7 @@ import (
 )
 
 // Recovery tells how far a shoot's recovery had come, and when: seconds from the first fault, by moment. What was not
-// seen, or has not to do with another owner, is absent.
+// seen, or has not to do with another owner to whom the one before had not handed over, is absent.
 //
 //	recovery.detected        the shoot was bound to another seed, or its migration given up
 //	recovery.ownerMoved      the new owner stood in DNS
@@ -42,7 +42,7 @@ func Recovery(events []timeline.Event) map[string]float64 {
 }
 
 // RecoveryOf are the moments of one shoot's recovery, by the names that Recovery tells, as moments of the run; none if
-// there was no fault, or no other owner has answered.
+// there was no fault, or no other owner has recovered it.
 func RecoveryOf(events []timeline.Event, shoot string) map[string]time.Duration {
 	begin, _, any := timeline.First[timeline.FaultInjected](events)
 	if !any {
@@ -51,7 +51,7 @@ func RecoveryOf(events []timeline.Event, shoot string) map[string]time.Duration 
 	return recoveryOf(events, shoot, begin.At)
 }
 
-// recoveryOf are the moments of one shoot; none if no other owner has answered.
+// recoveryOf are the moments of one shoot; none if no other owner has recovered it.
 func recoveryOf(events []timeline.Event, shoot string, fault time.Duration) map[string]time.Duration {
 	written, recovered := rto(events, shoot)
 	if !recovered {

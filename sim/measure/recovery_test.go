@@ -85,3 +85,90 @@ func TestRecovery(t *testing.T) {
 		}
 	}
 }
+
+// A recovery is a change of owner that the owner before has not handed over.
+func TestRecoveriesAreToldFromHandOvers(t *testing.T) {
+	t.Parallel()
+	before := []at{{1, timeline.ShootSteady{}}, shoot(1, "a", "a", "Create", "Succeeded"), epoch(2, 1, "Serving", 100), wrote(3, 1, 100)}
+	fire := at{10, timeline.FaultInjected{Fault: "loseCluster(a)"}}
+	migrating, left := shoot(5, "b", "a", "Migrate", "Processing"), shoot(7, "b", "a", "Migrate", "Succeeded")
+	restoring := shoot(8, "b", "b", "Restore", "Processing")
+	moved := []at{migrating, left, restoring, epoch(9, 2, "Serving", 1_000_000), wrote(9.5, 2, 1_000_001), shoot(9.6, "b", "b", "Restore", "Succeeded")}
+	story := func(parts ...[]at) (all []at) {
+		for _, part := range append([][]at{before}, parts...) {
+			all = append(all, part...)
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		events    []at
+		rto       *float64
+		evacuated *measure.Evacuation
+	}{
+		"the source dies after it has let go": {
+			events: story([]at{migrating, left, restoring, fire, epoch(12, 2, "Serving", 1_000_000), wrote(13, 2, 1_000_001), shoot(14, "b", "b", "Restore", "Succeeded")}),
+		},
+		"the destination has to begin twice": {
+			events: story([]at{migrating, left, restoring, fire, epoch(11, 2, "Starting", 0), epoch(12, 3, "Starting", 0), epoch(13, 3, "Serving", 1_000_000), wrote(14, 2, 1_000_001),
+				shoot(15, "b", "b", "Restore", "Succeeded")}),
+		},
+		"the source dies before it has let go": {
+			events: story([]at{migrating, fire, shoot(20, "b", "b", "Migrate", "Aborted"), shoot(20.1, "b", "b", "Restore", "Processing"), epoch(30, 2, "Serving", 1_000_000),
+				wrote(31, 2, 1_000_001), shoot(32, "b", "b", "Restore", "Succeeded")}),
+			rto: number(21.0), evacuated: &measure.Evacuation{Shoots: 1, Seconds: 22},
+		},
+		"the destination dies too": {
+			events: story([]at{migrating, left, restoring, fire, shoot(20, "c", "b", "Migrate", "Aborted"), shoot(20.1, "c", "c", "Restore", "Processing"),
+				epoch(30, 3, "Serving", 1_000_000), wrote(31, 2, 1_000_001), shoot(32, "c", "c", "Restore", "Succeeded")}),
+			rto: number(21.0), evacuated: &measure.Evacuation{Shoots: 1, Seconds: 22},
+		},
+		"a loss after a migration": {
+			events: story(moved, []at{fire, shoot(20, "c", "b", "Migrate", "Aborted"), epoch(30, 3, "Serving", 2_000_000), wrote(31, 3, 2_000_001), shoot(32, "c", "c", "Restore", "Succeeded")}),
+			rto:    number(21.0), evacuated: &measure.Evacuation{Shoots: 1, Seconds: 22},
+		},
+		"a migration and then a loss": {
+			events: story([]at{{4, timeline.FaultInjected{}}}, moved, []at{fire, shoot(20, "c", "b", "Migrate", "Aborted"), epoch(30, 3, "Serving", 2_000_000), wrote(31, 3, 2_000_001),
+				shoot(32, "c", "c", "Restore", "Succeeded")}),
+			rto: number(27.0), evacuated: &measure.Evacuation{Shoots: 1, Seconds: 28},
+		},
+		"the disk of etcd breaks after a migration": {
+			events: story(moved, []at{fire, epoch(30, 3, "Serving", 2_000_000), wrote(31, 3, 2_000_001)}), rto: number(21.0),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := measure.Of(history(c.events...))
+			if diff := cmp.Diff(c.rto, m.RTOSeconds); diff != "" {
+				t.Errorf("RTO (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.evacuated, m.Evacuation); diff != "" {
+				t.Errorf("evacuation (-want +got):\n%s", diff)
+			}
+			if _, told := m.Phases["recovery.firstWrite"]; told != (c.rto != nil) {
+				t.Errorf("phases %v", m.Phases)
+			}
+		})
+	}
+}
+
+// Who was handed over and answers has nothing to recover from.
+func TestWhoWasHandedOverIsNotUnrecovered(t *testing.T) {
+	t.Parallel()
+	load := at{2.5, timeline.StepStarted{Verb: "load", WritesPerSecond: 1}}
+	told := func(ends ...at) []timeline.Event {
+		return history(append([]at{{1, timeline.ShootSteady{}}, shoot(1, "a", "a", "Create", "Succeeded"), epoch(2, 1, "Serving", 100), load, wrote(3, 1, 100),
+			{4, timeline.FaultInjected{}}, shoot(5, "b", "a", "Migrate", "Processing")}, ends...)...)
+	}
+	restored := []at{epoch(9, 2, "Serving", 1_000_000), wrote(9.5, 2, 1_000_001), shoot(9.6, "b", "b", "Restore", "Succeeded"), {20, timeline.Settling{}}}
+	left, answer := shoot(7, "b", "a", "Migrate", "Succeeded"), wrote(22, 3, 1_000_002)
+	if got := measure.NotRecovered(told(append(append([]at{left}, restored...), answer)...)); len(got) > 0 {
+		t.Errorf("handed over: %+v", got)
+	}
+	if got := measure.NotRecovered(told(append(append([]at{left}, restored...), failed(22, 3))...)); len(got) != 1 {
+		t.Errorf("handed over, and silent: %+v", got)
+	}
+}
+
+func failed(second float64, number int) at {
+	return at{second, timeline.Write{Number: number, Key: "w", Verb: "patch", Outcome: timeline.Failed, Sent: timeline.Moment(d(second - 0.1)), Answered: timeline.Moment(d(second))}}
+}

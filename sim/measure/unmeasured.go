@@ -45,7 +45,7 @@ type Unrecovered struct {
 
 // NotRecovered are the shoots to which rto would apply, had it been seen: they are there and awake, they are written to until the
 // end, and either acknowledge nothing then, or have been bound to another seed. Who acknowledges in the end where it was
-// before was not hit by the fault, or its first owner is back.
+// before was not hit by the fault, or its first owner is back; who does where it was handed over had nothing to recover from.
 func NotRecovered(events []timeline.Event) (all []Unrecovered) {
 	fault, _, any := timeline.First[timeline.FaultInjected](events)
 	settling, _, settled := timeline.First[timeline.Settling](events)
@@ -60,7 +60,7 @@ func NotRecovered(events []timeline.Event) (all []Unrecovered) {
 		asked, answers := lastAsked(events, shoot, settling.At)
 		one := Unrecovered{Shoot: shoot}
 		switch {
-		case answers && last[shoot].StatusSeed == seedAt(events, shoot, fault.At):
+		case answers && (last[shoot].StatusSeed == seedAt(events, shoot, fault.At) || wasHandedOver(events, shoot)):
 			continue
 		case !answers && asked.Seq != 0:
 			one.Tried = time.Duration(asked.Payload.(timeline.Write).Sent) - fault.At
@@ -69,6 +69,12 @@ func NotRecovered(events []timeline.Event) (all []Unrecovered) {
 		all = append(all, one)
 	}
 	return all
+}
+
+// wasHandedOver says whether the last owner of a shoot had it from the one before.
+func wasHandedOver(events []timeline.Event, shoot string) bool {
+	owners := ownersOf(events, shoot)
+	return owners.handed[owners.newest]
 }
 
 // lastAsked is the write that was sent last after a moment, and whether any of those was acknowledged.

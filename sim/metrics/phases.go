@@ -31,7 +31,8 @@ type movedShoot struct {
 	asleep bool
 
 	seed      string    // in the last status
-	recovered *movement // that brought the shoot back: the first that went on after the first fault
+	struck    string    // that seed, at the first fault
+	recovered *movement // that brought the shoot back: the first after the first fault in which Migrate was given up
 	over      bool      // that one has ended
 }
 
@@ -72,6 +73,11 @@ func (m *phaseMeter) of(shoot string) *movedShoot {
 func (m *phaseMeter) take(e timeline.Event) {
 	switch p := e.Payload.(type) {
 	case timeline.FaultInjected:
+		for _, s := range m.shoots {
+			if !m.faulted {
+				s.struck = s.seed
+			}
+		}
 		m.faulted = true
 	case timeline.ShootSteady:
 		s := m.of(e.Subject)
@@ -105,7 +111,7 @@ func (m *phaseMeter) takeShoot(s *movedShoot, e timeline.Event, p timeline.Shoot
 		observe(m.duration, name, s.movement(p.SpecSeed), part.Length().Seconds())
 	}
 	ended := all[0].Ended > 0 || p.Absent
-	if m.faulted && !s.over {
+	if m.faulted && s.forced && !s.over {
 		now := s.movement(p.SpecSeed)
 		s.recovered, s.over = &now, ended
 	}
@@ -135,8 +141,8 @@ func (m *phaseMeter) recovered(s *movedShoot, moments []moment) {
 	if len(moments) == 0 {
 		return
 	}
-	how := s.movement(s.seed)
-	if how.mode, how.source = "stayed", s.seed; s.recovered != nil {
+	how := s.movement(cmp.Or(s.struck, s.seed))
+	if how.mode, how.source = "stayed", how.destination; s.recovered != nil {
 		how = *s.recovered
 	}
 	before := 0.0

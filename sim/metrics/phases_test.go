@@ -150,8 +150,16 @@ func TestPhasesOfMigrationsAreToldApart(t *testing.T) {
 	}
 }
 
+func later(by float64, told []moment) (all []moment) {
+	for _, m := range told {
+		m.at += by
+		all = append(all, m)
+	}
+	return all
+}
+
 // Each part of a recovery is counted from the moment before it, whatever the order is in which they came, with the labels of the migration
-// that went on when the fault had come, not of a later one.
+// in which Migrate was given up, not of one that was handed over.
 func TestPhasesOfRecoveries(t *testing.T) {
 	t.Parallel()
 	steady := func(shoot string, nodes int) moment {
@@ -189,6 +197,16 @@ func TestPhasesOfRecoveries(t *testing.T) {
 			append(append([]moment{steady("alpha", 1), {2, "observer", "alpha", seen("a", "a", "Create", "Succeeded", 100)}}, back...), moment{40, "operator", "fire", timeline.FaultInjected{}}),
 			map[string]float64{"recovery.firstWrite": 2},
 			map[string]float64{"firstWrite stayed a a false false": 2, "total stayed a a false false": 2},
+		},
+		"back where it was, and moved later": {
+			append([]moment{steady("alpha", 1), {2, "observer", "alpha", seen("b", "b", "Create", "Succeeded", 100)}, fault}, back...),
+			map[string]float64{"recovery.firstWrite": 2},
+			map[string]float64{"firstWrite stayed b b false false": 2, "total stayed b b false false": 2},
+		},
+		"moved, and lost later": {
+			append(append([]moment{steady("alpha", 1), {1, "operator", "line", timeline.FaultInjected{}}}, back...), later(40, lost)...),
+			map[string]float64{"recovery.firstWrite": 50},
+			map[string]float64{"firstWrite forced a b false false": 50, "total forced a b false false": 50},
 		},
 		"asleep": {
 			append([]moment{steady("alpha", 2)}, asleep(lost)...),

@@ -34,6 +34,10 @@ func on(second float64, shoot, spec, status string) sight {
 	return sight{second, shoot, timeline.ShootSeen{SpecSeed: spec, StatusSeed: status, Operation: timeline.Operation{Type: "Restore", State: "Succeeded"}}}
 }
 
+func letGo(second float64, shoot string) sight {
+	return sight{second, shoot, timeline.ShootSeen{SpecSeed: "b", StatusSeed: "a", Operation: timeline.Operation{Type: "Migrate", State: "Succeeded"}}}
+}
+
 func holding(second float64, shoot string, number int) sight {
 	return sight{second, shoot, timeline.DataSeen{Keys: []timeline.DataKey{{Key: "w", Number: number}}}}
 }
@@ -109,13 +113,16 @@ func TestGoalsAreAboutEveryShoot(t *testing.T) {
 		want   verdict.Verdict
 		says   string
 	}{
-		"rto, both recovered":              {two(rto, with(writes(10, 16, 1_000_000), on(12, "s2", "b", "b"), owned(13, "s2", 2, 1_000_000))...), verdict.Held, ""},
-		"rto, one never comes back":        {two(rto, writes(10, never, 0)...), verdict.Violated, "rto: s2 had acknowledged no write of a later owner after 22.9s, the goal is at most 10s"},
-		"rto, one is late by less":         {two(`"rto":{"max":"30s"}`, writes(10, never, 0)...), verdict.Inconclusive, "the goal for rto has not seen the recovery of s2"},
-		"rto, one is asked no more":        {two(rto, writes(10, never, 0)[:20]...), verdict.Inconclusive, "the goal for rto has not seen the recovery of s2"},
-		"rto, one is not hit":              {two(rto, writes(never, never, 0)...), verdict.Held, ""},
-		"rto, the first owner comes back":  {two(rto, writes(10, 20, 100)...), verdict.Held, ""},
-		"rto, who answers was not seen":    {two(rto, with(writes(10, 16, 200), on(12, "s2", "b", "b"))...), verdict.Inconclusive, "the goal for rto has not seen the recovery of s2"},
+		"rto, both recovered":             {two(rto, with(writes(10, 16, 1_000_000), on(12, "s2", "b", "b"), owned(13, "s2", 2, 1_000_000))...), verdict.Held, ""},
+		"rto, one never comes back":       {two(rto, writes(10, never, 0)...), verdict.Violated, "rto: s2 had acknowledged no write of a later owner after 22.9s, the goal is at most 10s"},
+		"rto, one is late by less":        {two(`"rto":{"max":"30s"}`, writes(10, never, 0)...), verdict.Inconclusive, "the goal for rto has not seen the recovery of s2"},
+		"rto, one is asked no more":       {two(rto, writes(10, never, 0)[:20]...), verdict.Inconclusive, "the goal for rto has not seen the recovery of s2"},
+		"rto, one is not hit":             {two(rto, writes(never, never, 0)...), verdict.Held, ""},
+		"rto, the first owner comes back": {two(rto, writes(10, 20, 100)...), verdict.Held, ""},
+		"rto, who answers was not seen":   {two(rto, with(writes(10, 16, 200), on(12, "s2", "b", "b"))...), verdict.Inconclusive, "the goal for rto has not seen the recovery of s2"},
+		"rto, one was handed over":        {two(rto, with(writes(10, 25, 1_000_000), letGo(11, "s2"), on(12, "s2", "b", "b"), owned(13, "s2", 2, 1_000_000))...), verdict.Held, ""},
+		"rto, both were handed over": {two(rto, with(writes(10, 16, 1_000_000), letGo(11, "s1"), letGo(11, "s2"), on(12, "s2", "b", "b"), owned(13, "s2", 2, 1_000_000))...),
+			verdict.Inconclusive, "the goal for rto could not be measured"},
 		"rto, one is gone":                 {two(rto, with(writes(10, never, 0), gone)...), verdict.Held, ""},
 		"rto, one sleeps":                  {two(rto, with(writes(10, never, 0), asleep)...), verdict.Held, ""},
 		"rto, one has no load":             {unloaded(two(rto)), verdict.Held, ""},
