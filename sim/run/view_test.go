@@ -39,6 +39,7 @@ func told() []timeline.Event {
 		timeline.FaultInjected{Fault: "cut(user,shoots)"},
 		timeline.FaultHealed{Fault: "cut(user,shoots)", Touched: 4},
 		timeline.StepEnded{Verb: "expect", Text: "expect much", Outcome: timeline.StepUnmet, Message: "not met within 1s"},
+		timeline.Settled{Converged: true},
 		timeline.Settled{Waiting: []string{"alpha is not well"}},
 		timeline.RunEnded{Broken: "no more"},
 	} {
@@ -65,8 +66,9 @@ func TestPlainLines(t *testing.T) {
    15.0s fault alpha begins: cut(user,shoots)
    16.0s fault alpha ends, felt 4 times
    17.0s ✗ not met within 1s
-   18.0s ✗ alpha is not well
-   19.0s ✗ no more
+   18.0s ✓ it has come to rest
+   19.0s ✗ alpha is not well
+   20.0s ✗ no more
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -13,15 +14,19 @@ import (
 	"github.com/transplant-sim/transplant/sim/expression"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/probe"
+	"github.com/transplant-sim/transplant/sim/telling"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
 )
+
+// tellUnrest is how long nobody is told meanwhile what is not at rest.
+const tellUnrest = 10 * time.Second
 
 // settle waits until every shoot is well, where it belongs and nowhere else, and stays so for a while in which nobody
 // writes anything, or the story's patience is over. An error says that it was interrupted.
 func (t *teller) settle(ctx context.Context) error {
 	t.record("", timeline.Settling{})
-	deadline := t.Clock.Now().Add(t.Scenario.Spec.SettleWithin.Duration)
+	deadline, tell := t.Clock.Now().Add(t.Scenario.Spec.SettleWithin.Duration), t.Clock.Now().Add(tellUnrest)
 	var last unrest
 	var lastAt time.Time
 	for {
@@ -44,6 +49,10 @@ func (t *teller) settle(ctx context.Context) error {
 			}
 			t.record("", timeline.Settled{Waiting: seen.moves, Unknown: seen.unknown})
 			return interrupted(ctx)
+		}
+		if now := t.Clock.Now(); !now.Before(tell) {
+			t.record("", timeline.Note{Text: telling.Short("not at rest yet: " + seen.String())})
+			tell = now.Add(tellUnrest)
 		}
 		select {
 		case <-ctx.Done():
@@ -75,6 +84,15 @@ func unrestOf(err error) unrest {
 		return unrest{moves: []string{err.Error()}}
 	}
 	return unrest{unknown: []string{err.Error()}}
+}
+
+// String is the first of it, and how much more there is.
+func (u unrest) String() string {
+	all := slices.Concat(u.moves, u.unknown)
+	if len(all) > 1 {
+		return fmt.Sprintf("%s, and %d more", all[0], len(all)-1)
+	}
+	return strings.Join(all, "")
 }
 
 // interrupted says that the story is not to be told on, if that is so.

@@ -162,3 +162,35 @@ func TestAnInterruptWhileItComesToRestBreaksTheStoryOff(t *testing.T) {
 		t.Errorf("settled %+v", settled)
 	}
 }
+
+// hasty is a clock on which nobody waits.
+type hasty struct{ *clocktesting.FakeClock }
+
+func (h hasty) After(d time.Duration) <-chan time.Time {
+	after := h.FakeClock.After(d)
+	h.Step(d)
+	return after
+}
+
+// Who watches is told now and then what is still awaited.
+func TestWhatIsNotAtRestYetIsTold(t *testing.T) {
+	t.Parallel()
+	told := settler(t, math.MaxInt32)
+	told.Clock = hasty{clocktesting.NewFakeClock(time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC))}
+	told.Scenario.Spec.SettleWithin = metav1.Duration{Duration: 25 * time.Second}
+	if err := told.settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	notes := 0
+	for _, note := range timeline.Of[timeline.Note](told.Journal.Events()) {
+		if notes++; !strings.HasPrefix(note.Text, "not at rest yet: seed b cannot be read: ") {
+			t.Errorf("it says %q", note.Text)
+		}
+	}
+	if notes != 2 {
+		t.Errorf("in 25 s it says so %d times, want 2", notes)
+	}
+	if text := (unrest{moves: []string{"x moves", "y moves"}, unknown: []string{"z"}}).String(); text != "x moves, and 2 more" {
+		t.Errorf("three are told as %q", text)
+	}
+}

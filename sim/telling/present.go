@@ -106,9 +106,10 @@ func (p *Present) Line(e timeline.Event) (string, Mark) {
 	case timeline.Settling:
 		return "→ let it come to rest", Plain
 	case timeline.Settled:
-		if !content.Converged {
-			return "✗ " + restless(content), Bad
+		if content.Converged {
+			return "✓ it has come to rest", Good
 		}
+		return "✗ " + restless(content), Bad
 	case timeline.Unseen:
 		// What a probe cannot see while it goes on looking is on the timeline; only the last looks are worth a line.
 		if content.Final {
