@@ -1,7 +1,11 @@
 package measure
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -92,4 +96,18 @@ func Phases(events []timeline.Event) map[string]float64 {
 		return nil
 	}
 	return phases
+}
+
+// order is that in which phases follow each other: the parts of a migration, the moments of a recovery.
+var order = []string{"asked", "migrate", "handOver", "restore", "total", "detected", "ownerMoved", "etcdRestored", "firstWrite", "extensions", "steady"}
+
+// InOrder are the names of phases as they follow each other, those of each migration and each recovery together; apiDown is left
+// out, which belongs to phases and is none.
+func InOrder(phases map[string]float64) []string {
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(phases)), func(name string) bool { return strings.Contains(name, "apiDown.") })
+	slices.SortStableFunc(names, func(a, b string) int {
+		dotA, dotB := strings.LastIndex(a, ".")+1, strings.LastIndex(b, ".")+1
+		return cmp.Or(cmp.Compare(a[:dotA], b[:dotB]), cmp.Compare(slices.Index(order, a[dotA:]), slices.Index(order, b[dotB:])))
+	})
+	return names
 }

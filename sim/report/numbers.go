@@ -1,12 +1,10 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
+	"github.com/transplant-sim/transplant/sim/measure"
 	"github.com/transplant-sim/transplant/sim/scenario"
 )
 
@@ -77,25 +75,18 @@ type phase struct {
 	Down float64
 	// Share of the longest phase, in percent.
 	Share float64
-	order int
 }
-
-// phaseOrder is that in which phases follow each other.
-var phaseOrder = []string{"asked", "migrate", "handOver", "restore", "total", "detected", "ownerMoved", "etcdRestored", "firstWrite", "extensions", "steady"}
 
 func phasesOf(run *Run) []phase {
 	var all []phase
 	longest := 0.0
 	values := run.Verdict.Measures.Phases
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if strings.Contains(name, "apiDown.") {
-			continue
-		}
+	for _, name := range measure.InOrder(values) {
 		prefix, last := "", name
 		if dot := strings.LastIndex(name, "."); dot >= 0 {
 			prefix, last = name[:dot+1], name[dot+1:]
 		}
-		one := phase{Name: name, Seconds: values[name], Down: -1, order: slices.Index(phaseOrder, last)}
+		one := phase{Name: name, Seconds: values[name], Down: -1}
 		if down, probed := values[prefix+"apiDown."+last]; probed {
 			one.Down = down
 		}
@@ -107,7 +98,5 @@ func phasesOf(run *Run) []phase {
 			all[i].Share = 100 * all[i].Seconds / longest
 		}
 	}
-	group := func(p phase) string { return p.Name[:strings.LastIndex(p.Name, ".")+1] }
-	slices.SortStableFunc(all, func(a, b phase) int { return cmp.Or(cmp.Compare(group(a), group(b)), cmp.Compare(a.order, b.order)) })
 	return all
 }

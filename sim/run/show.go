@@ -3,11 +3,10 @@ package run
 import (
 	"fmt"
 	"io"
-	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"github.com/transplant-sim/transplant/sim/measure"
 	"github.com/transplant-sim/transplant/sim/report"
 	"github.com/transplant-sim/transplant/sim/telling"
 	"github.com/transplant-sim/transplant/sim/verdict"
@@ -40,40 +39,60 @@ func show(out io.Writer, r *verdict.Report, folder string) {
 	fmt.Fprintf(out, "  kept in %s; look at %s\n", folder, filepath.Join(folder, report.FileName))
 }
 
+// measureLine is one number, with its unit, and what there is to say of it.
+type measureLine struct{ name, value, more string }
+
+// measureLines tells what was measured, each with its goal if the story has one.
 func measureLines(r *verdict.Report) []string {
-	var lines []string
-	seconds := func(name string, value *float64) {
+	var lines []measureLine
+	add := func(name, format string, value any, more string) {
+		lines = append(lines, measureLine{name, fmt.Sprintf(format, value), more})
+	}
+	seconds := func(name string, value *float64, more string) {
 		if value != nil {
-			lines = append(lines, fmt.Sprintf("%-24s %8.3f s", name, *value))
+			add(name, "%8.3f s", *value, more)
 		}
 	}
 	m := r.Measures
-	seconds("API downtime", m.APIDowntimeSeconds)
-	seconds("longest outage", m.APILongestGapSeconds)
+	seconds("API downtime", m.APIDowntimeSeconds, goalOf(r, "apiDowntime", " s"))
+	seconds("longest outage", m.APILongestGapSeconds, "")
 	if m.LostWrites != nil {
-		lines = append(lines, fmt.Sprintf("%-24s %8d", "lost writes", *m.LostWrites))
+		add("lost writes", "%8d", *m.LostWrites, goalOf(r, "lostWrites", ""))
 	}
-	if m.RestoresAtOnce != nil && *m.RestoresAtOnce > 1 {
-		lines = append(lines, fmt.Sprintf("%-24s %8d", "restores at once", *m.RestoresAtOnce))
+	if goal := goalOf(r, "restoresAtOnce", ""); m.RestoresAtOnce != nil && (*m.RestoresAtOnce > 1 || goal != "") {
+		add("restores at once", "%8d", *m.RestoresAtOnce, goal)
 	}
 	if v := m.Evacuation; v != nil && v.RequestsPerShoot != nil {
-		lines = append(lines, fmt.Sprintf("%-24s %8.3f s for all %d: %.0f requests and %.1f s of processor time for each",
-			"evacuation", v.Seconds, v.Shoots, *v.RequestsPerShoot, *v.CPUSecondsPerShoot))
+		seconds("evacuation", &v.Seconds, fmt.Sprintf(" for all %d: %.0f requests and %.1f s of processor time for each", v.Shoots, *v.RequestsPerShoot, *v.CPUSecondsPerShoot))
 	}
-	seconds("RPO", m.RPOSeconds)
-	seconds("RTO", m.RTOSeconds)
+	seconds("RPO", m.RPOSeconds, goalOf(r, "rpo", " s"))
+	seconds("RTO", m.RTOSeconds, goalOf(r, "rto", " s"))
 	if d := r.AtDefaults; d != nil {
-		lines = append(lines, fmt.Sprintf("%-24s %8.3f s: %.3f s of work as measured, %g s of waits (grace period, ownership); clients may keep the old address up to %g s longer",
-			"RTO at default settings", d.RTOSeconds, d.WorkSeconds, d.WaitSeconds, d.DNSSeconds))
-		if d.RPOAtMostSeconds != nil {
-			lines = append(lines, fmt.Sprintf("%-24s %8.3f s at most: what may be written between two incremental backups there", "RPO at default settings", *d.RPOAtMostSeconds))
+		seconds("RTO at default settings", &d.RTOSeconds, fmt.Sprintf(": %.3f s of work as measured, %g s of waits (grace period, ownership); clients may keep the old address up to %g s longer",
+			d.WorkSeconds, d.WaitSeconds, d.DNSSeconds))
+		seconds("RPO at default settings", d.RPOAtMostSeconds, " at most: what may be written between two incremental backups there")
+	}
+	for _, phase := range measure.InOrder(m.Phases) {
+		value := m.Phases[phase]
+		seconds("phase "+phase, &value, "")
+	}
+	width := 24
+	for _, line := range lines {
+		width = max(width, len(line.name))
+	}
+	var texts []string
+	for _, line := range lines {
+		texts = append(texts, fmt.Sprintf("%-*s %s%s", width, line.name, line.value, line.more))
+	}
+	return texts
+}
+
+// goalOf a measure, to stand behind it; empty without one.
+func goalOf(r *verdict.Report, measured, unit string) string {
+	for _, o := range r.Objectives {
+		if o.Measure == measured {
+			return fmt.Sprintf(" (goal %g%s)", o.Max, unit)
 		}
 	}
-	for _, phase := range slices.Sorted(maps.Keys(m.Phases)) {
-		if !strings.Contains(phase, "apiDown") {
-			value := m.Phases[phase]
-			seconds("phase "+phase, &value)
-		}
-	}
-	return lines
+	return ""
 }

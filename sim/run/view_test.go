@@ -113,3 +113,44 @@ func TestShowTellsRTOAndRPOAtDefaultSettings(t *testing.T) {
 		}
 	}
 }
+
+// Goals stand beside what was measured, and phases in the order in which they follow each other.
+func TestShowTellsGoalsAndPhasesInOrder(t *testing.T) {
+	t.Parallel()
+	report := &verdict.Report{
+		Verdict: verdict.Held,
+		Measures: measure.Measures{
+			APIDowntimeSeconds: new(22.4), APILongestGapSeconds: new(22.4), LostWrites: new(0), RestoresAtOnce: new(2), RPOSeconds: new(0.75), RTOSeconds: new(22.4),
+			Phases: map[string]float64{
+				"asked": 0.1, "restore": 14.3, "total": 14.5, "apiDown.restore": 9, "recovery.detected": 10.1, "recovery.ownerMoved": 10.4, "recovery.etcdRestored": 18.5,
+				"recovery.firstWrite": 22.4, "recovery.extensions": 24.6, "recovery.steady": 45.3,
+			},
+		},
+		Objectives: []verdict.Objective{
+			{Measure: "apiDowntime", Max: 90}, {Measure: "rto", Max: 45}, {Measure: "rpo", Max: 1.5}, {Measure: "lostWrites"}, {Measure: "restoresAtOnce", Max: 2},
+		},
+	}
+	var out bytes.Buffer
+	show(&out, report, "folder")
+	_, got, _ := strings.Cut(out.String(), "on , --seed 0\n")
+	want := `  API downtime                  22.400 s (goal 90 s)
+  longest outage                22.400 s
+  lost writes                        0 (goal 0)
+  restores at once                   2 (goal 2)
+  RPO                            0.750 s (goal 1.5 s)
+  RTO                           22.400 s (goal 45 s)
+  phase asked                    0.100 s
+  phase restore                 14.300 s
+  phase total                   14.500 s
+  phase recovery.detected       10.100 s
+  phase recovery.ownerMoved     10.400 s
+  phase recovery.etcdRestored   18.500 s
+  phase recovery.firstWrite     22.400 s
+  phase recovery.extensions     24.600 s
+  phase recovery.steady         45.300 s
+  kept in folder; look at folder/report.html
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
