@@ -22,6 +22,8 @@ type windowQuestion struct {
 	// RandomFraction is where in the window a random moment falls, in [0, 1).
 	RandomFraction     float64    `json:"randomFraction"`
 	LastReconciliation *time.Time `json:"lastReconciliation"`
+
+	none bool // there is no window
 }
 
 // windowAnswer says where now is in the window, as written and as it is effective.
@@ -93,7 +95,7 @@ func newWindow() *cobra.Command {
 	})
 }
 
-// windowOf completes a question with the window of the shoot in a file.
+// windowOf completes a question with the window of the shoot in a file, which may have none.
 func windowOf(command *cobra.Command, question windowQuestion, path string) (windowQuestion, error) {
 	if path == "" {
 		return question, required([2]string{"begin (and --end) or --shoot", question.Begin}, [2]string{"end", question.End})
@@ -106,7 +108,8 @@ func windowOf(command *cobra.Command, question windowQuestion, path string) (win
 		return question, err
 	}
 	if shoot.Spec.Maintenance == nil || shoot.Spec.Maintenance.TimeWindow == nil {
-		return question, fmt.Errorf("read the Shoot in %s: field spec.maintenance.timeWindow is not set: without it maintenance may begin at any time", path)
+		question.none = true
+		return question, nil
 	}
 	question.Begin, question.End = shoot.Spec.Maintenance.TimeWindow.Begin, shoot.Spec.Maintenance.TimeWindow.End
 	if shoot.Status.LastOperation != nil && !shoot.Status.LastOperation.LastUpdateTime.IsZero() {
@@ -116,6 +119,9 @@ func windowOf(command *cobra.Command, question windowQuestion, path string) (win
 }
 
 func judgeWindow(question windowQuestion) (windowAnswer, error) {
+	if question.none {
+		return windowAnswer{IsNowIn: true}, nil
+	}
 	if question.RandomFraction < 0 || question.RandomFraction >= 1 {
 		return windowAnswer{}, fmt.Errorf("field randomFraction is %v: give a number from 0 up to, but not 1", question.RandomFraction)
 	}
@@ -150,6 +156,11 @@ func sideOf(w window.Window, now time.Time) *windowSide {
 // tellWindow is the answer for people.
 func tellWindow(out io.Writer, question windowQuestion, answer windowAnswer) error {
 	p := printer{out: out}
+	if question.none {
+		p.line("Window     none: field spec.maintenance.timeWindow is not set")
+		p.line("Now        %s: maintenance may begin, as at any time", stamp(*question.Now))
+		return p.err
+	}
 	p.line("Window     %s to %s", question.Begin, question.End)
 	if answer.ParseError != "" {
 		p.line("           cannot be read: %s", answer.ParseError)
