@@ -84,6 +84,7 @@ The stories are in scenarios/ of the repository; docs/scenarios.md there lists e
 		Check: func(ctx context.Context, backend string, seeds []string) error {
 			return errors.Join(buckets.Check(backend), chaosMesh.Check(backend), extensions.Check(ctx, backend, seeds))
 		},
+		Shoots: stage.ShootsOf,
 		Embedded: func(o *embedded.Options) error {
 			s, err := staged()
 			if err == nil {

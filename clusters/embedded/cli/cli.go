@@ -27,14 +27,20 @@ type Configure struct {
 	AddFlags func(*pflag.FlagSet)
 	Check    func(ctx context.Context, backend string, seeds []string) error
 
+	// Shoots that the garden knows, by the path of a kubeconfig, to be shown by status; nil for none.
+	Shoots func(ctx context.Context, kubeconfig string) ([]Shoot, error)
+
 	Embedded func(*embedded.Options) error
 	Kind     func(context.Context, *kind.Options) error
 }
 
+// Shoot as status shows it: its name with its namespace, the seed that it is on, what was last done with it.
+type Shoot struct{ Name, Seed, LastOperation string }
+
 // NewCommands lists the commands.
 func NewCommands(configure Configure) []*cobra.Command {
 	return []*cobra.Command{
-		newUp(configure), newDown(), newStatus(), newLogs(), newKubeconfig(), newScrapeTargets(), newControlPlane(), newSupervise(configure),
+		newUp(configure), newDown(), newStatus(configure), newLogs(), newKubeconfig(), newScrapeTargets(), newControlPlane(), newSupervise(configure),
 	}
 }
 

@@ -12,14 +12,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/clusters/embedded/supervisor"
 )
 
-func newStatus() *cobra.Command {
+func newStatus(configure Configure) *cobra.Command {
 	var flags landscapeFlag
 	var output string
-	command := newCommand("status", "Show what runs and what does not", func(ctx context.Context, command *cobra.Command, _ []string) error {
+	command := newCommand("status", "Show what runs and what does not, and the shoots", func(ctx context.Context, command *cobra.Command, _ []string) error {
 		if !slices.Contains([]string{"text", "json"}, output) {
 			return fmt.Errorf("read --output: %q is no form: choose text or json", output)
 		}
@@ -39,7 +40,7 @@ func newStatus() *cobra.Command {
 			encoder.SetIndent("", "  ")
 			return encoder.Encode(state)
 		}
-		return printStatus(command.OutOrStdout(), state)
+		return printStatus(command.OutOrStdout(), state, shootsOf(ctx, configure, state))
 	})
 	flags.register(command)
 	command.Flags().StringVarP(&output, "output", "o", "text", "text or json")
@@ -61,7 +62,7 @@ func explainNotUp(ctx context.Context, dir rundir.Dir, notUp error) error {
 	}
 }
 
-func printStatus(out io.Writer, state rundir.State) error {
+func printStatus(out io.Writer, state rundir.State, shoots shootsKnown) error {
 	where := fmt.Sprintf("slot %d", state.Slot)
 	if state.Backend == rundir.Kind {
 		where = "on kind"
@@ -81,13 +82,46 @@ func printStatus(out io.Writer, state rundir.State) error {
 		dead = append(dead, ended...)
 		fmt.Fprintf(table, "-\t%s\t-\t%s\n", p.Name, text)
 	}
-	if err := errors.Join(table.Flush(), printLinks(out, state.Links)); err != nil {
+	if err := errors.Join(table.Flush(), shoots.print(out), printLinks(out, state.Links)); err != nil {
 		return err
 	}
 	if len(dead) > 0 {
 		return fmt.Errorf("%w: %s ended", errUnhealthy, strings.Join(dead, ", "))
 	}
 	return nil
+}
+
+// shootsKnown to the garden, or why they are not.
+type shootsKnown struct {
+	all []Shoot
+	err error
+}
+
+func shootsOf(ctx context.Context, configure Configure, state rundir.State) (known shootsKnown) {
+	for _, c := range state.Clusters {
+		if c.Role == string(clusters.Garden) && configure.Shoots != nil {
+			known.all, known.err = configure.Shoots(ctx, c.Kubeconfig)
+		}
+	}
+	return known
+}
+
+// print is no error where the garden does not answer: it may be what somebody looks at.
+func (s shootsKnown) print(out io.Writer) error {
+	if s.err != nil {
+		_, err := fmt.Fprintf(out, "\nThe shoots are not known: %s\n", s.err)
+		return err
+	}
+	if len(s.all) == 0 {
+		return nil
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out)
+	fmt.Fprintln(table, "SHOOT\tSEED\tLAST OPERATION")
+	for _, one := range s.all {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", one.Name, one.Seed, one.LastOperation)
+	}
+	return table.Flush()
 }
 
 // printLinks is a table of its own: its columns have other widths.

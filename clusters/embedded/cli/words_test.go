@@ -2,6 +2,8 @@ package cli_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,8 +21,13 @@ import (
 // say runs a command in this process, and gives what it prints, or its error with PROGRAM for this program's name.
 func say(t *testing.T, args ...string) string {
 	t.Helper()
+	return sayWith(t, cli.Configure{}, args...)
+}
+
+func sayWith(t *testing.T, configure cli.Configure, args ...string) string {
+	t.Helper()
 	root := &cobra.Command{Use: "transplant", SilenceErrors: true, SilenceUsage: true}
-	root.AddCommand(cli.NewCommands(cli.Configure{})...)
+	root.AddCommand(cli.NewCommands(configure)...)
 	var out bytes.Buffer
 	root.SetArgs(args)
 	root.SetOut(&out)
@@ -53,7 +60,7 @@ func writeState(t *testing.T, dir rundir.Dir) rundir.State {
 	running := []rundir.ProcessState{{Name: "etcd", ID: process.Self()}}
 	state := rundir.State{
 		Name: dir.Name, Slot: 3, Supervisor: process.Self(), Ready: time.Date(2026, 11, 21, 12, 0, 0, 0, time.Local),
-		Clusters: []rundir.ClusterState{{Name: "garden", Role: "Garden", URL: "https://127.0.3.1:6443", Processes: running}, {Name: "a", Role: "Seed", URL: "https://127.0.3.2:6443", Processes: running}},
+		Clusters: []rundir.ClusterState{{Name: "garden", Role: "garden", URL: "https://127.0.3.1:6443", Processes: running}, {Name: "a", Role: "seed", URL: "https://127.0.3.2:6443", Processes: running}},
 		Links:    []rundir.LinkState{{Actor: "gardenlet-a", Target: "garden", URL: "https://127.0.3.9:7000"}},
 	}
 	if err := dir.WriteState(state); err != nil {
@@ -67,8 +74,8 @@ func TestTablesOfStatus(t *testing.T) {
 	state := writeState(t, dir)
 	_, tables, _ := strings.Cut(say(t, "status"), "\n\n")
 	want := `CLUSTER  ROLE    URL                     PROCESSES
-garden   Garden  https://127.0.3.1:6443  1 of 1 run
-a        Seed    https://127.0.3.2:6443  1 of 1 run
+garden   garden  https://127.0.3.1:6443  1 of 1 run
+a        seed    https://127.0.3.2:6443  1 of 1 run
 
 ACTOR        TARGET  LINK
 gardenlet-a  garden  https://127.0.3.9:7000
@@ -85,6 +92,39 @@ gardenlet-a  garden  https://127.0.3.9:7000
 	}
 	if got, want := say(t, "status", "-o", "yaml"), `error: read --output: "yaml" is no form: choose text or json`; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Status tells of the shoots if there are any, and if the garden can be asked.
+func TestStatusTellsOfShoots(t *testing.T) {
+	dir, _ := written(t, "default")
+	state := writeState(t, dir)
+	state.Links, state.Clusters[0].Kubeconfig = nil, "garden.kubeconfig"
+	if err := dir.WriteState(state); err != nil {
+		t.Fatal(err)
+	}
+	const clusters = "a        seed    https://127.0.3.2:6443  1 of 1 run\n"
+	for name, c := range map[string]struct {
+		shoots []cli.Shoot
+		err    error
+		want   string
+	}{
+		"none": {},
+		"two": {shoots: []cli.Shoot{{Name: "garden-p/alpha", Seed: "a", LastOperation: "Create Succeeded"}, {Name: "garden-p/beta", Seed: "b", LastOperation: "-"}},
+			want: "\nSHOOT           SEED  LAST OPERATION\ngarden-p/alpha  a     Create Succeeded\ngarden-p/beta   b     -\n"},
+		"the garden is away": {err: errors.New("connection refused"), want: "\nThe shoots are not known: connection refused\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := sayWith(t, cli.Configure{Shoots: func(_ context.Context, kubeconfig string) ([]cli.Shoot, error) {
+				if kubeconfig != "garden.kubeconfig" {
+					t.Errorf("asked with %q", kubeconfig)
+				}
+				return c.shoots, c.err
+			}}, "status")
+			if _, got, _ := strings.Cut(text, clusters); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
 	}
 }
 
