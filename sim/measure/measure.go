@@ -20,8 +20,8 @@ type Measures struct {
 	APILongestGapSeconds *float64 `json:"apiLongestGapSeconds,omitempty"`
 	// LostWrites is the number of acknowledged writes that are not in the data at the end, of all shoots together.
 	LostWrites *int `json:"lostWrites,omitempty"`
-	// RPOSeconds is the time between the newest write that survived before the first lost one, and the newest lost
-	// one; 0 when none is lost.
+	// RPOSeconds is the time between the newest write that survived before the first lost one of an epoch, and the newest lost
+	// one of it; 0 when none is lost. Of several epochs it is that of the worst.
 	RPOSeconds *float64 `json:"rpoSeconds,omitempty"`
 	// RTOSeconds is the time from the first fault to the first write that was acknowledged after a recovery: by an owner to whom the
 	// one before had not handed over. A planned migration has none, whatever fault there was beside it: its price is the downtime.
@@ -142,18 +142,23 @@ func rpo(events []timeline.Event, shoot string) (time.Duration, bool) {
 		return 0, read && written
 	}
 	slices.SortStableFunc(acknowledged, func(a, b timeline.Write) int { return int(a.Answered - b.Answered) })
-	var kept, newest timeline.Moment
-	missing := false
+	// A shoot may be restored more than once. Each time it loses the end of one epoch; what is kept within that, behind a loss, makes it no
+	// smaller.
+	epochs, before := oracle.EpochsOf(events, shoot), map[int64]timeline.Moment{}
+	var kept timeline.Moment
+	var longest time.Duration
 	for _, w := range acknowledged {
-		missing = missing || lost[w.Number]
-		if !missing {
+		if !lost[w.Number] {
 			kept = w.Answered
+			continue
 		}
-		if lost[w.Number] {
-			newest = w.Answered
+		epoch := epochs.Of(w.ResourceVersion)
+		if _, begun := before[epoch]; !begun {
+			before[epoch] = kept
 		}
+		longest = max(longest, time.Duration(w.Answered-before[epoch]))
 	}
-	return time.Duration(newest - kept), true
+	return longest, true
 }
 
 // rto applies when a fault was injected and writes were acknowledged after it by a later epoch that was not handed over.

@@ -1,6 +1,7 @@
 package measure_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -34,6 +35,23 @@ func wrote(second float64, number int, version int64) at {
 		Number: number, Key: "w", Verb: "patch", Outcome: timeline.Acknowledged, ResourceVersion: version,
 		Sent: timeline.Moment(d(second - 0.1)), Answered: timeline.Moment(d(second)),
 	}}
+}
+
+// created wrote a key of its own.
+func created(second float64, number int, version int64) at {
+	one := wrote(second, number, version)
+	w := one.p.(timeline.Write)
+	w.Key, w.Verb = fmt.Sprintf("w-%d", number), "create"
+	return at{second, w}
+}
+
+// holds tells which of those are there.
+func holds(second float64, numbers ...int) at {
+	var seen timeline.DataSeen
+	for _, number := range numbers {
+		seen.Keys = append(seen.Keys, timeline.DataKey{Key: fmt.Sprintf("w-%d", number), Number: number})
+	}
+	return at{second, seen}
 }
 
 func shoot(second float64, spec, status, operation, state string) at {
@@ -100,6 +118,16 @@ func TestOf(t *testing.T) {
 		"lost writes": {
 			events: history(steady, wrote(1, 1, 5), wrote(2, 2, 6), wrote(3, 3, 7), has(4, 1)),
 			want:   measure.Measures{LostWrites: number(2), RPOSeconds: number(2.0)},
+		},
+		// Each restore has lost a second; what was written between them is there.
+		"lost twice": {
+			events: history(steady, valid(1, 1, 1), created(1, 1, 5), created(2, 2, 6), valid(8, 2, 1_000_000), created(10, 3, 1_000_001), created(20, 4, 1_000_002), created(21, 5, 1_000_003), holds(30, 1, 3, 4)),
+			want:   measure.Measures{LostWrites: number(2), RPOSeconds: number(1.0)},
+		},
+		// A hole is as large as what it takes to be without it.
+		"lost from the middle": {
+			events: history(steady, valid(1, 1, 1), created(1, 1, 5), created(2, 2, 6), created(9, 3, 7), created(10, 4, 8), holds(30, 1, 3)),
+			want:   measure.Measures{LostWrites: number(2), RPOSeconds: number(9.0)},
 		},
 		"recovery from a fault": {
 			events: history(steady, valid(1, 1, 10), wrote(1, 1, 11), at{2, timeline.FaultInjected{}}, wrote(2.5, 2, 12), valid(8, 2, 1_000_000), wrote(9, 3, 1_000_001)),

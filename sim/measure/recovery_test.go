@@ -169,6 +169,16 @@ func TestWhoWasHandedOverIsNotUnrecovered(t *testing.T) {
 	}
 }
 
+// Who comes when the fault has struck was not hit by it.
+func TestAShootThatComesLaterHasNothingToRecoverFrom(t *testing.T) {
+	t.Parallel()
+	load := at{6, timeline.StepStarted{Verb: "load", WritesPerSecond: 1}}
+	later := []at{{5, timeline.ShootSteady{}}, shoot(5, "b", "b", "Create", "Succeeded"), epoch(5.5, 1, "Serving", 100), load, wrote(7, 1, 100), {20, timeline.Settling{}}, wrote(22, 2, 101)}
+	if got := measure.NotRecovered(history(append([]at{{4, timeline.FaultInjected{}}}, later...)...)); len(got) > 0 {
+		t.Errorf("it is said not to have recovered: %+v", got)
+	}
+}
+
 func failed(second float64, number int) at {
 	return at{second, timeline.Write{Number: number, Key: "w", Verb: "patch", Outcome: timeline.Failed, Sent: timeline.Moment(d(second - 0.1)), Answered: timeline.Moment(d(second))}}
 }

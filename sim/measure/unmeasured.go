@@ -57,10 +57,14 @@ func NotRecovered(events []timeline.Event) (all []Unrecovered) {
 		if _, recovered := rto(events, shoot); recovered || away(last[shoot]) {
 			continue
 		}
+		hit := seedAt(events, shoot, fault.At)
+		if hit == "" {
+			continue // it was not there yet
+		}
 		asked, answers := lastAsked(events, shoot, settling.At)
 		one := Unrecovered{Shoot: shoot}
 		switch {
-		case answers && (last[shoot].StatusSeed == seedAt(events, shoot, fault.At) || wasHandedOver(events, shoot)):
+		case answers && (last[shoot].StatusSeed == hit || wasHandedOver(events, shoot)):
 			continue
 		case !answers && asked.Seq != 0:
 			one.Tried = time.Duration(asked.Payload.(timeline.Write).Sent) - fault.At

@@ -62,7 +62,7 @@ func (r *Report) judgeGoal(events []timeline.Event, o Objective, unseen func([]t
 // than the goal allows and still acknowledges nothing has not recovered in time, however long it would have taken. Where the
 // story could not be told, a recovery was not owed.
 func (r *Report) judgeRecoveries(events []timeline.Event, o Objective, most time.Duration, told bool) (lacks []string) {
-	unrecovered, before := measure.NotRecovered(events), len(r.Violations)
+	unrecovered, before, measured := measure.NotRecovered(events), len(r.Violations), o
 	for _, u := range unrecovered {
 		waited := measure.Seconds(u.Tried)
 		if !told || waited <= o.Max {
@@ -77,7 +77,7 @@ func (r *Report) judgeRecoveries(events []timeline.Event, o Objective, most time
 		r.Objectives = append(r.Objectives, o)
 		return nil
 	}
-	return r.judgeGoal(events, o, func([]timeline.Event) (unseen []string) {
+	return r.judgeGoal(events, measured, func([]timeline.Event) (unseen []string) {
 		for _, u := range unrecovered {
 			unseen = append(unseen, "the recovery of "+u.Shoot)
 		}

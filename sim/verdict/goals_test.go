@@ -2,6 +2,7 @@ package verdict_test
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -171,6 +172,23 @@ func TestARecoveryThatDoesNotEndIsProvedByTheLastAttempt(t *testing.T) {
 	}
 	if least := *r.Objectives[0].Measured; least != 22.9 {
 		t.Errorf("the RTO is at least %gs, want 22.9s", least)
+	}
+}
+
+// One that is late and one that never comes back are two misses, each with its own figure.
+func TestALateRecoveryIsToldBesideOneThatNeverEnds(t *testing.T) {
+	t.Parallel()
+	r, err := verdict.Judge(two(`"rto":{"max":"2s"}`, writes(10, 99, 0)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	for _, v := range r.Violations {
+		said = append(said, v.Message)
+	}
+	want := []string{"rto: s2 had acknowledged no write of a later owner after 22.9s, the goal is at most 2s", fmt.Sprintf("rto is %gs, the goal is at most 2s", *r.Measures.RTOSeconds)}
+	if !slices.Equal(said, want) || *r.Measures.RTOSeconds > 20 {
+		t.Errorf("said is %q, want %q", said, want)
 	}
 }
 
