@@ -8,11 +8,9 @@ import (
 	"io"
 	"os"
 	"reflect"
-	"regexp"
-	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/sim/landscape"
@@ -115,8 +113,6 @@ func mistakeIn(file, path, message string, form any) Mistake {
 	return m
 }
 
-var yamlLine = regexp.MustCompile(`^yaml: (?:unmarshal errors:\n\s*)?line (\d+): `)
-
 // document is the one YAML document in the content.
 func document(content []byte, object reflect.Value) (root *yaml.Node, mistake *Mistake) {
 	stream := yaml.NewDecoder(bytes.NewReader(content))
@@ -125,24 +121,15 @@ func document(content []byte, object reflect.Value) (root *yaml.Node, mistake *M
 		if errors.Is(err, io.EOF) {
 			return nil, &Mistake{Line: 1, Message: fmt.Sprintf("is empty; must be a %s", object.Type().Name())}
 		}
-		return nil, syntax(err)
+		return nil, syntax(err, content)
 	}
 	switch err := stream.Decode(&second); {
 	case err == nil:
 		return nil, &Mistake{Line: second.Line, Column: second.Column, Message: fmt.Sprintf("is a second document; a file holds one %s", called(object))}
 	case !errors.Is(err, io.EOF):
-		return nil, syntax(err)
+		return nil, syntax(err, content)
 	}
 	return first.Content[0], nil
-}
-
-func syntax(err error) *Mistake {
-	text, line := err.Error(), 1
-	if found := yamlLine.FindStringSubmatch(text); found != nil {
-		line, _ = strconv.Atoi(found[1])
-		text = text[len(found[0]):]
-	}
-	return &Mistake{Line: max(line, 1), Message: "not YAML: " + strings.TrimPrefix(text, "yaml: ")}
 }
 
 // placeOf a field, or of the nearest field above it that stands in the file.

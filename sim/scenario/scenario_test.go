@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 
 	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/sim/fault"
@@ -539,8 +539,8 @@ func TestFilesThatAreNoScenario(t *testing.T) {
 		"null":                      "f:1:1: is empty; must be a mapping with apiVersion, kind, metadata, spec",
 		"just text":                 `f:1:1: is "just text"; must be a mapping with apiVersion, kind, metadata, spec`,
 		"[a]":                       "f:1:1: is a list; must be a mapping with apiVersion, kind, metadata, spec",
-		"a: [\n":                    "f:1: not YAML: did not find expected node content",
-		"a: b\n\tc: d\n":            "f:2: not YAML: found a tab character that violates indentation",
+		"a: [\n":                    "f:1:4: not YAML: did not find expected node content; a bracket is left open: close it",
+		"a: b\n\tc: d\n":            "f:2:1: not YAML: found a tab character that violates indentation; indent with spaces: line 2 has a tab",
 		right + "---\n" + right:     "f:22:1: is a second document; a file holds one scenario",
 		"a: b\n" + strings.Repeat("# long\n", 200_000): "f:1: is larger than 1048576 bytes; a scenario is a page",
 	} {
