@@ -31,6 +31,8 @@ type Expression struct {
 	asks    bool
 	garden  bool // is needed
 
+	impossible []Impossible
+
 	mu      sync.Mutex // guards present, which the functions read during an evaluation
 	present Snapshot
 }
@@ -117,6 +119,15 @@ func (e *Expression) SeedsWanted() []string { return e.wanted }
 
 // NeedsGarden says whether it cannot become true while the garden does not answer, whatever the seeds and the cloud say.
 func (e *Expression) NeedsGarden() bool { return e.garden }
+
+// Impossible is a value that an expression asks a field for which never has it.
+type Impossible struct {
+	Value string
+	Known []string // what the field may have
+}
+
+// Impossible are the values that it asks for in vain, sorted by field and value.
+func (e *Expression) Impossible() []Impossible { return e.impossible }
 
 // Asks says whether it asks for anything; else it is the same of every landscape.
 func (e *Expression) Asks() bool { return e.asks }

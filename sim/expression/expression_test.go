@@ -2,6 +2,8 @@ package expression_test
 
 import (
 	"fmt"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -133,6 +135,32 @@ func TestSeedsWanted(t *testing.T) {
 		if diff := cmp.Diff(want, e.SeedsWanted()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
+	}
+}
+
+// What a field never has is found; what the API has, all of it, is not.
+func TestImpossible(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("../../api/core/v1beta1/operation.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for field, form := range map[string]string{"type": "LastOperationType", "state": "LastOperationState"} {
+		var known []string
+		for _, found := range regexp.MustCompile(form+` = "(\w+)"`).FindAllStringSubmatch(string(source), -1) {
+			known = append(known, found[1])
+		}
+		e, err := expression.Compile(fmt.Sprintf(`'Fine' != shoot('a').lastOperation.%[1]s || shoot('a').lastOperation.%[1]s in ['', '%[2]s']`, field, strings.Join(known, "', '")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]expression.Impossible{{Value: "Fine", Known: known}}, e.Impossible()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", field, diff)
+		}
+	}
+	e, err := expression.Compile(`shoot('a').status == 'healthy' || seed('a').conditions['GardenletReady'] == 'True' || shoot('a').maintenance.description == 'x'`)
+	if err != nil || e.Impossible() != nil {
+		t.Errorf("of open sets: %v, %v", e.Impossible(), err)
 	}
 }
 

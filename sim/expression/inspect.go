@@ -2,23 +2,34 @@ package expression
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/parser"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
 // inspect finds the shoots and seeds that the expression names, and its facts.
 func (e *Expression) inspect(compiled *cel.Ast) error {
 	native := compiled.NativeRep()
-	named, wanted := map[string]map[string]bool{"shoot": {}, "seed": {}}, map[string]bool{}
+	named, wanted, impossible := map[string]map[string]bool{"shoot": {}, "seed": {}}, map[string]bool{}, map[string]Impossible{}
 	var failure error
 	ast.PostOrderVisit(ast.NavigateAST(native), ast.NewExprVisitor(func(node ast.Expr) {
 		e.asks = e.asks || isAsked(node)
-		for _, seed := range comparedWithSeed(node) {
+		for _, seed := range comparedWith(node, isSeedOfShoot) {
 			wanted[seed] = true
+		}
+		for name, values := range closed {
+			for _, value := range comparedWith(node, func(of ast.Expr) bool { return isMember(of, name) }) {
+				if !slices.Contains(values, value) {
+					impossible[name+" "+value] = Impossible{value, values}
+				}
+			}
 		}
 		if node.Kind() != ast.CallKind || named[node.AsCall().FunctionName()] == nil {
 			return
@@ -32,6 +43,9 @@ func (e *Expression) inspect(compiled *cel.Ast) error {
 	}))
 	if failure != nil {
 		return failure
+	}
+	for _, key := range slices.Sorted(maps.Keys(impossible)) {
+		e.impossible = append(e.impossible, impossible[key])
 	}
 	e.shoots, e.seeds, e.wanted = sorted(named["shoot"]), sorted(named["seed"]), sorted(wanted)
 	e.garden = needsGarden(native.Expr(), true)
@@ -50,20 +64,46 @@ func isAsked(node ast.Expr) bool {
 	return false
 }
 
-// comparedWithSeed are the names in quotes that a node compares with the seed of a shoot. No seed is no name.
-func comparedWithSeed(node ast.Expr) []string {
+// closed are the fields that have one of a closed set of values, or none.
+var closed = map[string][]string{
+	"lastOperation.type": texts(gardencorev1beta1.LastOperationTypeCreate, gardencorev1beta1.LastOperationTypeReconcile, gardencorev1beta1.LastOperationTypeDelete,
+		gardencorev1beta1.LastOperationTypeMigrate, gardencorev1beta1.LastOperationTypeRestore),
+	"lastOperation.state": texts(gardencorev1beta1.LastOperationStateProcessing, gardencorev1beta1.LastOperationStateSucceeded, gardencorev1beta1.LastOperationStateError,
+		gardencorev1beta1.LastOperationStateFailed, gardencorev1beta1.LastOperationStatePending, gardencorev1beta1.LastOperationStateAborted),
+	"maintenance.state": texts(gardencorev1beta1.LastOperationStateProcessing, gardencorev1beta1.LastOperationStateSucceeded, gardencorev1beta1.LastOperationStateFailed),
+}
+
+func texts[T ~string](values ...T) []string {
+	var list []string
+	for _, value := range values {
+		list = append(list, string(value))
+	}
+	return list
+}
+
+// isMember says whether a node is the field of a field of a shoot, such as lastOperation.type.
+func isMember(node ast.Expr, name string) bool {
+	if node.Kind() != ast.SelectKind || node.AsSelect().Operand().Kind() != ast.SelectKind {
+		return false
+	}
+	of := node.AsSelect().Operand().AsSelect()
+	return of.FieldName()+"."+node.AsSelect().FieldName() == name && of.Operand().Kind() == ast.CallKind && of.Operand().AsCall().FunctionName() == "shoot"
+}
+
+// comparedWith are the texts in quotes that a node compares with one that is such, but for the empty one: that is no name.
+func comparedWith(node ast.Expr, is func(ast.Expr) bool) []string {
 	if node.Kind() != ast.CallKind || len(node.AsCall().Args()) != 2 {
 		return nil
 	}
 	left, right := node.AsCall().Args()[0], node.AsCall().Args()[1]
 	var others []ast.Expr
 	switch function := node.AsCall().FunctionName(); {
-	case function == operators.In && isSeedOfShoot(left) && right.Kind() == ast.ListKind:
+	case function == operators.In && is(left) && right.Kind() == ast.ListKind:
 		others = right.AsList().Elements()
 	case function != operators.Equals && function != operators.NotEquals:
-	case isSeedOfShoot(left):
+	case is(left):
 		others = []ast.Expr{right}
-	case isSeedOfShoot(right):
+	case is(right):
 		others = []ast.Expr{left}
 	}
 	var names []string
@@ -71,7 +111,7 @@ func comparedWithSeed(node ast.Expr) []string {
 		if other.Kind() != ast.LiteralKind {
 			continue
 		}
-		if name, is := other.AsLiteral().(types.String); is && name != "" {
+		if name, text := other.AsLiteral().(types.String); text && name != "" {
 			names = append(names, string(name))
 		}
 	}

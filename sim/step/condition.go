@@ -46,6 +46,9 @@ func (p *Plot) condition(path *field.Path, text string) field.ErrorList {
 			errs = append(errs, field.NotSupported(path, name, known))
 		}
 	}
+	for _, c := range e.Impossible() {
+		errs = append(errs, field.NotSupported(path, c.Value, c.Known))
+	}
 	return errs
 }
 
