@@ -49,7 +49,7 @@ func (d *decoder) decode(node *yaml.Node, into reflect.Value, path string) {
 	case into.CanAddr() && slices.Contains(foreignTypes, into.Type()):
 		d.foreign(node, into, path)
 	case into.Type() == durationType:
-		d.scalar(node, into, path, `a duration such as "30s"`, setDuration)
+		d.scalar(node, into, path, `a duration such as "30s"`+inSeconds(node), setDuration)
 	case into.Type() == quantityType:
 		d.scalar(node, into, path, `a quantity such as "64Ki"`, setQuantity)
 	default:
@@ -97,6 +97,11 @@ func (d *decoder) structure(node *yaml.Node, into reflect.Value, path string) {
 		default:
 			seen[key.Value] = true
 			before := len(d.mistakes)
+			if form.Type == durationType && isNegative(value) {
+				d.places[child] = place{value.Line, value.Column}
+				d.fail(value, child, "is %s; %s", describe(value), notNegative(form))
+				continue
+			}
 			d.decode(value, target, child)
 			if len(d.mistakes) == before && target.IsZero() && meansAbsence(form) {
 				d.fail(value, child, "is %s, which would count as not given; must be above 0, or be left out", describe(value))
@@ -210,6 +215,30 @@ func setDuration(into reflect.Value, node *yaml.Node) bool {
 	}
 	into.Set(reflect.ValueOf(metav1.Duration{Duration: duration}))
 	return true
+}
+
+// inSeconds asks whether a number that is no duration is meant in seconds.
+func inSeconds(node *yaml.Node) string {
+	if number, err := strconv.ParseFloat(node.Value, 64); err != nil || number <= 0 || math.IsInf(number, 0) {
+		return ""
+	}
+	if _, err := time.ParseDuration(node.Value + "s"); err != nil { // YAML and Go have more ways to write numbers
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", node.Value+"s")
+}
+
+func isNegative(node *yaml.Node) bool {
+	duration, err := time.ParseDuration(node.Value)
+	return err == nil && duration < 0 && node.Kind == yaml.ScalarNode && node.ShortTag() == "!!str"
+}
+
+// notNegative says what a duration must be that is.
+func notNegative(f reflect.StructField) string {
+	if meansAbsence(f) {
+		return "must be above 0, or be left out"
+	}
+	return "must not be negative"
 }
 
 func setQuantity(into reflect.Value, node *yaml.Node) bool {
