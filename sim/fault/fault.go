@@ -112,6 +112,18 @@ func (s *Spec) Fault() (string, Fault) {
 	return kind, found
 }
 
+// given are the names of those that are set.
+func (s *Spec) given() []string {
+	var names []string
+	value := reflect.ValueOf(s).Elem()
+	for i := range value.NumField() {
+		if member := value.Field(i); member.Kind() == reflect.Pointer && !member.IsNil() {
+			names = append(names, fieldName(value.Type().Field(i)))
+		}
+	}
+	return names
+}
+
 func fieldName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return name
@@ -119,10 +131,14 @@ func fieldName(f reflect.StructField) string {
 
 // Check finds what is wrong with the fault on this landscape.
 func (s *Spec) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
-	kind, f := s.Fault()
-	if f == nil {
-		return field.ErrorList{field.Invalid(path, s.Name, "exactly one fault must be given: "+strings.Join(Kinds(), ", "))}
+	switch given := s.given(); len(given) {
+	case 0:
+		return field.ErrorList{field.Required(path, "exactly one fault must be given: "+strings.Join(Kinds(), ", "))}
+	case 1:
+	default:
+		return field.ErrorList{field.Invalid(path, strings.Join(given, ", "), "a step begins one fault: give each a step and a name of its own")}
 	}
+	kind, f := s.Fault()
 	return f.Check(path.Child(kind), on)
 }
 

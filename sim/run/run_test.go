@@ -516,6 +516,7 @@ func TestNothingIsStartedForWhatCannotBe(t *testing.T) {
 		want    string
 	}{
 		"a file with mistakes":     {files: []string{fine, scene(t, folder, "wrong", empty, "  steps: [{jump: {}}]")}, want: "wrong.yaml:8:12: spec.steps[0].jump: unknown field"},
+		"a folder":                 {files: []string{folder}, want: `it is a folder; give the files in it, such as ` + folder + `/*.yaml`},
 		"a file that is not there": {files: []string{filepath.Join(folder, "none.yaml")}, want: "no such file"},
 		"an unknown backend":       {files: []string{fine}, backend: "kind", want: `find the backend "kind": there are small`},
 		"a fault it cannot do":     {files: []string{fine}, refuse: errors.New("there are no links here"), want: `fine.yaml:8:36: spec.steps[0].fault.cut: cut(user,shoots): there are no links here; must be a fault that backend "small" can do`},

@@ -112,10 +112,19 @@ func checkKey(path *field.Path, key string) field.ErrorList {
 
 func checkUnique(path *field.Path, name string, seen map[string]bool) field.ErrorList {
 	if seen[name] {
-		return field.ErrorList{field.Duplicate(path, name)}
+		return field.ErrorList{twice(path, name, "give this one another name")}
 	}
 	seen[name] = true
 	return checkName(path, name, maxName)
+}
+
+const leaveOne = "leave one out"
+
+// twice is a value that only one may have, and what to do about it.
+func twice(path *field.Path, value any, remedy string) *field.Error {
+	err := field.Duplicate(path, value)
+	err.Detail = remedy
+	return err
 }
 
 func checkShoot(path *field.Path, shoot landscape.Shoot, seeds []string) field.ErrorList {
@@ -182,7 +191,7 @@ func (s *Scenario) checkAlways(path *field.Path) field.ErrorList {
 		case !slices.Contains(oracle.Names(), string(name)):
 			errs = append(errs, field.NotSupported(path.Index(i), name, oracle.Names()))
 		case seen[name]:
-			errs = append(errs, field.Duplicate(path.Index(i), name))
+			errs = append(errs, twice(path.Index(i), name, leaveOne))
 		}
 		seen[name] = true
 	}

@@ -84,7 +84,7 @@ func checkResources(spec *field.Path, e landscape.Extension) field.ErrorList {
 	for i, resource := range e.Resources {
 		at := spec.Child("resources").Index(i)
 		if key := (landscape.ExtensionResource{Kind: resource.Kind, Type: resource.Type}); seen[key] {
-			errs = append(errs, field.Duplicate(at, resource.Kind+"/"+resource.Type))
+			errs = append(errs, twice(at, resource.Kind+"/"+resource.Type, leaveOne))
 		} else {
 			seen[key] = true
 		}
@@ -153,7 +153,7 @@ func checkEnv(path *field.Path, env []landscape.EnvVar) field.ErrorList {
 			errs = append(errs, field.Forbidden(at, "every extension is told it by the landscape; leave it out"))
 		}
 		if seen[variable.Name] {
-			errs = append(errs, field.Duplicate(at, variable.Name))
+			errs = append(errs, twice(at, variable.Name, leaveOne))
 		}
 		seen[variable.Name] = true
 	}

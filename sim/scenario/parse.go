@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 
@@ -34,6 +35,9 @@ func readFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("open %s: it is a folder; give the files in it, such as %s", path, filepath.Join(path, "*.yaml"))
+	}
 	return io.ReadAll(io.LimitReader(file, maxSize+1))
 }
 

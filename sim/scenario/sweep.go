@@ -128,7 +128,7 @@ func (s *Scenario) checkSweep(path *field.Path) field.ErrorList {
 		case crash == nil:
 			errs = append(errs, field.NotSupported(at.Child("crash"), sweep.Crash, crashes))
 		case seen[sweep.Crash]:
-			errs = append(errs, field.Duplicate(at.Child("crash"), sweep.Crash))
+			errs = append(errs, twice(at.Child("crash"), sweep.Crash, leaveOne))
 		case crash.Turn != (link.Turn{}):
 			errs = append(errs, field.Invalid(at.Child("crash"), sweep.Crash, "says by itself at which write it comes; leave nth, from, every and times to the sweep"))
 		}

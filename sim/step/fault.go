@@ -43,7 +43,9 @@ func (i *Inject) Check(path *field.Path, plot *Plot) field.ErrorList {
 		return append(errs, field.Required(path.Child("name"), "a fault needs a name, by which it is healed and reported"))
 	}
 	if _, taken := plot.Faults[i.Name]; taken {
-		errs = append(errs, field.Duplicate(path.Child("name"), i.Name))
+		twice := field.Duplicate(path.Child("name"), i.Name)
+		twice.Detail = "an earlier fault has this name; give this one another"
+		errs = append(errs, twice)
 	}
 	if len(errs) == 0 { // else what is told of clusters and actors is a mere consequence
 		errs = plot.inject(path, i)

@@ -93,6 +93,18 @@ func (s *Spec) Step() (string, Step) {
 	return name, found
 }
 
+// given are the verbs that are set.
+func (s *Spec) given() []string {
+	var verbs []string
+	value := reflect.ValueOf(s).Elem()
+	for i := range value.NumField() {
+		if !value.Field(i).IsNil() {
+			verbs = append(verbs, verb(value.Type().Field(i)))
+		}
+	}
+	return verbs
+}
+
 func verb(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return name
@@ -100,10 +112,14 @@ func verb(f reflect.StructField) string {
 
 // Check finds what makes the step impossible at this place of the plot, and carries the plot on.
 func (s *Spec) Check(path *field.Path, plot *Plot) field.ErrorList {
-	name, step := s.Step()
-	if step == nil {
+	switch given := s.given(); len(given) {
+	case 0:
 		return field.ErrorList{field.Required(path, "exactly one step must be given: "+strings.Join(Verbs(), ", "))}
+	case 1:
+	default:
+		return field.ErrorList{field.Invalid(path, strings.Join(given, ", "), `an item of steps is one step: begin a line with "- " for each`)}
 	}
+	name, step := s.Step()
 	return step.Check(path.Child(name), plot)
 }
 
