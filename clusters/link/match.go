@@ -45,8 +45,10 @@ func (m Match) validate() error {
 // String is what is selected, for names of faults: "patch,update shoots/alpha".
 func (m Match) String() string {
 	what := m.Resource
-	if m.Name != "" || m.Subresource != "" {
-		what = strings.TrimSuffix(strings.Join([]string{m.Resource, m.Name, m.Subresource}, "/"), "/")
+	for _, part := range []string{m.Name, m.Subresource} {
+		if part != "" {
+			what += "/" + part
+		}
 	}
 	words := []string{strings.Join(m.Verbs, ","), m.Method, m.Path, m.Group, m.Namespace, what}
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")

@@ -54,7 +54,7 @@ func (c *Crash) Needs() world.Ability {
 func (c *Crash) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	errs := c.check(path, on, c.harm())
 	for i, verb := range c.Verbs {
-		if slices.Contains([]string{link.VerbGet, link.VerbList, link.VerbWatch}, verb) {
+		if slices.Contains(link.Verbs(), verb) && !slices.Contains(writing(), verb) {
 			errs = append(errs, field.Invalid(path.Child("verbs").Index(i), verb, "does not write: must be create, update, patch, apply, delete or deletecollection"))
 		}
 	}

@@ -474,7 +474,7 @@ func TestCheck(t *testing.T) {
 		`{"failRequest":{"actor":"user","target":"cloud","status":503}}`:                            `fault.failRequest.target: Unsupported value: "cloud": supported values: "shoot/alpha", "shoots"`,
 		`{"cut":{"actor":"gateway-a","target":"garden"}}`:                                           `fault.cut.target: Unsupported value: "garden": supported values: "a"`,
 		`{"failRequest":{"actor":"user","target":"shoots","status":200}}`:                           `status 200: must be from 400 to 599`,
-		`{"failRequest":{"actor":"user","target":"shoots","status":500,"verbs":["read"]}}`:          `unknown verb "read": must be one of get, list, watch, create, update, patch, apply, delete, deletecollection`,
+		`{"failRequest":{"actor":"user","target":"shoots","status":500,"verbs":["read"]}}`:          `fault.failRequest.verbs[0]: Unsupported value: "read": supported values: "get", "list", "watch", "create", "update", "patch", "apply", "delete", "deletecollection"`,
 		`{"failRequest":{"actor":"user","target":"shoots","status":500,"kind":"pods"}}`:             `fault.failRequest.kind: Invalid value: "pods": must be a kind, such as Shoot`,
 		`{"failRequest":{"actor":"me","target":"shoots","status":500}}`:                             `fault.failRequest.actor: Unsupported value: "me"`,
 		`{"delayRequest":{"actor":"user","target":"shoots","delay":"0s"}}`:                          `delay 0s: must be positive`,

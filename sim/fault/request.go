@@ -78,6 +78,35 @@ func (o Objects) name(harm string, m link.Match) string {
 }
 
 func (o Objects) check(path *field.Path, on landscape.Landscape, harm link.Fault) field.ErrorList {
+	return append(o.checkLink(path, on), validate(path, harm)...)
+}
+
+func (r Requests) check(path *field.Path, on landscape.Landscape, harm link.Fault) field.ErrorList {
+	errs := r.checkLink(path, on)
+	known := link.Verbs()
+	if _, crashes := harm.(link.Crash); crashes {
+		known = writing()
+	}
+	unknown := false
+	for i, verb := range r.Verbs {
+		if !slices.Contains(link.Verbs(), verb) {
+			errs, unknown = append(errs, field.NotSupported(path.Child("verbs").Index(i), verb, known)), true
+		}
+	}
+	if unknown { // the harm would say it again, and not where
+		return errs
+	}
+	return append(errs, validate(path, harm)...)
+}
+
+// writing are the verbs of writes.
+func writing() []string {
+	return slices.DeleteFunc(link.Verbs(), func(verb string) bool {
+		return slices.Contains([]string{link.VerbGet, link.VerbList, link.VerbWatch}, verb)
+	})
+}
+
+func (o Objects) checkLink(path *field.Path, on landscape.Landscape) field.ErrorList {
 	var errs field.ErrorList
 	if actors := on.Actors(); !slices.Contains(actors, o.Actor) {
 		errs = append(errs, field.NotSupported(path.Child("actor"), o.Actor, actors))
@@ -88,10 +117,14 @@ func (o Objects) check(path *field.Path, on landscape.Landscape, harm link.Fault
 	if o.Kind != "" && !unicode.IsUpper(rune(o.Kind[0])) {
 		errs = append(errs, field.Invalid(path.Child("kind"), o.Kind, "must be a kind, such as Shoot"))
 	}
-	if err := harm.Validate(); err != nil {
-		errs = append(errs, field.Invalid(path, harm.Name(), strings.ReplaceAll(err.Error(), "\n", "; ")))
-	}
 	return errs
+}
+
+func validate(path *field.Path, harm link.Fault) field.ErrorList {
+	if err := harm.Validate(); err != nil {
+		return field.ErrorList{field.Invalid(path, harm.Name(), strings.ReplaceAll(err.Error(), "\n", "; "))}
+	}
+	return nil
 }
 
 // apiServers are the targets of an actor that speak the Kubernetes API. The cloud has faults of its own.

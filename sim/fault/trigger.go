@@ -3,7 +3,6 @@ package fault
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -37,18 +36,21 @@ func (o *OnRequest) wire() link.Fault {
 }
 
 func (o *OnRequest) String() string {
-	moment, turn := "before", ""
+	moment, which := "before", "a request"
 	if o.At == link.After {
 		moment = "after"
 	}
 	switch {
 	case o.Nth > 0:
-		turn = fmt.Sprintf(" (number %d)", o.Nth)
+		which = fmt.Sprintf("request number %d", o.Nth)
 	case o.From > 0:
-		turn = fmt.Sprintf(" (number %d or later)", o.From)
+		which = fmt.Sprintf("request number %d or later", o.From)
 	}
-	what := strings.TrimSpace(o.match().String() + turn)
-	return strings.TrimSpace(fmt.Sprintf("%s a request of %s to %s: %s", moment, o.Actor, o.Target, what))
+	text := fmt.Sprintf("the moment %s %s of %s to %s", moment, which, o.Actor, o.Target)
+	if what := o.match().String(); what != "" {
+		text += ": " + what
+	}
+	return text
 }
 
 // Check finds unknown links, verbs and moments.

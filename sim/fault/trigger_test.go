@@ -116,3 +116,21 @@ func (s *onServer) testTrigger(t *testing.T) {
 		t.Errorf("the link still has %v", s.world.link.Injections())
 	}
 }
+
+// What a trigger waits for reads as the end of "waits for", and a subresource has one slash before it.
+func TestMomentsInWords(t *testing.T) {
+	t.Parallel()
+	shoots := fault.Objects{Actor: "gardenlet-a", Target: "garden", Kind: "Shoot"}
+	for want, o := range map[string]fault.OnRequest{
+		"the moment before a request of gardenlet-a to garden: shoots": {Requests: fault.Requests{Objects: shoots}},
+		"the moment after a request of gardenlet-a to garden: patch shoots/status": {
+			Requests: fault.Requests{Objects: shoots, Verbs: []string{"patch"}, Subresource: "status"}, At: link.After,
+		},
+		"the moment before request number 2 of gardenlet-a to garden: shoots":          {Requests: fault.Requests{Objects: shoots, Turn: link.Turn{Nth: 2}}},
+		"the moment before request number 3 or later of gardenlet-a to garden: shoots": {Requests: fault.Requests{Objects: shoots, Turn: link.Turn{From: 3}}},
+	} {
+		if got := o.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

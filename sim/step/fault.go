@@ -27,6 +27,8 @@ func (i *Inject) String() string {
 	switch {
 	case f == nil:
 		return "fault " + i.Name
+	case i.When != nil && i.When.Request != nil:
+		return fmt.Sprintf("fault %s: %s, at %s", i.Name, f.Name(), i.When)
 	case i.When != nil:
 		return fmt.Sprintf("fault %s: %s, when %s", i.Name, f.Name(), i.When)
 	}

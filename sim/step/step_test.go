@@ -261,7 +261,7 @@ func TestCheckWhen(t *testing.T) {
 		{step.When{}, "when: Invalid value: \"\": must have either that, a condition, or request, an API event"},
 		{step.When{That: "true", Request: requests("get")}, "must have either that, a condition, or request"},
 		{step.When{That: "seed('z').ready"}, `when.that: Unsupported value: "seed('z')"`},
-		{step.When{Request: requests("read")}, `when.request: Invalid value: "Tripwire(read)": unknown verb "read"`},
+		{step.When{Request: requests("read")}, `when.request.verbs[0]: Unsupported value: "read": supported values: "get", "list", "watch"`},
 		{step.When{Request: requests("get")}, ""},
 	} {
 		errs := c.when.Check(field.NewPath("when"), step.NewPlot(on, nil))
