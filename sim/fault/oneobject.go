@@ -36,11 +36,14 @@ func (o OneObject) String() string {
 
 func (o OneObject) checkObject(path *field.Path, on landscape.Landscape) field.ErrorList {
 	errs := o.check(path, on)
-	if _, err := schema.ParseGroupVersion(o.APIVersion); err != nil || o.APIVersion == "" {
+	version, err := schema.ParseGroupVersion(o.APIVersion)
+	if err != nil || o.APIVersion == "" {
 		errs = append(errs, field.Invalid(path.Child("apiVersion"), o.APIVersion, "must be a group and a version, such as apps/v1, or v1"))
 	}
 	if o.Kind == "" || !unicode.IsUpper(rune(o.Kind[0])) {
 		errs = append(errs, field.Invalid(path.Child("kind"), o.Kind, "must be a kind, such as Secret"))
+	} else if near := misspeltIn(version.Group, o.Kind); err == nil && near != "" {
+		errs = append(errs, field.Invalid(path.Child("kind"), o.Kind, fmt.Sprintf("there is no such kind; did you mean %q?", near)))
 	}
 	if o.Object == "" {
 		errs = append(errs, field.Required(path.Child("name"), "say which object it is"))

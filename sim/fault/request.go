@@ -114,8 +114,18 @@ func (o Objects) checkLink(path *field.Path, on landscape.Landscape) field.Error
 	if servers := apiServers(on, o.Actor); !slices.Contains(servers, o.Target) {
 		errs = append(errs, field.NotSupported(path.Child("target"), o.Target, servers))
 	}
-	if o.Kind != "" && !unicode.IsUpper(rune(o.Kind[0])) {
+	switch {
+	case o.Kind == "":
+	case !unicode.IsUpper(rune(o.Kind[0])):
 		errs = append(errs, field.Invalid(path.Child("kind"), o.Kind, "must be a kind, such as Shoot"))
+	case o.Group == "":
+		if near := misspelt(o.Kind); near != "" {
+			errs = append(errs, field.Invalid(path.Child("kind"), o.Kind, fmt.Sprintf("there is no such kind; did you mean %q? give the group of a kind of your own", near)))
+		}
+	default:
+		if near := misspeltIn(o.Group, o.Kind); near != "" {
+			errs = append(errs, field.Invalid(path.Child("kind"), o.Kind, fmt.Sprintf("there is no such kind in the group %s; did you mean %q?", o.Group, near)))
+		}
 	}
 	return errs
 }
