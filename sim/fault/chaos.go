@@ -32,7 +32,7 @@ type plan struct {
 	action   string
 	needs    world.Ability
 	mode     v1alpha1.SelectorMode
-	lacks    []string // what no fault of ours can do
+	lacks    []lack   // what no fault of ours can do
 	targets  []string // links that must be known
 	duration *string
 	harms    []link.Fault
@@ -51,16 +51,60 @@ func (c *Chaos) plan() plan {
 	case *v1alpha1.HTTPChaos:
 		p = planHTTP(object)
 	default:
-		p = plan{lacks: []string{"this kind"}}
+		p = plan{lacks: []lack{{}}} // the kind itself
 	}
 	return p
 }
 
-// lack notes what the experiment asks for although no fault of ours does it.
-func (p *plan) lack(what string, asked bool) {
-	if asked {
-		p.lacks = append(p.lacks, what)
+// kinds of experiments that something of ours can carry out.
+func kinds() []string { return []string{"HTTPChaos", "NetworkChaos", "PodChaos"} }
+
+// lack is what an experiment asks for although no fault of ours does it.
+type lack struct {
+	what  string // in one or two words
+	field string // of the spec, the spec itself when empty
+	// wrong is what stands in the field; nil where the field itself is too much, and an empty text where it is missing.
+	wrong any
+	right string // what must stand there
+}
+
+// lack notes a field of the spec that is too much, when it is given.
+func (p *plan) lack(what, field string, given bool) {
+	if given {
+		p.lacks = append(p.lacks, lack{what: what, field: field})
 	}
+}
+
+// lackAction notes an action that is none of these, not even for Chaos Mesh.
+func (p *plan) lackAction(action, known string) {
+	p.mesh = nil
+	p.lacks = append(p.lacks, lack{what: strings.TrimSpace("action " + action), field: "action", wrong: action, right: "must be " + known})
+}
+
+// mistake is a lack that no backend makes up for.
+func (l lack) mistake(spec *field.Path) *field.Error {
+	at := spec
+	if l.field != "" {
+		at = at.Child(l.field)
+	}
+	switch {
+	case l.wrong == nil:
+		return field.Forbidden(at, "no backend can do it in this experiment; leave it out")
+	case l.wrong == "":
+		return field.Required(at, l.right)
+	case l.field == "":
+		return field.Invalid(at, l.wrong, l.right)
+	}
+	return field.Invalid(at, l.wrong, "no backend can do it; "+l.right)
+}
+
+// words for what the experiment asks for in vain.
+func (p *plan) words() string {
+	var words []string
+	for _, l := range p.lacks {
+		words = append(words, l.what)
+	}
+	return strings.Join(words, ", ")
 }
 
 // Name is "chaos(cluster,kind action)".
@@ -69,38 +113,60 @@ func (c *Chaos) Name() string {
 }
 
 // Needs what carries the experiment out. One that no fault of ours can be needs Chaos Mesh, and one that it cannot prove
-// either an ability of its own name.
+// either an ability of its own name, which no backend has: the check refuses it.
 func (c *Chaos) Needs() world.Ability {
 	p := c.plan()
 	switch {
 	case len(p.lacks) > 0 && p.mesh != nil:
-		return world.RunChaosMesh.For(fmt.Sprintf("%s with %s", c.Object.kind(), strings.Join(p.lacks, ", ")))
+		return world.RunChaosMesh.For(fmt.Sprintf("%s with %s", c.Object.kind(), p.words()))
 	case len(p.lacks) > 0:
-		return world.Ability(fmt.Sprintf("do %s of Chaos Mesh with %s", c.Object.kind(), strings.Join(p.lacks, ", ")))
+		return world.Ability(strings.TrimSuffix(fmt.Sprintf("do %s of Chaos Mesh with %s", c.Object.kind(), p.words()), " with "))
 	}
 	return p.needs
 }
 
-// Check finds unknown clusters, whatever Chaos Mesh itself would refuse, and unknown targets.
+func (c *Chaos) beyond() string {
+	if p := c.plan(); len(p.lacks) > 0 {
+		return "object.spec." + p.lacks[0].field
+	}
+	return ""
+}
+
+// Check finds unknown clusters, whatever Chaos Mesh itself would refuse, what no backend can do, and unknown targets.
 func (c *Chaos) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	errs := c.check(path, on)
 	if c.Object.object == nil {
 		return append(errs, field.Required(path.Child("object"), "an object of Chaos Mesh: "+strings.Join(Experiments(), ", ")))
 	}
+	object := path.Child("object")
+	if kind, can := c.Object.kind(), kinds(); !slices.Contains(can, kind) {
+		must := strings.Join(can[:len(can)-1], ", ") + " or " + can[len(can)-1]
+		return append(errs, field.Invalid(object.Child("kind"), kind, "no backend can do it; must be "+must))
+	}
 	if c.Object.object.GetName() == "" { // it is created under it where there is Chaos Mesh
-		errs = append(errs, field.Required(path.Child("object", "metadata", "name"), "an object of Chaos Mesh has a name, such as {metadata: {name: chaos}}"))
+		errs = append(errs, field.Required(object.Child("metadata", "name"), "an object of Chaos Mesh has a name, such as {metadata: {name: chaos}}"))
+	}
+	spec := object.Child("spec")
+	if !c.Object.hasSpec() {
+		return append(errs, field.Required(spec, "says what is done, and to which pods"))
 	}
 	errs = append(errs, genericwebhook.Default(c.Object.object)...)
 	for _, problem := range genericwebhook.Validate(c.Object.object) {
-		problem.Field = path.Child("object").String() + fieldInFile(problem.Field)
+		problem.Field = object.String() + fieldInFile(problem.Field)
 		errs = append(errs, problem)
 	}
 	p := c.plan()
-	spec := path.Child("object", "spec")
+	if p.mesh == nil {
+		for _, l := range p.lacks {
+			errs = append(errs, l.mistake(spec))
+		}
+	}
 	if p.problem != nil && len(errs) == 0 { // else it is told by its field
 		errs = append(errs, field.Invalid(spec, p.action, p.problem.Error()))
 	}
-	if modes := modes(); p.mode != "" && !slices.Contains(modes, p.mode) {
+	if modes := modes(); p.mode == "" {
+		errs = append(errs, field.Required(spec.Child("mode"), "must be one of "+strings.Trim(strings.ReplaceAll(fmt.Sprint(modes), " ", ", "), "[]")))
+	} else if !slices.Contains(modes, p.mode) {
 		errs = append(errs, field.NotSupported(spec.Child("mode"), p.mode, modes))
 	}
 	if life, err := p.life(); err == nil && life < 0 { // else Chaos Mesh has told it
@@ -108,12 +174,12 @@ func (c *Chaos) Check(path *field.Path, on landscape.Landscape) field.ErrorList 
 	}
 	for _, harm := range p.harms {
 		if err := harm.Validate(); err != nil {
-			errs = append(errs, field.Invalid(path.Child("object", "spec"), harm.Name(), err.Error()))
+			errs = append(errs, field.Invalid(spec, harm.Name(), err.Error()))
 		}
 	}
 	for i, target := range p.targets {
 		if known := on.Targets(); !slices.Contains(known, target) {
-			errs = append(errs, field.NotSupported(path.Child("object", "spec", "externalTargets").Index(i), target, known))
+			errs = append(errs, field.NotSupported(spec.Child("externalTargets").Index(i), target, known))
 		}
 	}
 	return errs

@@ -197,11 +197,11 @@ func TestChaosThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for want, c := range map[string][2]string{
 		"do what only Chaos Mesh can: NetworkChaos with loss":                 {"NetworkChaos", gardenlets + ", action: loss, loss: {loss: '25'}"},
-		"do NetworkChaos of Chaos Mesh with duplicate":                        {"NetworkChaos", gardenlets + ", action: duplicate, duplicate: {duplicate: '25'}"},
+		"do NetworkChaos of Chaos Mesh with action duplicate":                 {"NetworkChaos", gardenlets + ", action: duplicate, duplicate: {duplicate: '25'}"},
 		"do what only Chaos Mesh can: NetworkChaos with corrupt":              {"NetworkChaos", gardenlets + ", action: netem, corrupt: {corrupt: '25'}, delay: {latency: 1s}"},
 		"do what only Chaos Mesh can: NetworkChaos with target pods":          {"NetworkChaos", gardenlets + ", action: partition, target: {selector: {}, mode: all}"},
 		"do NetworkChaos of Chaos Mesh with device":                           {"NetworkChaos", partition + ", device: eth0"},
-		"do NetworkChaos of Chaos Mesh with action delay":                     {"NetworkChaos", gardenlets + ", action: delay"},
+		"do NetworkChaos of Chaos Mesh with no delay":                         {"NetworkChaos", gardenlets + ", action: delay"},
 		"do what only Chaos Mesh can: NetworkChaos with reorder, correlation": {"NetworkChaos", gardenlets + ", action: delay, delay: {latency: 1s, correlation: '5', reorder: {reorder: '5', gap: 1}}"},
 		"do HTTPChaos of Chaos Mesh with replace":                             {"HTTPChaos", gardenlets + ", port: 6443, target: Response, replace: {code: 500}"},
 		"do HTTPChaos of Chaos Mesh with port 80":                             {"HTTPChaos", gardenlets + ", port: 80, target: Request, abort: true"},
@@ -209,9 +209,9 @@ func TestChaosThatCannotBe(t *testing.T) {
 		"do HTTPChaos of Chaos Mesh with no action":                           {"HTTPChaos", gardenlets + ", port: 6443, target: Response"},
 		"do PodChaos of Chaos Mesh with remoteCluster":                        {"PodChaos", gardenlets + ", action: pod-kill, remoteCluster: far"},
 		"do PodChaos of Chaos Mesh with action pod-nap":                       {"PodChaos", gardenlets + ", action: pod-nap"},
-		"do IOChaos of Chaos Mesh with this kind":                             {"IOChaos", gardenlets + ", action: latency, volumePath: /data"},
-		"do StressChaos of Chaos Mesh with this kind":                         {"StressChaos", gardenlets},
-		"do TimeChaos of Chaos Mesh with this kind":                           {"TimeChaos", gardenlets + ", timeOffset: -10m"},
+		"do IOChaos of Chaos Mesh":                                            {"IOChaos", gardenlets + ", action: latency, volumePath: /data"},
+		"do StressChaos of Chaos Mesh":                                        {"StressChaos", gardenlets},
+		"do TimeChaos of Chaos Mesh":                                          {"TimeChaos", gardenlets + ", timeOffset: -10m"},
 	} {
 		f := chaos(t, c[0], c[1])
 		if string(f.Needs()) != want {
@@ -220,6 +220,70 @@ func TestChaosThatCannotBe(t *testing.T) {
 		if _, err := f.Inject(t.Context(), crowd(t)); err == nil || !strings.Contains(err.Error(), "this backend cannot "+want) {
 			t.Errorf("%s: got %v", c, err)
 		}
+	}
+}
+
+// What no backend can do is refused by the check, at the field that asks for it, with what can be done instead.
+func TestChaosThatNobodyCanDo(t *testing.T) {
+	t.Parallel()
+	const (
+		podActions     = "must be pod-kill, container-kill or pod-failure"
+		networkActions = "must be partition, delay, bandwidth or netem, or where there is Chaos Mesh loss or corrupt"
+		leaveOut       = "no backend can do it in this experiment; leave it out"
+	)
+	for want, c := range map[string][2]string{
+		`fault.object.kind: Invalid value: "IOChaos": no backend can do it; must be HTTPChaos, NetworkChaos or PodChaos`:   {"IOChaos", gardenlets + ", action: latency, volumePath: /data"},
+		`fault.object.kind: Invalid value: "TimeChaos": no backend can do it; must be HTTPChaos, NetworkChaos or PodChaos`: {"TimeChaos", gardenlets + ", timeOffset: -10m"},
+		`fault.object.spec.action: Required value: ` + podActions:                                                          {"PodChaos", gardenlets},
+		`fault.object.spec.action: Invalid value: "pod-nap": no backend can do it; ` + podActions:                          {"PodChaos", gardenlets + ", action: pod-nap"},
+		`fault.object.spec.mode: Required value: must be one of one, all, fixed, fixed-percent, random-max-percent`:        {"PodChaos", "selector: {}, action: pod-kill"},
+		`fault.object.spec.remoteCluster: Forbidden: ` + leaveOut:                                                          {"PodChaos", gardenlets + ", action: pod-kill, remoteCluster: far"},
+		`fault.object.spec.action: Required value: ` + networkActions:                                                      {"NetworkChaos", gardenlets},
+		`fault.object.spec.action: Invalid value: "nap": no backend can do it; ` + networkActions:                          {"NetworkChaos", gardenlets + ", action: nap, delay: {latency: 1s}"},
+		`fault.object.spec.delay: Required value: action "delay" needs it`:                                                 {"NetworkChaos", gardenlets + ", action: delay"},
+		`fault.object.spec.loss: Required value: action "loss" needs it`:                                                   {"NetworkChaos", gardenlets + ", action: loss"},
+		`fault.object.spec.delay: Required value: action "netem" needs it, or a rate`:                                      {"NetworkChaos", gardenlets + ", action: netem"},
+		`fault.object.spec.action: Invalid value: "duplicate": no backend can do it; ` + networkActions:                    {"NetworkChaos", gardenlets + ", action: duplicate, duplicate: {duplicate: '25'}"},
+		`fault.object.spec.duplicate: Forbidden: ` + leaveOut:                                                              {"NetworkChaos", gardenlets + ", action: netem, duplicate: {duplicate: '25'}, delay: {latency: 1s}"},
+		`fault.object.spec.device: Forbidden: ` + leaveOut:                                                                 {"NetworkChaos", partition + ", device: eth0"},
+		`fault.object.spec.loss: Forbidden: ` + leaveOut:                                                                   {"NetworkChaos", gardenlets + ", action: loss, loss: {loss: '25'}, externalTargets: [garden]"},
+		`fault.object.spec.port: Invalid value: 80: no backend can do it; must be 6443, the port of shoots' API servers`:   {"HTTPChaos", gardenlets + ", port: 80, target: Request, abort: true"},
+		`fault.object.spec.replace: Forbidden: ` + leaveOut:                                                                {"HTTPChaos", gardenlets + ", port: 6443, target: Response, replace: {code: 500}"},
+		`fault.object.spec: Invalid value: "no action": must have abort: true or a delay`:                                  {"HTTPChaos", gardenlets + ", port: 6443, target: Response"},
+	} {
+		errs := chaos(t, c[0], c[1]).Check(field.NewPath("fault"), ground)
+		if len(errs) != 1 || errs[0].Error() != want {
+			t.Errorf("%s: got\n%v\nwant\n%s", c, errs, want)
+		}
+	}
+	for _, kind := range []string{"PodChaos", "NetworkChaos", "HTTPChaos"} {
+		c := &fault.Chaos{Cluster: fault.Cluster{Cluster: "a"}}
+		must(t, json.Unmarshal([]byte(`{"apiVersion":"chaos-mesh.org/v1alpha1","kind":"`+kind+`","metadata":{"name":"x"}}`), &c.Object))
+		const want = "fault.object.spec: Required value: says what is done, and to which pods"
+		if errs := c.Check(field.NewPath("fault"), ground); len(errs) != 1 || errs[0].Error() != want {
+			t.Errorf("%s without a spec: got\n%v\nwant\n%s", kind, errs, want)
+		}
+	}
+}
+
+// What only Chaos Mesh can do is fine by itself; whoever cannot do it is told what asks for it.
+func TestChaosBeyondLinks(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[string][2]string{
+		"object.spec.loss":          {"NetworkChaos", gardenlets + ", action: loss, loss: {loss: '25'}"},
+		"object.spec.delay.reorder": {"NetworkChaos", gardenlets + ", action: delay, delay: {latency: 1s, reorder: {reorder: '5', gap: 1}}"},
+		"":                          {"NetworkChaos", partition},
+	} {
+		f := chaos(t, c[0], c[1])
+		if errs := f.Check(field.NewPath("fault"), ground); len(errs) > 0 {
+			t.Errorf("%s: %v", c, errs)
+		}
+		if got := fault.Beyond(f); got != want {
+			t.Errorf("%s: got %q, want %q", c, got, want)
+		}
+	}
+	if got := fault.Beyond(&fault.Cut{}); got != "" {
+		t.Errorf("a cut: %q", got)
 	}
 }
 

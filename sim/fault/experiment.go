@@ -58,6 +58,12 @@ func (e Experiment) Equal(other Experiment) bool {
 	return json.Unmarshal(e.raw, &one) == nil && json.Unmarshal(other.raw, &two) == nil && fmt.Sprint(one) == fmt.Sprint(two)
 }
 
+// hasSpec tells an experiment that says something from one that is nothing but a name.
+func (e Experiment) hasSpec() bool {
+	var parts struct{ Spec map[string]any }
+	return json.Unmarshal(e.raw, &parts) == nil && parts.Spec != nil
+}
+
 func (e Experiment) kind() string {
 	if e.object == nil {
 		return ""

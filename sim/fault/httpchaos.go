@@ -21,13 +21,15 @@ const apiServerPort = 6443
 func planHTTP(c *v1alpha1.HTTPChaos) plan {
 	spec := &c.Spec
 	p := plan{mode: spec.Mode, needs: world.BreakPodLinks, duration: spec.Duration}
-	p.lack("remoteCluster", spec.RemoteCluster != "")
-	p.lack(fmt.Sprintf("port %d", spec.Port), spec.Port != apiServerPort)
-	p.lack("replace", spec.Replace != nil)
-	p.lack("patch", spec.Patch != nil)
-	p.lack("code", spec.Code != nil)
-	p.lack("request_headers", len(spec.RequestHeaders) > 0)
-	p.lack("response_headers", len(spec.ResponseHeaders) > 0)
+	p.lack("remoteCluster", "remoteCluster", spec.RemoteCluster != "")
+	if spec.Port != apiServerPort {
+		p.lacks = append(p.lacks, lack{fmt.Sprintf("port %d", spec.Port), "port", spec.Port, fmt.Sprintf("must be %d, the port of shoots' API servers", apiServerPort)})
+	}
+	p.lack("replace", "replace", spec.Replace != nil)
+	p.lack("patch", "patch", spec.Patch != nil)
+	p.lack("code", "code", spec.Code != nil)
+	p.lack("request_headers", "request_headers", len(spec.RequestHeaders) > 0)
+	p.lack("response_headers", "response_headers", len(spec.ResponseHeaders) > 0)
 	p.harms, p.problem = httpHarms(spec)
 	switch {
 	case spec.Abort != nil && *spec.Abort:
@@ -35,7 +37,9 @@ func planHTTP(c *v1alpha1.HTTPChaos) plan {
 	case spec.Delay != nil:
 		p.action = "delay"
 	default:
-		p.lack("no action", len(p.lacks) == 0)
+		if len(p.lacks) == 0 {
+			p.lacks = []lack{{"no action", "", "no action", "must have abort: true or a delay"}}
+		}
 	}
 	p.inject = func(ctx context.Context, w world.World, cluster string) (world.Injection, error) {
 		return harmServers(ctx, w, cluster, spec.PodSelector, p.harms)

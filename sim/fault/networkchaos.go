@@ -19,26 +19,45 @@ import (
 func planNetwork(c *v1alpha1.NetworkChaos) plan {
 	spec := &c.Spec
 	p := plan{action: string(spec.Action), mode: spec.Mode, needs: world.BreakPodLinks, targets: spec.ExternalTargets, duration: spec.Duration, mesh: networkApplied(spec)}
-	p.lack("remoteCluster", spec.RemoteCluster != "")
-	p.lack("device", spec.Device != "" || spec.TargetDevice != "")
-	p.lack("target pods", spec.Target != nil)
-	p.lack("loss", spec.Loss != nil)
-	p.lack("duplicate", spec.Duplicate != nil)
-	p.lack("corrupt", spec.Corrupt != nil)
+	p.lack("remoteCluster", "remoteCluster", spec.RemoteCluster != "")
+	p.lack("device", "device", spec.Device != "")
+	p.lack("targetDevice", "targetDevice", spec.TargetDevice != "")
+	p.lack("target pods", "target", spec.Target != nil)
+	p.lack("loss", "loss", spec.Loss != nil)
+	p.lack("duplicate", "duplicate", spec.Duplicate != nil && spec.Action != v1alpha1.DuplicateAction) // else it is the action
+	p.lack("corrupt", "corrupt", spec.Corrupt != nil)
 	if d := spec.Delay; d != nil {
-		p.lack("reorder", d.Reorder != nil)
-		p.lack("correlation", d.Correlation != "" && d.Correlation != "0")
+		p.lack("reorder", "delay.reorder", d.Reorder != nil)
+		p.lack("correlation", "delay.correlation", d.Correlation != "" && d.Correlation != "0")
 	}
 	if b := spec.Bandwidth; b != nil {
-		p.lack("peakrate", b.Peakrate != nil)
-		p.lack("minburst", b.Minburst != nil)
+		p.lack("peakrate", "bandwidth.peakrate", b.Peakrate != nil)
+		p.lack("minburst", "bandwidth.minburst", b.Minburst != nil)
 	}
 	p.harms, p.problem = networkHarms(spec)
-	p.lack("action "+string(spec.Action), len(p.harms) == 0 && p.problem == nil && len(p.lacks) == 0)
+	p.lackNetworkAction(spec.Action)
 	p.inject = func(ctx context.Context, w world.World, cluster string) (world.Injection, error) {
 		return harmPods(ctx, w, cluster, spec, p.harms)
 	}
 	return p
+}
+
+// lackNetworkAction notes an action that there is not, and one of which is not said what it does.
+func (p *plan) lackNetworkAction(action v1alpha1.NetworkChaosAction) {
+	switch action {
+	case v1alpha1.PartitionAction, v1alpha1.DelayAction, v1alpha1.BandwidthAction, v1alpha1.LossAction, v1alpha1.CorruptAction, v1alpha1.NetemAction:
+	default:
+		p.lackAction(string(action), "partition, delay, bandwidth or netem, or where there is Chaos Mesh loss or corrupt")
+		return
+	}
+	if len(p.harms) > 0 || p.problem != nil || len(p.lacks) > 0 {
+		return
+	}
+	missing, needs := string(action), fmt.Sprintf("action %q needs it", action)
+	if action == v1alpha1.NetemAction {
+		missing, needs = "delay", needs+", or a rate"
+	}
+	p.lacks = []lack{{"no " + missing, missing, "", needs}}
 }
 
 // networkHarms are the faults of links that an experiment is made of.

@@ -17,7 +17,7 @@ import (
 func planPod(c *v1alpha1.PodChaos) plan {
 	spec := &c.Spec
 	p := plan{action: string(spec.Action), mode: spec.Mode, needs: world.BreakPods, mesh: podsApplied(spec)}
-	p.lack("remoteCluster", spec.RemoteCluster != "")
+	p.lack("remoteCluster", "remoteCluster", spec.RemoteCluster != "")
 	switch spec.Action {
 	case v1alpha1.PodKillAction:
 		p.inject = func(ctx context.Context, w world.World, cluster string) (world.Injection, error) {
@@ -33,7 +33,7 @@ func planPod(c *v1alpha1.PodChaos) plan {
 			return breakPods(ctx, w, cluster, v1alpha1.ContainerSelector{PodSelector: spec.PodSelector}, true)
 		}
 	default:
-		p.lack("action "+string(spec.Action), true)
+		p.lackAction(p.action, "pod-kill, container-kill or pod-failure")
 	}
 	return p
 }

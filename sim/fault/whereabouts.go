@@ -34,6 +34,14 @@ func Revival(f Fault, on landscape.Landscape) (cluster string, returns bool) {
 	return cluster, victim.Cluster != ""
 }
 
+// Beyond is the field by which a fault asks for more than others of its kind do; empty when it does not.
+func Beyond(f Fault) string {
+	if asking, is := f.(interface{ beyond() string }); is {
+		return asking.beyond()
+	}
+	return ""
+}
+
 func (c Cluster) ground(landscape.Landscape) (member, cluster string) { return "cluster", c.Cluster }
 
 // ground of an actor is where it runs; a control plane may be on any seed.

@@ -371,6 +371,7 @@ func TestMistakes(t *testing.T) {
 		"a type of no operation":      {"shoot('alpha').seed == 'b'", "shoot('alpha').lastOperation.type == 'Migration'", `f:17: spec.steps[3].expect.that: Unsupported value: "Migration": supported values: "Create", "Reconcile", "Delete", "Migrate", "Restore"`},
 		"a state of no operation":     {"shoot('alpha').seed == 'b'", "shoot('alpha').lastOperation.state in ['Succeeded', 'Fine']", `f:17: spec.steps[3].expect.that: Unsupported value: "Fine": supported values: "Processing", "Succeeded", "Error", "Failed", "Pending", "Aborted"`},
 		"a state of no maintenance":   {"shoot('alpha').seed == 'b'", "shoot('alpha').maintenance.state != 'Done'", `f:17: spec.steps[3].expect.that: Unsupported value: "Done": supported values: "Processing", "Succeeded", "Failed"`},
+		"a kind that nobody can do":   {cutOfRight, "chaos: {cluster: a, object: {apiVersion: chaos-mesh.org/v1alpha1, kind: IOChaos, metadata: {name: x}, spec: {action: latency, mode: one, selector: {}, volumePath: /data}}}", `f:16: spec.steps[2].fault.chaos.object.kind: Invalid value: "IOChaos": no backend can do it; must be HTTPChaos, NetworkChaos or PodChaos`},
 		"a number as name":            {"name: right", "name: 7", `f:4: metadata.name: is "7"; must be a string`},
 		"nothing for a value":         {"name: right", "name:", `f:4: metadata.name: is empty; must be a string`},
 		"a missing field":             {", to: b}", "}", `f:15: spec.steps[1].migrate.to: is missing; it must be given`},
