@@ -31,7 +31,6 @@ import (
 	"github.com/transplant-sim/transplant/sim/cloud"
 	"github.com/transplant-sim/transplant/sim/nodes"
 	"github.com/transplant-sim/transplant/sim/run"
-	"github.com/transplant-sim/transplant/sim/scenario"
 )
 
 // exitCoder is an error that says with what code to exit (DESIGN section 5).
@@ -100,11 +99,12 @@ The stories are in scenarios/ of the repository; docs/scenarios.md there lists e
 			return s.ConfigureKind(ctx, o)
 		},
 	})...)
+	backends := map[string]run.Backend{
+		"embedded": &stage.Backend{Buckets: buckets, ChaosMesh: chaosMesh}, "kind": &stage.KindBackend{Buckets: buckets, ChaosMesh: chaosMesh},
+	}
 	add(people,
-		run.NewRunCommand(map[string]run.Backend{
-			"embedded": &stage.Backend{Buckets: buckets, ChaosMesh: chaosMesh}, "kind": &stage.KindBackend{Buckets: buckets, ChaosMesh: chaosMesh},
-		}),
-		run.NewJudgeCommand(), run.NewReportCommand(), run.NewTrendCommand(), scenario.NewValidateCommand(), scenario.NewPlanCommand(), explain.NewCommand(),
+		run.NewRunCommand(backends), run.NewJudgeCommand(), run.NewReportCommand(), run.NewTrendCommand(),
+		run.NewValidateCommand(backends), run.NewPlanCommand(backends), explain.NewCommand(),
 	)
 	add(programs,
 		actors.NewGardenControllerManager(), actors.NewGardenlet(),

@@ -1,4 +1,4 @@
-// Package run is the command that tells stories and judges them: it reads scenario files, has a backend make the
+// Package run is the commands that check, tell and judge stories: it reads scenario files, has a backend make the
 // landscape, lets package story tell each and package verdict judge each, shows what happens while it happens, and
 // keeps the evidence in a folder.
 //

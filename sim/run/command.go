@@ -22,7 +22,7 @@ import (
 func NewRunCommand(backends map[string]Backend) *cobra.Command {
 	r := &runner{clock: clock.RealClock{}, backends: backends, metrics: metrics.NewExporter(clock.RealClock{})}
 	var metricsAddress string
-	own := map[string]*pflag.FlagSet{} // flags of backends, by their names
+	var own map[string]*pflag.FlagSet // flags of backends, by their names
 	command := &cobra.Command{
 		Use:   "run FILE…",
 		Short: "Tell scenarios on a landscape and judge them",
@@ -43,7 +43,7 @@ With --extension FILE an extension controller of your own is in every story, as 
 With --begin-within DURATION what has not begun by then is not told: where time is dear, give the files that matter most first.
 
 Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest.`,
-		Args: cobra.MinimumNArgs(1),
+		Args: someFiles,
 		RunE: func(command *cobra.Command, files []string) error {
 			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
@@ -80,7 +80,6 @@ Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest
 	}
 	flags := command.Flags()
 	flags.StringVar(&r.folder, "out", "", "folder for the evidence; with several stories one in it for each (default out/STORY)")
-	flags.StringVar(&r.backend, "backend", "embedded", "where the story is told: "+strings.Join(slices.Sorted(maps.Keys(backends)), ", "))
 	flags.Uint64Var(&r.randomSeed, "seed", 0, "random seed of the story (default: one is rolled and printed)")
 	flags.Float64Var(&r.stretch, "timeout-multiplier", 1, "multiplies the deadlines of steps, of what is made before the first, settleWithin and the goals for RTO and API downtime, for slow machines")
 	flags.StringVar(&r.landscape, "landscape", "", "name of the landscape; with several at once NAME-2 and so on are the others (default \""+defaultLandscape+"\", or the first of "+numbered(defaultLandscape, 1)+" and so on that is free)")
@@ -91,16 +90,26 @@ Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest
 	flags.StringVar(&r.history, "history", "", "append the numbers of each run to this file, a line of JSON each, for the command trend")
 	flags.BoolVar(&r.unwatched, "unwatched", false, "send no probes beside the loads, to learn what watching costs; the run proves nothing and is Inconclusive")
 	flags.StringVar(&metricsAddress, "metrics-address", "", "serve /metrics of the runs at this address, such as 127.0.0.1:9740 (default: nowhere)")
-	for _, name := range slices.Sorted(maps.Keys(backends)) {
-		if equipped, has := backends[name].(Equipped); has {
+	own = r.addFlags(flags)
+	flags.BoolVar(&r.keep, "keep", false, "keep the last landscape after the verdict, until interrupted")
+	return command
+}
+
+// addFlags adds those by which it is decided whether files can be told: the backend, those of the backends, and extensions.
+// It gives those of the backends, by their names.
+func (r *runner) addFlags(flags *pflag.FlagSet) (own map[string]*pflag.FlagSet) {
+	own = map[string]*pflag.FlagSet{}
+	names := slices.Sorted(maps.Keys(r.backends))
+	flags.StringVar(&r.backend, "backend", "embedded", "where the story is told: "+strings.Join(names, ", "))
+	for _, name := range names {
+		if equipped, has := r.backends[name].(Equipped); has {
 			own[name] = pflag.NewFlagSet(name, pflag.ContinueOnError)
 			equipped.AddFlags(own[name]) // before they are parsed: a flag's variable is set to its default
 			equipped.AddFlags(flags)
 		}
 	}
 	r.extensions.AddFlag(flags)
-	flags.BoolVar(&r.keep, "keep", false, "keep the last landscape after the verdict, until interrupted")
-	return command
+	return own
 }
 
 // toldBackend is what a backend was told, by its own flags or by the environment that they take their defaults from.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/scenario"
 )
@@ -16,6 +17,7 @@ import (
 // plan is what is to be told, and where.
 type plan struct {
 	backend Backend
+	read    []*scenario.Scenario // the files
 	stories []*scenario.Scenario
 	sweeps  []sweep
 	places  []place // one for each lane, once they are claimed
@@ -42,7 +44,7 @@ func (r *runner) accept(ctx context.Context, files []string) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &plan{backend: backend, stories: stories, sweeps: sweeps}, errors.Join(appendable("--summary", r.summary), appendable("--history", r.history))
+	return &plan{backend: backend, read: read, stories: stories, sweeps: sweeps}, errors.Join(appendable("--summary", r.summary), appendable("--history", r.history))
 }
 
 // host refuses extensions that the backend cannot run.
@@ -114,9 +116,30 @@ func (r *runner) fit(stories []*scenario.Scenario, from map[string]string) (Back
 			kind, f := inject.Fault()
 			if err := backend.Can(f.Needs()); err != nil {
 				path := fmt.Sprintf("spec.steps[%d].fault.%s", i, kind)
-				errs = append(errs, scenario.MistakeIn(from[s.Metadata.Name], path, fmt.Sprintf("%s: %v; must be a fault that backend %q can do", f.Name(), err, r.backend)))
+				beyond := fault.Beyond(f)
+				if beyond != "" {
+					path += "." + beyond
+				}
+				errs = append(errs, scenario.MistakeIn(from[s.Metadata.Name], path, fmt.Sprintf("%s: %v; %s", f.Name(), err, r.instead(f, beyond))))
 			}
 		}
 	}
 	return backend, errors.Join(errs...)
+}
+
+// instead is what to do about a fault that the backend cannot do; beyond is the field that asks too much, if it is one.
+func (r *runner) instead(f fault.Fault, beyond string) string {
+	var ways []string
+	if beyond != "" {
+		ways = append(ways, fmt.Sprintf("leave %s out", beyond[strings.LastIndex(beyond, ".")+1:]))
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.backends)) {
+		if name != r.backend && r.backends[name].Can(f.Needs()) == nil {
+			ways = append(ways, "give --backend "+name)
+		}
+	}
+	if len(ways) == 0 {
+		return fmt.Sprintf("must be a fault that backend %q can do", r.backend)
+	}
+	return strings.Join(ways, ", or ")
 }

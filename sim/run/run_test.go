@@ -513,13 +513,15 @@ func TestNothingIsStartedForWhatCannotBe(t *testing.T) {
 		sample  int
 		refuse  error
 		stretch float64
+		other   bool // there is another backend, which can do everything
 		want    string
 	}{
 		"a file with mistakes":     {files: []string{fine, scene(t, folder, "wrong", empty, "  steps: [{jump: {}}]")}, want: "wrong.yaml:8:12: spec.steps[0].jump: unknown field"},
-		"a folder":                 {files: []string{folder}, want: `it is a folder; give the files in it, such as ` + folder + `/*.yaml`},
 		"a file that is not there": {files: []string{filepath.Join(folder, "none.yaml")}, want: "no such file"},
 		"an unknown backend":       {files: []string{fine}, backend: "kind", want: `find the backend "kind": there are small`},
 		"a fault it cannot do":     {files: []string{fine}, refuse: errors.New("there are no links here"), want: `fine.yaml:8:36: spec.steps[0].fault.cut: cut(user,shoots): there are no links here; must be a fault that backend "small" can do`},
+		"a fault that another can": {files: []string{fine}, refuse: errors.New("there are no links here"), other: true, want: `there are no links here; give --backend other`},
+		"a folder":                 {files: []string{folder}, want: `it is a folder; give the files in it, such as ` + folder + `/*.yaml`},
 		"a time turned back":       {files: []string{fine}, stretch: -1, want: "--timeout-multiplier -1: must be above 0"},
 		"two of the same name":     {files: []string{fine, same}, want: `"fine" is also the name of the scenario in`},
 		"a point before a story":   {files: []string{swept, point}, want: `swept-dies-2.yaml:4:18: metadata.name: the story "swept-dies-2" is told by ` + swept},
@@ -536,6 +538,9 @@ func TestNothingIsStartedForWhatCannotBe(t *testing.T) {
 			}
 			if c.backend != "" {
 				r.backend = c.backend
+			}
+			if c.other {
+				r.backends["other"] = &small{t: t}
 			}
 			_, err := r.accept(t.Context(), c.files)
 			if err == nil || !strings.Contains(err.Error(), c.want) {

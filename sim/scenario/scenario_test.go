@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v4"
 
 	"github.com/transplant-sim/transplant/clusters/link"
@@ -562,88 +560,6 @@ func TestFilesThatAreNoScenario(t *testing.T) {
 		if _, err := scenario.Parse("f", []byte(text)); err == nil || err.Error() != want {
 			t.Errorf("%.40q: got\n%v\nwant\n%s", text, err, want)
 		}
-	}
-}
-
-// The commands refuse with exit code 2 and one line; what was fine is said.
-func TestCommandsRefuse(t *testing.T) {
-	t.Parallel()
-	wrong := filepath.Join(t.TempDir(), "wrong.yaml")
-	if err := os.WriteFile(wrong, []byte(strings.Replace(right, "to: b", "to: c", 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	want := wrong + `:15:33: spec.steps[1].migrate.to: Unsupported value: "c": supported values: "a", "b"`
-	for _, command := range []*cobra.Command{scenario.NewValidateCommand(), scenario.NewPlanCommand()} {
-		var said bytes.Buffer
-		command.SetOut(&said)
-		command.SetErr(&said)
-		command.SilenceUsage, command.SilenceErrors = true, true
-		command.SetArgs([]string{wrong})
-		err := command.ExecuteContext(t.Context())
-		coder := interface{ ExitCode() int }(nil)
-		if err == nil || err.Error() != want || !errors.As(err, &coder) || coder.ExitCode() != 2 || said.Len() > 0 {
-			t.Errorf("%s: %v, said %q; want exit code 2 and\n%s", command.Name(), err, &said, want)
-		}
-	}
-}
-
-// What plan prints of a sweep are the points that a run tells, each of which is a scenario of its own.
-func TestPlanPrintsThePointsOfASweep(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	file, plain := filepath.Join(folder, "swept.yaml"), filepath.Join(folder, "plain.yaml")
-	for path, text := range map[string]string{file: swept, plain: right} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	plan := func(arguments ...string) (string, error) {
-		var said bytes.Buffer
-		command := scenario.NewPlanCommand()
-		command.SetOut(&said)
-		command.SilenceUsage, command.SilenceErrors = true, true
-		command.SetArgs(arguments)
-		err := command.ExecuteContext(t.Context())
-		return said.String(), err
-	}
-	names := func(arguments ...string) string {
-		t.Helper()
-		text, err := plan(arguments...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var told []string
-		for document := range strings.SplitSeq(text, "---\n") {
-			s, err := scenario.Parse("f", []byte(document))
-			if err != nil || len(s.Spec.Sweep) > 0 {
-				t.Fatalf("%v\n%s", err, document)
-			}
-			told = append(told, s.Metadata.Name)
-		}
-		return strings.Join(told, " ")
-	}
-	if got := names(file, plain); got != "swept-one-1 swept-one-2 swept-two-1 right" {
-		t.Errorf("told are %s", got)
-	}
-	s, err := scenario.Parse("f", []byte(swept))
-	if err != nil {
-		t.Fatal(err)
-	}
-	points, err := s.Expand()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for seed := range uint64(5) {
-		want := scenario.Sample(points, 1, seed, "swept")[0].Metadata.Name
-		if got := names(file, "--sample=1", fmt.Sprintf("--seed=%d", seed)); got != want {
-			t.Errorf("with seed %d: %s, want %s", seed, got, want)
-		}
-	}
-	if text, err := plan(file, "--sample=1"); err == nil || !strings.Contains(err.Error(), "--seed") || text != "" {
-		t.Errorf("a sample of no seed: %v, %q", err, text)
-	}
-	if text, err := plan(plain); err != nil || strings.Contains(text, "#") {
-		t.Errorf("without a sweep: %v\n%s", err, text)
 	}
 }
 

@@ -43,6 +43,9 @@ func (*Backend) Can(ability world.Ability) error {
 		world.BreakCloud, world.DamageBackups, world.WipeDisks, world.EditObjects:
 		return nil
 	}
+	if ability.General() == world.RunChaosMesh {
+		return fmt.Errorf("the embedded backend cannot %s; the kind backend can, with --%s", ability, chaosMeshFlag)
+	}
 	return fmt.Errorf("the embedded backend cannot %s", ability)
 }
 

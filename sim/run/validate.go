@@ -1,0 +1,112 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/transplant-sim/transplant/sim/scenario"
+)
+
+// NewValidateCommand is the command `validate FILE…`: it finds mistakes without starting anything.
+func NewValidateCommand(backends map[string]Backend) *cobra.Command {
+	r := newReader(backends)
+	command := &cobra.Command{
+		Use:   "validate FILE…",
+		Short: "Find mistakes in scenario files",
+		Long: `Find mistakes in scenario files, without starting anything. docs/scenarios.md lists every word that may stand in one.
+
+What the backend cannot do is a mistake, as it is to run: give the --backend that the stories are for.
+
+The exit code is 2 if there is a mistake.`,
+		Args: someFiles,
+		RunE: func(command *cobra.Command, files []string) error {
+			var errs []error
+			for _, file := range files {
+				p, err := r.accept(command.Context(), []string{file})
+				if err != nil {
+					errs = append(errs, err)
+					continue
+				}
+				fmt.Fprintf(command.OutOrStdout(), "%s: scenario %s is fine\n", file, p.read[0].Metadata.Name)
+			}
+			if err := errors.Join(errs...); err != nil {
+				return untold{err}
+			}
+			return nil
+		},
+	}
+	r.addFlags(command.Flags())
+	return command
+}
+
+// NewPlanCommand is the command `plan FILE…`: it prints the stories that a run would tell. Each can be run by itself.
+func NewPlanCommand(backends map[string]Backend) *cobra.Command {
+	r := newReader(backends)
+	command := &cobra.Command{
+		Use:   "plan FILE…",
+		Short: "Print scenarios with every default filled in, and what a sweep expands to",
+		Long: `Print scenarios with every default filled in.
+
+Of a scenario with a sweep it is every point, a story of its own, as run tells them; with --sample N and --seed S the
+N points of each sweep that run tells with the same flags.`,
+		Args: someFiles,
+		RunE: func(command *cobra.Command, files []string) error {
+			if r.sample > 0 && !command.Flags().Changed("seed") {
+				return untold{fmt.Errorf("--sample %d: the points are chosen by the random seed: give the --seed of the run", r.sample)}
+			}
+			var text bytes.Buffer
+			for _, file := range files {
+				if err := r.print(command.Context(), &text, file); err != nil {
+					return untold{err}
+				}
+			}
+			if _, err := text.WriteTo(command.OutOrStdout()); err != nil {
+				return fmt.Errorf("print the plan: %w", err)
+			}
+			return nil
+		},
+	}
+	r.addFlags(command.Flags())
+	command.Flags().IntVar(&r.sample, "sample", 0, "print so many points of each sweep, chosen by the random seed (default: all)")
+	command.Flags().Uint64Var(&r.randomSeed, "seed", 0, "random seed of the run")
+	return command
+}
+
+// newReader is a runner that accepts files as they would be run, and runs none.
+func newReader(backends map[string]Backend) *runner {
+	return &runner{backends: backends, jobs: 1, stretch: 1}
+}
+
+// someFiles says what to give to whoever gives nothing.
+func someFiles(command *cobra.Command, files []string) error {
+	if len(files) == 0 {
+		return untold{fmt.Errorf("%s which stories? give scenario files, such as scenarios/planned-migration.yaml", command.Name())}
+	}
+	return nil
+}
+
+// print adds the stories of a file to a text, a document each.
+func (r *runner) print(ctx context.Context, text *bytes.Buffer, file string) error {
+	p, err := r.accept(ctx, []string{file})
+	if err != nil {
+		return err
+	}
+	for i, story := range p.stories {
+		if text.Len() > 0 {
+			text.WriteString("---\n")
+		}
+		for _, s := range p.sweeps { // that of the only file
+			fmt.Fprintf(text, "# %s, %d of %d points of %s\n", story.Metadata.Name, i+1, len(s.points), s.name)
+		}
+		content, err := scenario.Print(story)
+		if err != nil {
+			return err
+		}
+		text.Write(content)
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package run
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// asked is what a command prints of these arguments, and its error.
+func asked(t *testing.T, command *cobra.Command, arguments ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	command.SetArgs(arguments)
+	command.SetOut(&out)
+	command.SetErr(&out)
+	command.SilenceErrors, command.SilenceUsage = true, true
+	err := command.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+// readers are the commands that look at files as run does, and start nothing.
+func readers(backends map[string]Backend) []*cobra.Command {
+	return []*cobra.Command{NewValidateCommand(backends), NewPlanCommand(backends)}
+}
+
+// The commands refuse with exit code 2 and one line.
+func TestCommandsRefuse(t *testing.T) {
+	t.Parallel()
+	cut := scene(t, t.TempDir(), "cut", empty, "  steps: [{fault: {name: x, cut: {actor: user, target: shoots}}}]")
+	wrong := scene(t, t.TempDir(), "wrong", empty, "  steps: [{jump: {}}]")
+	noLinks := map[world.Ability]error{world.BreakLinks: errors.New("there are no links here")}
+	for name, c := range map[string]struct {
+		arguments []string
+		want      string
+	}{
+		"a mistake":           {[]string{wrong}, wrong + ":8:12: spec.steps[0].jump: unknown field"},
+		"no file":             {nil, "give scenario files, such as scenarios/planned-migration.yaml"},
+		"of no backend":       {[]string{cut, "--backend", "moon"}, `find the backend "moon": there are embedded, other`},
+		"of another backend":  {[]string{cut, "--backend", "other"}, `x,cut`},
+		"of the usual one":    {[]string{cut}, cut + ":8:34: spec.steps[0].fault.cut: cut(user,shoots): there are no links here; give --backend other"},
+		"with a sample below": {[]string{cut, "--backend", "other", "--sample", "-1"}, "-1"},
+	} {
+		for _, command := range readers(map[string]Backend{"embedded": &small{t: t, refuse: noLinks}, "other": &small{t: t}}) {
+			out, err := asked(t, command, c.arguments...)
+			if name == "of another backend" {
+				if err != nil || out == "" {
+					t.Errorf("%s, %s: %v", command.Name(), name, err)
+				}
+				continue
+			}
+			if command.Name() == "validate" && strings.Contains(name, "sample") {
+				continue // it has no such flag
+			}
+			coder := interface{ ExitCode() int }(nil)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || !errors.As(err, &coder) || coder.ExitCode() != 2 || out != "" {
+				t.Errorf("%s, %s: %v, said %q; want exit code 2 and\n%s", command.Name(), name, err, out, c.want)
+			}
+		}
+	}
+}
+
+// What run is asked to do without a file is said like that, too.
+func TestRunWithoutAFile(t *testing.T) {
+	t.Parallel()
+	if _, err := asked(t, NewRunCommand(map[string]Backend{"embedded": &small{t: t}})); err == nil || !strings.HasPrefix(err.Error(), "run which stories? give scenario files, such as") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Each file is looked at by itself: what is fine is said beside what is not, and two of a name are no mistake.
+func TestValidateSaysWhatIsFine(t *testing.T) {
+	t.Parallel()
+	one, two := scene(t, t.TempDir(), "fine", empty, sweepRest), scene(t, t.TempDir(), "fine", empty, sweepRest)
+	wrong := scene(t, t.TempDir(), "wrong", empty, "  steps: [{jump: {}}]")
+	out, err := asked(t, NewValidateCommand(map[string]Backend{"embedded": &small{t: t}}), one, wrong, two)
+	want := fmt.Sprintf("%s: scenario fine is fine\n%s: scenario fine is fine\n", one, two)
+	if out != want || err == nil || !strings.HasPrefix(err.Error(), wrong+":8:12: ") {
+		t.Errorf("said %q, want %q; %v", out, want, err)
+	}
+}
+
+// What plan prints of a sweep are the points that a run tells, each of which is a scenario of its own.
+func TestPlanPrintsThePointsOfASweep(t *testing.T) {
+	t.Parallel()
+	file := scene(t, t.TempDir(), "swept", empty, sweepRest)
+	plain := scene(t, t.TempDir(), "right", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]")
+	plan := func(arguments ...string) (string, error) {
+		return asked(t, NewPlanCommand(map[string]Backend{"embedded": &small{t: t}}), arguments...)
+	}
+	names := func(arguments ...string) string {
+		t.Helper()
+		text, err := plan(arguments...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told []string
+		for document := range strings.SplitSeq(text, "---\n") {
+			s, err := scenario.Parse("f", []byte(document))
+			if err != nil || len(s.Spec.Sweep) > 0 {
+				t.Fatalf("%v\n%s", err, document)
+			}
+			told = append(told, s.Metadata.Name)
+		}
+		return strings.Join(told, " ")
+	}
+	if got := names(file, plain); got != "swept-dies-1 swept-dies-2 swept-dies-3 right" {
+		t.Errorf("told are %s", got)
+	}
+	s, err := scenario.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	points, err := s.Expand()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(5) {
+		want := scenario.Sample(points, 1, seed, "swept")[0].Metadata.Name
+		if got := names(file, "--sample=1", fmt.Sprintf("--seed=%d", seed)); got != want {
+			t.Errorf("with seed %d: %s, want %s", seed, got, want)
+		}
+	}
+	if text, err := plan(file, "--sample=1"); err == nil || !strings.Contains(err.Error(), "--seed") || text != "" {
+		t.Errorf("a sample of no seed: %v, %q", err, text)
+	}
+	if text, err := plan(file, "--sample=1", "--seed=5"); err != nil || !strings.HasPrefix(text, "# swept-dies-") || !strings.Contains(text, ", 1 of 1 points of swept\n") {
+		t.Errorf("a sample: %v\n%s", err, text)
+	}
+	if text, err := plan(plain); err != nil || strings.Contains(text, "#") {
+		t.Errorf("without a sweep: %v\n%s", err, text)
+	}
+}
