@@ -3,8 +3,11 @@ package run
 import (
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
+
+	"al.essio.dev/pkg/shellescape"
 
 	"github.com/transplant-sim/transplant/sim/measure"
 	"github.com/transplant-sim/transplant/sim/report"
@@ -36,7 +39,12 @@ func show(out io.Writer, r *verdict.Report, folder string) {
 	for _, f := range r.Faults {
 		fmt.Fprintf(out, "  fault %s was felt %s\n", f.Name, telling.Times(f.Touched))
 	}
-	fmt.Fprintf(out, "  kept in %s; look at %s\n", folder, filepath.Join(folder, report.FileName))
+	page := filepath.Join(folder, report.FileName)
+	look := "look at " + page
+	if _, err := os.Stat(page); err != nil { // the run was killed before it was written
+		look = "make a page to look at with transplant report " + shellescape.Quote(folder)
+	}
+	fmt.Fprintf(out, "  kept in %s; %s\n", folder, look)
 }
 
 // measureLine is one number, with its unit, and what there is to say of it.
