@@ -148,7 +148,7 @@ func TestShowTellsGoalsAndPhasesInOrder(t *testing.T) {
   phase recovery.firstWrite     22.400 s
   phase recovery.extensions     24.600 s
   phase recovery.steady         45.300 s
-  kept in folder; look at folder/report.html
+  kept in folder; make a page to look at with transplant report folder
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
