@@ -272,4 +272,4 @@ func acknowledgedBySent(events []timeline.Event, shoot string) []write {
 }
 
 // acknowledged, with the revision that tells by which store.
-func acknowledged(w write) bool { return w.Outcome == timeline.Acknowledged && w.ResourceVersion > 0 }
+func acknowledged(w write) bool { return w.Outcome == timeline.Acknowledged && w.ResourceVersion != 0 }

@@ -207,7 +207,7 @@ func (s *Scenario) checkMeasure(path *field.Path) field.ErrorList {
 	}
 	needsLoad("rto", s.Spec.Measure.RTO != nil)
 	if s.Spec.Measure.RTO != nil && !slices.ContainsFunc(s.Spec.Steps, func(one step.Spec) bool { return one.Fault != nil }) {
-		errs = append(errs, field.Invalid(path.Child("rto"), "rto", "cannot be measured without a fault: it is the time from the first one to the first write that a later owner acknowledges"))
+		errs = append(errs, field.Invalid(path.Child("rto"), "rto", "cannot be measured without a fault: it is the time from the first one to the first write that is acknowledged after a recovery"))
 	}
 	needsLoad("rpo", s.Spec.Measure.RPO != nil)
 	needsLoad("lostWrites", s.Spec.Measure.LostWrites != nil)

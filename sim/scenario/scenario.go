@@ -64,7 +64,8 @@ type Oracle string
 type Measure struct {
 	// APIDowntime bounds how long the API of a shoot was unreachable, in all; it is tried ten times a second, with more than five shoots fifty times for all of them.
 	APIDowntime *Bound `json:"apiDowntime,omitempty"`
-	// RTO bounds the time from a fault to the first acknowledged write after it.
+	// RTO bounds the time from the first fault to the first write that is acknowledged after a recovery: by an owner to whom the one
+	// before had not handed over.
 	RTO *Bound `json:"rto,omitempty"`
 	// RPO bounds the age of lost writes.
 	RPO *Bound `json:"rpo,omitempty"`
