@@ -161,25 +161,32 @@ func rpo(events []timeline.Event, shoot string) (time.Duration, bool) {
 	return longest, true
 }
 
-// rto applies when a fault was injected and writes were acknowledged after it by a later epoch that was not handed over.
+// rto applies when a fault was injected and writes were acknowledged after it by a later epoch that was not handed over, or by a store
+// that was restored within its epoch.
 func rto(events []timeline.Event, shoot string) (time.Duration, bool) {
+	took, _, applies := recovered(events, shoot)
+	return took, applies
+}
+
+// recovered says how long after the first fault a shoot was, and whether another owner has recovered it, or the one it had.
+func recovered(events []timeline.Event, shoot string) (took time.Duration, byAnother, was bool) {
 	fault, _, any := timeline.First[timeline.FaultInjected](events)
 	if !any {
-		return 0, false
+		return 0, false, false
 	}
 	owners := ownersOf(events, shoot)
-	var before int64
+	var before, restores int64
 	for e, w := range timeline.Of[timeline.Write](events) {
 		if e.Subject != shoot || w.Outcome != timeline.Acknowledged {
 			continue
 		}
-		epoch := owners.epochs.Of(w.ResourceVersion)
+		epoch, generation := owners.epochs.Of(w.ResourceVersion), oracle.Generation(w.ResourceVersion)
 		switch answered := time.Duration(w.Answered); {
-		case answered <= fault.At, before != 0 && owners.handed[epoch]:
-			before = max(before, epoch)
-		case before != 0 && epoch > before:
-			return answered - fault.At, true
+		case answered <= fault.At, before != 0 && epoch > before && owners.handed[epoch]:
+			before, restores = max(before, epoch), max(restores, generation)
+		case before != 0 && (epoch > before || epoch == before && generation > restores):
+			return answered - fault.At, epoch > before, true
 		}
 	}
-	return 0, false
+	return 0, false, false
 }

@@ -53,11 +53,14 @@ func RecoveryOf(events []timeline.Event, shoot string) map[string]time.Duration 
 
 // recoveryOf are the moments of one shoot; none if no other owner has recovered it.
 func recoveryOf(events []timeline.Event, shoot string, fault time.Duration) map[string]time.Duration {
-	written, recovered := rto(events, shoot)
-	if !recovered {
+	written, byAnother, was := recovered(events, shoot)
+	if !was {
 		return nil
 	}
 	r := &recovery{shoot: shoot, fault: fault, moments: map[string]time.Duration{"firstWrite": fault + written}}
+	if !byAnother { // nobody was to detect it, or to take the shoot over
+		return r.moments
+	}
 	for _, e := range events {
 		r.take(e)
 	}

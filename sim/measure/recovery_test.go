@@ -131,8 +131,19 @@ func TestRecoveriesAreToldFromHandOvers(t *testing.T) {
 				shoot(32, "c", "c", "Restore", "Succeeded")}),
 			rto: number(27.0), evacuated: &measure.Evacuation{Shoots: 1, Seconds: 28},
 		},
-		"the disk of etcd breaks after a migration": {
+		"a shoot that is begun anew after a migration": {
 			events: story(moved, []at{fire, epoch(30, 3, "Serving", 2_000_000), wrote(31, 3, 2_000_001)}), rto: number(21.0),
+		},
+		// It comes back in its epoch, at a revision that tells of the restore.
+		"the disk of etcd breaks, and then a migration": {
+			events: story([]at{{4, timeline.FaultInjected{}}, wrote(4.9, 2, 1_000_000_101), migrating, left, restoring, epoch(9, 2, "Serving", 2_000_000_000), wrote(9.5, 3, 2_000_000_001),
+				shoot(9.6, "b", "b", "Restore", "Succeeded")}),
+			rto: number(0.9),
+		},
+		"a migration, and then the disk of etcd breaks": {
+			events: story([]at{{4, timeline.FaultInjected{}}, migrating, left, restoring, epoch(9, 2, "Serving", 1_000_000_000), wrote(9.5, 2, 1_000_000_001),
+				shoot(9.6, "b", "b", "Restore", "Succeeded"), wrote(12, 3, 2_000_000_002)}),
+			rto: number(8.0),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -123,14 +123,14 @@ func (Revisions) judgeOwners(f *findings, events []timeline.Event, shoot string)
 // restored is what the restore of an etcd adds to its revision, at least: every client is told to start over then.
 const restored = 1_000_000_000
 
-// generation of its etcd that a version is of: how often it was restored.
-func generation(version int64) int64 { return version / restored }
+// Generation of its etcd that a version is of: how often it was restored.
+func Generation(version int64) int64 { return version / restored }
 
 // lastAnswers are when each generation but the newest answered a write for the last time.
 func lastAnswers(events []timeline.Event, shoot string) map[int64]timeline.Moment {
 	last, newest := map[int64]timeline.Moment{}, int64(0)
 	for e, p := range timeline.Of[timeline.Write](events) {
-		if g := generation(p.ResourceVersion); e.Subject == shoot && p.Outcome == timeline.Acknowledged && p.ResourceVersion > 0 {
+		if g := Generation(p.ResourceVersion); e.Subject == shoot && p.Outcome == timeline.Acknowledged && p.ResourceVersion > 0 {
 			last[g], newest = max(last[g], p.Answered), max(newest, g)
 		}
 	}
@@ -150,7 +150,7 @@ func (Revisions) judgeKeys(f *findings, events []timeline.Event, shoot string) {
 	highest := map[string][]sight{} // of each key, in the order of the timeline, which is that of the answers
 	look := func(e timeline.Event, k string, sent, answered timeline.Moment, version int64) {
 		for _, earlier := range highest[k] {
-			if end, over := ended[generation(earlier.version)]; over && answered > end {
+			if end, over := ended[Generation(earlier.version)]; over && answered > end {
 				continue
 			}
 			if earlier.answered < sent && version < earlier.version {

@@ -212,7 +212,7 @@ func (SingleWriter) judgeRefusals(f *findings, events []timeline.Event, shoot st
 		}
 		goesOn := func(later write) bool {
 			return acknowledged(later) && later.Sent > w.Answered && epochs.Of(later.ResourceVersion) == epochs.Of(was.ResourceVersion) &&
-				generation(later.ResourceVersion) == generation(was.ResourceVersion)
+				Generation(later.ResourceVersion) == Generation(was.ResourceVersion)
 		}
 		if at := slices.IndexFunc(writes[i:], goesOn); at >= 0 {
 			later := writes[i+at]
