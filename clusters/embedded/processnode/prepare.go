@@ -12,7 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-const rejectDelay = time.Second
+const (
+	rejectDelay = time.Second
+	// cleanUpRetry is when what could not be removed of a pod is removed again.
+	cleanUpRetry = time.Second
+)
 
 // prepare gives the pod what all its containers share: an address, its files, its volumes.
 func (w *worker) prepare(ctx context.Context) {
@@ -79,7 +83,7 @@ func (w *worker) prepared(ip string, renew time.Time, err error) {
 // renew brings the volumes up to date when an object has changed or a token grows old.
 func (w *worker) renew(ctx context.Context) {
 	due := !w.retryAt.IsZero() && !w.clock.Now().Before(w.retryAt)
-	if w.refreshing {
+	if w.preparing {
 		return
 	}
 	if !w.stale && !due {
@@ -88,12 +92,12 @@ func (w *worker) renew(ctx context.Context) {
 		}
 		return
 	}
-	w.refreshing, w.stale = true, false
+	w.preparing, w.stale = true, false
 	pod := w.addressed()
 	w.elsewhere(func() func() {
 		renew, err := w.makeVolumes(ctx, pod)
 		return func() {
-			w.refreshing, w.retryAt = false, renew
+			w.preparing, w.retryAt = false, renew
 			if err != nil {
 				w.recorder.Eventf(w.pod, corev1.EventTypeWarning, "FailedMount", "MountVolume.SetUp failed: %v", err)
 				w.retryAt = w.clock.Now().Add(max(w.prepareWait.next(), w.prepareWait.base))
@@ -125,10 +129,15 @@ func (w *worker) makeShared(pod *corev1.Pod) (ip string, err error) {
 	return ip, writeNameFiles(w.folder, pod, ip)
 }
 
-// cleanUp removes what the pod has left on this node.
-func (w *worker) cleanUp() {
+// cleanUp removes what the pod has left on this node, and says whether nothing is left.
+func (w *worker) cleanUp() bool {
+	if w.preparing {
+		return false // it would make the folder again, and sends a letter
+	}
 	err := errors.Join(os.RemoveAll(w.folder), w.addresses.Release(string(w.pod.UID)))
 	if err != nil {
 		w.log.Error(err, "Could not clean up after a pod", "pod", w.pod.Name, "folder", filepath.Base(w.folder))
+		w.wakeAt(w.clock.Now().Add(cleanUpRetry))
 	}
+	return err == nil
 }

@@ -30,8 +30,7 @@ type worker struct {
 	volumesMutex *sync.Mutex
 
 	stage       stage
-	preparing   bool
-	refreshing  bool
+	preparing   bool // its files are being made, or made anew, elsewhere
 	stale       bool // something that the volumes show has changed
 	prepareWait backoff
 	retryAt     time.Time // of the preparation, or of a refresh
@@ -91,8 +90,7 @@ func (w *worker) run(ctx context.Context) {
 		w.sync(ctx)
 		w.publish()
 		w.deleteWhenWritten(ctx)
-		if w.gone && w.stage == stageStopped && !w.preparing {
-			w.cleanUp()
+		if w.gone && w.stage == stageStopped && w.cleanUp() {
 			return
 		}
 		timer.Stop()
