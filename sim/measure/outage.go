@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/transplant-sim/transplant/sim/oracle"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -71,7 +72,7 @@ func absences(events []timeline.Event, shoot string) []Interval {
 			continue
 		}
 		was := gone
-		gone = away(p)
+		gone = oracle.AwayAtEnd(p)
 		switch {
 		case gone && !was:
 			all = append(all, Interval{From: e.At, To: events[len(events)-1].At})

@@ -10,10 +10,10 @@ import (
 // Unreached says of which shoots the downtime is not known, or not to its end: those that are there and awake, and that nobody
 // has reached, or tried to reach once the story had come to its last part.
 func Unreached(events []timeline.Event) (unseen []string) {
-	last := lastSeen(events)
+	last := oracle.LastSeen(events)
 	settling, _, settled := timeline.First[timeline.Settling](events)
 	for _, shoot := range shoots(events) {
-		if away(last[shoot]) {
+		if oracle.AwayAtEnd(last[shoot]) {
 			continue
 		}
 		reached, tried := false, !settled
@@ -52,9 +52,9 @@ func NotRecovered(events []timeline.Event) (all []Unrecovered) {
 	if !any || !settled {
 		return nil
 	}
-	last := lastSeen(events)
+	last := oracle.LastSeen(events)
 	for _, shoot := range oracle.Loaded(events) {
-		if _, recovered := rto(events, shoot); recovered || away(last[shoot]) {
+		if _, recovered := rto(events, shoot); recovered || oracle.AwayAtEnd(last[shoot]) {
 			continue
 		}
 		hit := seedAt(events, shoot, fault.At)
@@ -104,17 +104,4 @@ func seedAt(events []timeline.Event, shoot string, at time.Duration) (seed strin
 		}
 	}
 	return seed
-}
-
-// away says that nobody may expect to reach a shoot.
-func away(p timeline.ShootSeen) bool {
-	return p.Absent || p.Deleting || p.WantsToSleep || p.Hibernated
-}
-
-func lastSeen(events []timeline.Event) map[string]timeline.ShootSeen {
-	last := map[string]timeline.ShootSeen{}
-	for e, p := range timeline.Of[timeline.ShootSeen](events) {
-		last[e.Subject] = p
-	}
-	return last
 }

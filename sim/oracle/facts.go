@@ -103,8 +103,8 @@ func steadyNodes(events []timeline.Event, shoot string) int {
 	return 0
 }
 
-// lastSeen is the last state of each shoot in the garden.
-func lastSeen(events []timeline.Event) map[string]timeline.ShootSeen {
+// LastSeen is the last state of each shoot in the garden.
+func LastSeen(events []timeline.Event) map[string]timeline.ShootSeen {
 	last := map[string]timeline.ShootSeen{}
 	for e, p := range timeline.Of[timeline.ShootSeen](events) {
 		last[e.Subject] = p
@@ -164,8 +164,8 @@ func writesOf(events []timeline.Event, shoot string) []write {
 	return writes
 }
 
-// awayAtEnd says that a shoot is gone, or goes, or sleeps, or is about to: nobody may expect to see it from within.
-func awayAtEnd(p timeline.ShootSeen) bool {
+// AwayAtEnd says that a shoot is gone, or goes, or sleeps, or is about to: nobody may expect to see it from within.
+func AwayAtEnd(p timeline.ShootSeen) bool {
 	return p.Absent || p.Deleting || p.WantsToSleep || p.Hibernated
 }
 

@@ -48,7 +48,7 @@ func loadsOf(events []timeline.Event) []load {
 
 // Loaded are the shoots that are written to until the story's end, and are there then, by name.
 func Loaded(events []timeline.Event) []string {
-	last := lastSeen(events)
+	last := LastSeen(events)
 	var all []string
 	for _, l := range loadsOf(events) {
 		if gone := last[l.shoot].Absent || last[l.shoot].Deleting; !gone && !l.dismissed {

@@ -20,7 +20,7 @@ func (MigrationEnds) Name() string { return "MigrationEnds" }
 
 // Lacks the Shoot in the garden, or what its extensions bring.
 func (MigrationEnds) Lacks(events []timeline.Event) []string {
-	last := lastSeen(events)
+	last := LastSeen(events)
 	var lacks []string
 	for _, shoot := range shootsOf(events) {
 		if _, seen := last[shoot]; !seen {

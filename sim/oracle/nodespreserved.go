@@ -19,7 +19,7 @@ func (NodesPreserved) Name() string { return "NodesPreserved" }
 // Lacks the workload, which has a pod on each node, or a look at nodes and workload after the last operation.
 func (NodesPreserved) Lacks(events []timeline.Event) []string {
 	var lacks []string
-	last := lastSeen(events)
+	last := LastSeen(events)
 	for _, shoot := range shootsOf(events) {
 		nodes := steadyNodes(events, shoot)
 		if running := podsSeenRunning(events, shoot); running < nodes {

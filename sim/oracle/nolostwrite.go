@@ -57,7 +57,7 @@ func (NoLostWrite) Lacks(events []timeline.Event) []string {
 		read[e.Subject] = true
 	}
 	var lacks []string
-	last, loaded := lastSeen(events), Loaded(events)
+	last, loaded := LastSeen(events), Loaded(events)
 	total := 0
 	for _, shoot := range shootsOf(events) {
 		acknowledged := acknowledgedOf(events, shoot)

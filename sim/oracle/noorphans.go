@@ -52,7 +52,7 @@ func (NoOrphans) Lacks(events []timeline.Event) []string {
 func (o NoOrphans) Judge(events []timeline.Event) []Violation {
 	f := findings{oracle: o.Name()}
 	_, ready, _ := timeline.First[timeline.LandscapeReady](events)
-	ids, last := technicalIDs(events), lastSeen(events)
+	ids, last := technicalIDs(events), LastSeen(events)
 	before, earlierLook := map[string]map[string]timeline.Item{}, map[string]int{}
 	for e, p := range timeline.Of[timeline.InventorySeen](events) {
 		if p.When == timeline.Before {

@@ -24,14 +24,14 @@ func (o Revisions) Lacks(events []timeline.Event) []string {
 		seen[e.Subject] = seen[e.Subject] || len(p.Versions) > 0
 	}
 	var lacks []string
-	last := lastSeen(events)
+	last := LastSeen(events)
 	for _, shoot := range shootsOf(events) {
 		life := LastLife(events, shoot)
 		epochs := EpochsOf(life, shoot)
 		switch newest := epochs.newest(); {
 		case !seen[shoot]:
 			lacks = append(lacks, "resource versions that a client of "+shoot+" has seen")
-		case newest != nil && !awayAtEnd(last[shoot]) && !o.arrived(life, shoot, epochs, newest):
+		case newest != nil && !AwayAtEnd(last[shoot]) && !o.arrived(life, shoot, epochs, newest):
 			lacks = append(lacks, fmt.Sprintf("resource versions that a client of %s has seen of epoch %d", shoot, newest.Number))
 		}
 	}

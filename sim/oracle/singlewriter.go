@@ -24,7 +24,7 @@ func (SingleWriter) Name() string { return "SingleWriter" }
 // owners of whom one was never seen are none.
 func (SingleWriter) Lacks(events []timeline.Event) []string {
 	var lacks []string
-	last := lastSeen(events)
+	last := LastSeen(events)
 	for _, shoot := range shootsOf(events) {
 		epochs := EpochsOf(events, shoot)
 		if len(epochs) == 0 {
@@ -39,7 +39,7 @@ func (SingleWriter) Lacks(events []timeline.Event) []string {
 			lacks = append(lacks, "any answer at the address that "+shoot+"'s name first had")
 		}
 		now, known := last[shoot]
-		if !awayAtEnd(now) {
+		if !AwayAtEnd(now) {
 			lacks = append(lacks, questionsLacking(LastLife(events, shoot), shoot)...)
 		}
 		valid := slices.ContainsFunc(epochs, func(e *Epoch) bool { return e.Answered && e.Seed == now.StatusSeed })
