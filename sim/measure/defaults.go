@@ -59,14 +59,15 @@ func atDefaults(moments map[string]time.Duration, fault time.Duration, story lan
 	}
 	product := landscape.ProductSettings()
 	var waited, waits time.Duration
-	add := func(span, inStory, byDefault time.Duration) {
-		if span >= inStory { // else it was not waited for: the owner was there to say, or left a final snapshot
-			waited += inStory
+	add := func(span, begun, inStory, byDefault time.Duration) {
+		if span+begun >= inStory { // else it was not waited for: the owner was there to say, or left a final snapshot
+			waited += min(span, inStory)
 			waits += byDefault
 		}
 	}
-	add(moments["detected"]-fault, story.SeedLossGracePeriod.Duration, product.SeedLossGracePeriod.Duration)
-	add(moments["etcdRestored"]-moments["ownerMoved"], story.OwnerWait(), product.OwnerWait())
+	// The grace period begins with the last renewal before the fault.
+	add(moments["detected"]-fault, story.SeedLeaseRenew.Duration, story.SeedLossGracePeriod.Duration, product.SeedLossGracePeriod.Duration)
+	add(moments["etcdRestored"]-moments["ownerMoved"], 0, story.OwnerWait(), product.OwnerWait())
 	work := moments["firstWrite"] - fault - waited
 	return &AtDefaults{
 		RTOSeconds: Seconds(work + waits), WorkSeconds: Seconds(work), WaitSeconds: Seconds(waits), DNSSeconds: Seconds(product.DNSTTL.Duration),

@@ -1,6 +1,7 @@
 package measure_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -60,6 +61,19 @@ func TestRecovery(t *testing.T) {
 	longer := landscape.Settings{OwnerCheckTimeout: metav1.Duration{Duration: 30 * time.Second}}
 	projected = &measure.AtDefaults{RTOSeconds: 314, WorkSeconds: 14, WaitSeconds: 300, DNSSeconds: 120}
 	if diff := cmp.Diff(projected, measure.Defaults(history(lost...), longer)); diff != "" {
+		t.Error(diff)
+	}
+	// Of the grace period 0.2 s were over when the seed was lost: its last renewal was before.
+	earlier := slices.Clone(lost)
+	earlier[7] = shoot(19.8, "b", "a", "Reconcile", "Succeeded")
+	projected = &measure.AtDefaults{RTOSeconds: 345.7, WorkSeconds: 7.7, WaitSeconds: 338, DNSSeconds: 120}
+	if diff := cmp.Diff(projected, measure.Defaults(history(earlier...), landscape.Settings{})); diff != "" {
+		t.Error(diff)
+	}
+	// Who moves it long before has not waited for the grace period.
+	earlier[7] = shoot(12, "b", "a", "Reconcile", "Succeeded")
+	projected = &measure.AtDefaults{RTOSeconds: 55.5, WorkSeconds: 17.5, WaitSeconds: 38, DNSSeconds: 120}
+	if diff := cmp.Diff(projected, measure.Defaults(history(earlier...), landscape.Settings{})); diff != "" {
 		t.Error(diff)
 	}
 	// What was written at 3 s is the newest that survived, at 34 s the newest that was lost: 30 s more than lies between two
