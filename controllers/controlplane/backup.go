@@ -141,7 +141,8 @@ func (o *Operation) DeploySourceBackupEntry(ctx context.Context) error {
 		return err
 	}
 	if last != nil && last.DeletionTimestamp != nil {
-		// A destination before this one deletes it: it goes, whatever is written to it, and what it led to with it.
+		// A destination before this one deletes it: it goes, whatever is written to it, and what it led to with it. If that was left by
+		// force, its deletion is this seed's by now (migration.adoptBackups).
 		if err := o.waitBackupEntryGone(ctx, last); err != nil {
 			return err
 		}

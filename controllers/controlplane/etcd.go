@@ -81,7 +81,7 @@ func (o *Operation) DeployEtcd(ctx context.Context, replicas int32) error {
 			},
 		},
 	})
-	if err != nil {
+	if err != nil || replicas == 0 {
 		return err
 	}
 	return o.note(ctx, constants.OwnershipBegun, o.Epoch) // for when it is gone: see EpochBegun

@@ -6,6 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -30,6 +31,12 @@ func TestAnEtcdThatIsNeverReadyDoesNotStandInTheWayOfTheNextEpoch(t *testing.T) 
 	if begun() {
 		t.Error("before there is any etcd, it has begun")
 	}
+	if err := o.DeployEtcd(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	if begun() {
+		t.Error("it has begun, and its etcd sleeps")
+	}
 	if err := o.DeployEtcd(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -50,9 +57,15 @@ func TestAnEpochHasBegunWithItsEtcd(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		etcd, noted string // epochs; empty for none
+		asleep, api bool
 		want        bool
 	}{
 		"its etcd is there":                   {etcd: "4", want: true},
+		"that of an epoch after it is there":  {etcd: "5", want: true},
+		"asleep, and nobody can wake it":      {etcd: "4", asleep: true},
+		"asleep, with its API server":         {etcd: "4", asleep: true, api: true, want: true},
+		"asleep, and was awake":               {etcd: "4", asleep: true, noted: "4", want: true},
+		"asleep since the epoch before":       {etcd: "3", asleep: true, noted: "3", api: true},
 		"it was there":                        {noted: "4", want: true},
 		"none was ever there":                 {},
 		"that of the epoch before is there":   {etcd: "3", noted: "3"},
@@ -65,9 +78,16 @@ func TestAnEpochHasBegunWithItsEtcd(t *testing.T) {
 		}
 		onSeed = append(onSeed, namespace)
 		if c.etcd != "" {
-			onSeed = append(onSeed, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{
+			etcd := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{
 				Namespace: namespace.Name, Name: "etcd-main", Annotations: map[string]string{"transplant.dev/epoch": c.etcd},
-			}})
+			}}
+			if c.asleep {
+				etcd.Spec.Replicas = ptr.To[int32](0)
+			}
+			onSeed = append(onSeed, etcd)
+		}
+		if c.api {
+			onSeed = append(onSeed, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "kube-apiserver"}})
 		}
 		o := newOperation(t, gardencorev1beta1.LastOperationTypeMigrate, interceptor.Funcs{}, onSeed...)
 		if begun, err := o.EpochBegun(t.Context(), 4); err != nil || begun != c.want {

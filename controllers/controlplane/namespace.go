@@ -137,6 +137,11 @@ func (o *Operation) deployMachineControllerAccess(ctx context.Context) error {
 
 // NamespaceEpoch is the epoch in which this seed last acted on the shoot, zero if it never did or has cleaned up.
 func (o *Operation) NamespaceEpoch(ctx context.Context) (int64, error) {
+	return o.notedEpoch(ctx, constants.OwnershipEpoch)
+}
+
+// notedEpoch reads an epoch that an annotation of the control-plane namespace gives, zero if it gives none.
+func (o *Operation) notedEpoch(ctx context.Context, annotation string) (int64, error) {
 	namespace, err := o.namespace(ctx)
 	if apierrors.IsNotFound(err) {
 		return 0, nil
@@ -144,13 +149,13 @@ func (o *Operation) NamespaceEpoch(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read namespace %q: %w", o.Namespace(), err)
 	}
-	value, found := namespace.Annotations[constants.OwnershipEpoch]
+	value, found := namespace.Annotations[annotation]
 	if !found {
 		return 0, nil
 	}
 	epoch, err := strconv.ParseInt(value, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("read the epoch of namespace %q: %w", o.Namespace(), err)
+		return 0, fmt.Errorf("read %s of namespace %q: %w", annotation, o.Namespace(), err)
 	}
 	return epoch, nil
 }

@@ -36,6 +36,10 @@ func (o *Operation) HoldOwnership(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	ended, err := o.notedEpoch(ctx, constants.OwnershipEnded)
+	if err != nil {
+		return err
+	}
 	if !o.Restoring() {
 		if err := o.refuseForeign(ctx); err != nil {
 			return err
@@ -47,7 +51,7 @@ func (o *Operation) HoldOwnership(ctx context.Context) error {
 	t.Decision = o.Owners.Decision(o.ownerRecordName())
 	t.Clock = o.Boottime
 	t.Timing = ownership.Timing{Interval: o.OwnerCheckInterval, Timeout: o.OwnerCheckTimeout}
-	t.BoundTo, t.FinalSnapshot, t.Started = o.boundTo, o.HasFinalSnapshot, started
+	t.BoundTo, t.FinalSnapshot, t.Started, t.Ended = o.boundTo, o.HasFinalSnapshot, started, ended
 	o.Epoch, err = t.Run(ctx)
 	return err
 }
@@ -128,33 +132,44 @@ func (o *Operation) HasFinalSnapshot(ctx context.Context, epoch int64) (bool, er
 
 // startedEpoch is the epoch of the etcd that is deployed here, zero if there is none.
 func (o *Operation) startedEpoch(ctx context.Context) (int64, error) {
-	set := &appsv1.StatefulSet{}
-	err := o.Seed.Get(ctx, o.key(EtcdName), set)
-	if apierrors.IsNotFound(err) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("read etcd: %w", err)
-	}
-	epoch, err := strconv.ParseInt(set.Annotations[constants.OwnershipEpoch], 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("read the epoch of etcd: %w", err)
-	}
-	return epoch, nil
+	epoch, _, err := o.deployedEtcd(ctx)
+	return epoch, err
 }
 
-// EpochBegun tells whether the shoot's etcd may have run here in the epoch of the namespace, and so may have what no backup has.
-// Zero, the epoch of no namespace, counts as begun: nobody knows.
-func (o *Operation) EpochBegun(ctx context.Context, epoch int64) (bool, error) {
-	started, err := o.startedEpoch(ctx)
-	if err != nil || started == epoch {
-		return err == nil, err
+// deployedEtcd is the epoch of the etcd that is deployed here, zero if there is none, and whether it is to run.
+func (o *Operation) deployedEtcd(ctx context.Context) (epoch int64, runs bool, err error) {
+	set := &appsv1.StatefulSet{}
+	err = o.Seed.Get(ctx, o.key(EtcdName), set)
+	if apierrors.IsNotFound(err) {
+		return 0, false, nil
 	}
-	namespace, err := o.namespace(ctx)
 	if err != nil {
-		return false, fmt.Errorf("read namespace %q: %w", o.Namespace(), err)
+		return 0, false, fmt.Errorf("read etcd: %w", err)
 	}
-	return namespace.Annotations[constants.OwnershipBegun] == strconv.FormatInt(epoch, 10), nil
+	epoch, err = strconv.ParseInt(set.Annotations[constants.OwnershipEpoch], 10, 64)
+	if err != nil {
+		return 0, false, fmt.Errorf("read the epoch of etcd: %w", err)
+	}
+	return epoch, ptr.Deref(set.Spec.Replicas, 1) > 0, nil
+}
+
+// EpochBegun tells whether the shoot's etcd may have run here in the epoch, or a newer one, and so may have what no backup has.
+// One that was deployed for a shoot that sleeps runs when the shoot wakes, not before its API server is there to be woken.
+func (o *Operation) EpochBegun(ctx context.Context, epoch int64) (bool, error) {
+	started, runs, err := o.deployedEtcd(ctx)
+	if err != nil {
+		return false, err
+	}
+	if started >= epoch && !runs {
+		if runs, err = o.DeploymentExists(ctx, DeploymentKubeAPIServer); err != nil {
+			return false, err
+		}
+	}
+	if started >= epoch && runs {
+		return true, nil
+	}
+	noted, err := o.notedEpoch(ctx, constants.OwnershipBegun)
+	return noted >= epoch, err
 }
 
 func (o *Operation) boundTo(ctx context.Context) (string, error) {

@@ -4,10 +4,19 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
@@ -64,6 +73,7 @@ func TestADestinationThatHasNotBegunGivesTheShootOn(t *testing.T) {
 		"the etcd of its epoch before is left":     {etcd: "2", noted: "2"},
 		"its etcd is there":                        {etcd: "3", noted: "3", want: errHeld},
 		"its etcd has been there, and so was data": {noted: "3", want: errNoEtcd},
+		"the etcd of an epoch after it is there":   {etcd: "4", noted: "4", want: errHeld},
 	} {
 		shoot, r := leaving(t)
 		remove(t, r.Factory.Seed, etcdOf(""))
@@ -77,7 +87,9 @@ func TestADestinationThatHasNotBegunGivesTheShootOn(t *testing.T) {
 			}
 		}
 		read()
-		namespace.Annotations["transplant.dev/begun-epoch"] = c.noted
+		if c.noted != "" {
+			namespace.Annotations["transplant.dev/begun-epoch"] = c.noted
+		}
 		if err := r.Factory.Seed.Update(t.Context(), namespace); err != nil {
 			t.Fatal(err)
 		}
@@ -93,5 +105,105 @@ func TestADestinationThatHasNotBegunGivesTheShootOn(t *testing.T) {
 		if ended := namespace.Annotations["transplant.dev/ended-epoch"] == "3"; !errors.Is(err, c.want) || (err == nil) != (c.want == nil) || ended != (c.want == nil) {
 			t.Errorf("%s: got %v, want %v; the epoch has ended: %t", name, err, c.want, ended)
 		}
+	}
+}
+
+// A destination that has got stuck before it deployed anything has been given the BackupEntry, and gives it on. Where the entry
+// has been taken up there may have been data that is lost: nobody goes on without it.
+func TestADestinationThatHasTakenNothingGivesTheShootOn(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		takenUp   bool
+		leftovers bool // of an epoch before, which are being cleaned up
+		want      error
+	}{
+		"it has nothing":              {},
+		"it has had the shoot before": {leftovers: true},
+		"it had taken it up":          {takenUp: true, want: errNoEtcd},
+	} {
+		shoot, r := leaving(t)
+		for _, object := range controlPlaneOf() {
+			if _, namespace := object.(*corev1.Namespace); !c.leftovers || namespace {
+				remove(t, r.Factory.Seed, object)
+			}
+		}
+		if c.leftovers {
+			create(t, r.Factory.Seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--s"}})
+		}
+		entry := backupEntryOf(shoot)
+		key := client.ObjectKeyFromObject(entry)
+		if err := r.Factory.Garden.Get(t.Context(), key, entry); err != nil {
+			t.Fatal(err)
+		}
+		entry.Status = gardencorev1beta1.BackupEntryStatus{LastOperation: &gardencorev1beta1.LastOperation{Type: "Migrate", State: "Succeeded"}}
+		if c.takenUp {
+			entry.Status.SeedName = ptr.To("b")
+		}
+		if err := r.Factory.Garden.Update(t.Context(), entry); err != nil {
+			t.Fatal(err)
+		}
+		for run := range 2 { // the second finds the entry given on
+			m := &migrate{
+				Operation: &controlplane.Operation{
+					Settings: r.Factory.Settings, Garden: r.Factory.Garden, Seed: r.Factory.Seed, Bucket: finals{}, Shoot: shoot,
+					Clock: r.Factory.Clock, Bell: r.Factory.Bell,
+				},
+				release: held{},
+			}
+			err := m.survey(t.Context())
+			if err == nil {
+				err = m.graph().Run(t.Context(), nil)
+			}
+			if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+				t.Errorf("%s, run %d: got %v, want %v", name, run, err, c.want)
+			}
+		}
+		if err := r.Factory.Garden.Get(t.Context(), key, entry); err != nil {
+			t.Fatal(err)
+		}
+		if given := *entry.Spec.SeedName == "c"; given != (c.want == nil) {
+			t.Errorf("%s: the backup entry is seed %q's", name, *entry.Spec.SeedName)
+		}
+	}
+}
+
+// A destination that is left while it waits for its BackupEntry has asked for it. Who comes next must not take that for its own
+// request: it would take the entry up before this seed has seen that it was let go, and this one would wait for ever.
+func TestWhatADestinationHasAskedForIsNotForTheNext(t *testing.T) {
+	t.Parallel()
+	b, key := entryOnSeed(t, func(entry *gardencorev1beta1.BackupEntry, object *extensionsv1alpha1.BackupEntry) {
+		entry.Annotations = map[string]string{"gardener.cloud/operation": "restore"}
+		entry.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Restore", State: "Processing"}
+		object.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Restore", State: "Error"}
+		object.Finalizers = []string{"extensions.gardener.cloud/backupentry"}
+	})
+	c := &BackupEntries{Garden: b.Garden, Seed: fake.NewClientBuilder().WithScheme(gardenScheme(t)).Build(), Clock: b.Clock, SeedName: "c", Retry: time.Second}
+	shoot := stranded("s", "c", "a", "Migrate", "Processing")
+	m := &migrate{Operation: &controlplane.Operation{
+		Settings: controlplane.Settings{SeedName: "a", WaitInterval: time.Millisecond}, Garden: b.Garden, Shoot: shoot, Clock: clock.RealClock{}, Bell: &controlplane.Bell{},
+	}}
+	looks := 0
+	m.Garden = interceptor.NewClient(b.Garden.(client.WithWatch), interceptor.Funcs{
+		Get: func(ctx context.Context, garden client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+			if looks++; looks == 2 { // it has been handed over, and both seeds are faster than who looks
+				settle(t, b, key)
+				if _, err := c.Reconcile(ctx, reconcile.Request{NamespacedName: key}); err != nil {
+					t.Error(err)
+				}
+			}
+			return garden.Get(ctx, key, o, options...)
+		},
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := m.handOverBackups(ctx); err != nil {
+		t.Fatal(err)
+	}
+	entry := &gardencorev1beta1.BackupEntry{}
+	if err := b.Garden.Get(t.Context(), key, entry); err != nil {
+		t.Fatal(err)
+	}
+	if err := handedOver(entry); err != nil || *entry.Spec.SeedName != "c" {
+		t.Errorf("it is seed %q's, and its status is %+v: %v", *entry.Spec.SeedName, entry.Status, err)
 	}
 }

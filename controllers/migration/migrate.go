@@ -54,9 +54,10 @@ type migrate struct {
 	// added is the state as this run has saved it.
 	added *shootstate.Added
 	// etcd, api: what of the control plane is there. owned: the BackupEntry still belongs to this seed. begun: etcd may have run
-	// in this epoch; a destination that is left before that has taken the shoot over, and written nothing.
-	etcd, api, owned, begun bool
-	epoch                   int64
+	// in this epoch; a destination that is left before that has taken the shoot over, and written nothing. stranger: it has not
+	// even a namespace of its epoch, and the BackupEntry is as its source has let go of it.
+	etcd, api, owned, begun, stranger bool
+	epoch                             int64
 }
 
 func (m *migrate) survey(ctx context.Context) error {
@@ -65,9 +66,6 @@ func (m *migrate) survey(ctx context.Context) error {
 		return err
 	}
 	if m.api, err = m.DeploymentExists(ctx, controlplane.DeploymentKubeAPIServer); err != nil {
-		return err
-	}
-	if err := m.refuseBastions(ctx); err != nil {
 		return err
 	}
 	entry, err := m.BackupEntry(ctx)
@@ -82,11 +80,12 @@ func (m *migrate) survey(ctx context.Context) error {
 	if m.begun, err = m.EpochBegun(ctx, m.epoch); err != nil {
 		return err
 	}
-	if m.owned && m.begun && !m.etcd {
+	m.stranger = m.epoch == 0 && entry != nil && handedOver(entry) == nil
+	if m.owned && m.begun && !m.etcd && !m.stranger {
 		return errNoEtcd
 	}
 	m.api = m.api && m.begun // one of an earlier epoch has no etcd to live on
-	return nil
+	return m.refuseBastions(ctx)
 }
 
 // refuseBastions is an error while the shoot has Bastions (SPEC 2.4): they do not move, and once this epoch has ended
@@ -117,9 +116,15 @@ var (
 	afterAPIServer = []string{extensionsv1alpha1.InfrastructureResource, extensionsv1alpha1.DNSRecordResource}
 )
 
+const handOver flow.TaskID = "Migrating BackupEntry to new seed"
+
 func (m *migrate) graph() *flow.Graph {
 	g := &flow.Graph{}
 	after := func(tasks ...flow.TaskID) []flow.TaskID { return tasks }
+	if m.stranger { // what may lie here of an epoch before is for the clean-up
+		g.Add(flow.Task{Name: handOver, Run: m.handOverBackups})
+		return g
+	}
 	// Who sleeps has a Deployment of the API server. Once that is gone everything has let go, and the etcd of an epoch that has
 	// ended is never ready again.
 	wake := m.MayBeAsleep() && m.owned && m.api
@@ -150,7 +155,7 @@ func (m *migrate) graph() *flow.Graph {
 	removedLate := g.Add(flow.Task{Name: "Deleting extensions after kube-apiserver", Run: m.removeExtensions(gardencorev1beta1.AfterKubeAPIServer), After: after(savedAgain)})
 	cleared := g.Add(flow.Task{Name: "Deleting infrastructure and DNS records from the Shoot namespace", Run: m.remove(append(withAPIServer, afterAPIServer...)), After: after(savedAgain)})
 	final := g.Add(flow.Task{Name: "Creating final ETCD snapshot and ending the ownership epoch", Run: m.endEpoch, After: after(stopped), Skip: !m.owned})
-	handed := g.Add(flow.Task{Name: "Migrating BackupEntry to new seed", Run: m.handOverBackups, After: after(final, cleared, removedLate)})
+	handed := g.Add(flow.Task{Name: handOver, Run: m.handOverBackups, After: after(final, cleared, removedLate)})
 	g.Add(flow.Task{Name: "Stopping main etcd", Run: func(ctx context.Context) error { return m.ScaleEtcd(ctx, 0) }, After: after(handed), Skip: !m.etcd})
 	return g
 }
@@ -285,6 +290,7 @@ func (m *migrate) handOverBackups(ctx context.Context) error {
 	}
 	before := entry.DeepCopy()
 	entry.Spec.SeedName = m.Shoot.Spec.SeedName
+	delete(entry.Annotations, constants.GardenerOperation) // what this seed has asked for, and not got, is not for the next to do unasked
 	if err := m.Garden.Patch(ctx, entry, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("hand over backup entry %q: %w", entry.Name, err)
 	}
@@ -295,6 +301,9 @@ func (m *migrate) handOverBackups(ctx context.Context) error {
 		}
 		if entry == nil {
 			return controlplane.Permanent(fmt.Errorf("backup entry %q is gone", m.BackupEntryName()))
+		}
+		if taken := entry.Status.SeedName; taken != nil && *taken == ptr.Deref(m.Shoot.Spec.SeedName, "") {
+			return nil // let go, and taken up already
 		}
 		return handedOver(entry)
 	})

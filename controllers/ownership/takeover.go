@@ -66,6 +66,9 @@ type Takeover struct {
 	// Started is the epoch that this seed has started and not fenced (0: none). While DNS names it, Run returns it and
 	// writes nothing.
 	Started int64
+	// Ended is the last epoch that this seed has ended by its own decision (0: none): none up to it is run, or returned, again.
+	// Its final snapshot need not be there, or to be seen.
+	Ended int64
 
 	held    int64 // the epoch that Run returned last: it may be asked again before that epoch has started
 	pending *pending
@@ -142,7 +145,7 @@ func (t *Takeover) begin(ctx context.Context) (started int64, err error) {
 	}
 	began := t.Started > 0 && decision.Names(t.Owner, t.Started)
 	won := t.held > 0 && decision.Names(t.Owner, t.held) && claim.Names(t.Owner, t.held) // a start needs both (O1)
-	if (began || won) && !t.final(ctx, decision.Epoch, t.Timing.callDeadline()) {
+	if (began || won) && decision.Epoch > t.Ended && !t.final(ctx, decision.Epoch, t.Timing.callDeadline()) {
 		return decision.Epoch, nil
 	}
 	t.pending = &pending{

@@ -341,6 +341,31 @@ func TestO11EpochWithAFinalSnapshotIsOver(t *testing.T) {
 	}
 }
 
+// An epoch that was ended is not used again, whether or not a final snapshot was taken of it, or can be seen.
+func TestO11EpochThatWasEndedIsOver(t *testing.T) {
+	t.Parallel()
+	for _, started := range []bool{false, true} {
+		s := newStory()
+		s.finals[3] = true
+		r, _ := s.stepUntil(t, s.run(t.Context()))
+		if r.err != nil || r.epoch != 4 {
+			t.Fatalf("epoch %d: %v", r.epoch, r.err)
+		}
+		if started {
+			s.takeover.Started = 4
+		}
+		s.takeover.Ended = 3 // that of the owner before: nothing of its own
+		if r, _ = s.stepUntil(t, s.run(t.Context())); r.err != nil || r.epoch != 4 {
+			t.Errorf("epoch %d: %v", r.epoch, r.err)
+		}
+		s.takeover.Ended = 4
+		r, waited := s.stepUntil(t, s.run(t.Context()))
+		if r.err != nil || r.epoch != 5 || waited < timing.Wait() { // what it granted by DNS may last
+			t.Errorf("epoch %d after %v: %v", r.epoch, waited, r.err)
+		}
+	}
+}
+
 func TestTakeOverGivesUpAgainstEndlessContention(t *testing.T) {
 	t.Parallel()
 	s := newStory()
