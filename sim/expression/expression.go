@@ -133,7 +133,8 @@ func (e *Expression) Impossible() []Impossible { return e.impossible }
 func (e *Expression) Asks() bool { return e.asks }
 
 // Evaluate says whether the expression is true of the snapshot and, when it is not, which values stood in the way. The error says that
-// this cannot be told of the snapshot, and what is missing in it: the expression is not true then, and not false either.
+// this cannot be told of the snapshot, and what could not be read: the expression is not true then, and not false either. What was
+// read and is not there, as a condition that a shoot does not have, is no such thing: whatever depends on it is not met.
 func (e *Expression) Evaluate(s Snapshot) (met bool, why string, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -143,18 +144,28 @@ func (e *Expression) Evaluate(s Snapshot) (met bool, why string, err error) {
 		return true, "", nil
 	}
 	var parts []string
+	var unknown error
+	if isUnknown(err) {
+		unknown = err
+	}
 	for _, f := range e.facts {
-		value, unknown := e.run(f.program)
-		if unknown != nil {
-			parts = append(parts, fmt.Sprintf("%s cannot be told (%v)", f.text, unknown))
-			continue
+		value, missing := e.run(f.program)
+		switch {
+		case isUnknown(missing):
+			parts = append(parts, fmt.Sprintf("%s cannot be told (%v)", f.text, missing))
+			if err != nil && unknown == nil { // CEL gives the error of one side
+				unknown = missing
+			}
+		case missing != nil:
+			parts = append(parts, fmt.Sprintf("%s is not there (%v)", f.text, missing))
+		default:
+			parts = append(parts, fmt.Sprintf("%s is %s", f.text, show(value)))
 		}
-		parts = append(parts, fmt.Sprintf("%s is %s", f.text, show(value)))
 	}
 	if len(parts) == 0 && err != nil {
 		parts = append(parts, err.Error())
 	}
-	return false, strings.Join(append(parts, e.doings(s)...), "; "), err
+	return false, strings.Join(append(parts, e.doings(s)...), "; "), unknown
 }
 
 func (e *Expression) run(program cel.Program) (ref.Val, error) {

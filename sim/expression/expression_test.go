@@ -53,7 +53,13 @@ func TestEvaluate(t *testing.T) {
 			why: `shoot("alpha").lastOperation.progress is 43; alpha: Migrate Processing 43% (Creating final snapshot), error: bucket is slow, EvacuationPossible is False (StateIncomplete)`,
 		},
 		`cloud.machines == 0`:                   {why: `cloud.machines is 3`},
-		`seed('a').conditions['Ready']=='True'`: {why: `seed("a").conditions["Ready"] cannot be told (no such key: Ready)`, unknown: "no such key: Ready"},
+		`seed('a').conditions['Ready']=='True'`: {why: `seed("a").conditions["Ready"] is not there (no such key: Ready)`},
+		`seed('a').conditions['Ready']=='True' || seed('b').shoots == 0`: {
+			why: `seed("a").conditions["Ready"] is not there (no such key: Ready); seed("b").shoots cannot be told (` + silent + `)`, unknown: silent,
+		},
+		`seed('b').ready && shoot('alpha').lastErrors[1] == ''`: {
+			why: `seed("b").ready is true; shoot("alpha").lastErrors[1] is not there (index out of bounds: 1); alpha: Migrate Processing 43% (Creating final snapshot), error: bucket is slow, EvacuationPossible is False (StateIncomplete)`,
+		},
 		// What is known decides where it can.
 		`seed('b').shoots == 0 && shoot('alpha').seed == 'b'`: {
 			why: `seed("b").shoots cannot be told (` + silent + `); shoot("alpha").seed is "a"; alpha: Migrate Processing 43% (Creating final snapshot), error: bucket is slow, EvacuationPossible is False (StateIncomplete)`,

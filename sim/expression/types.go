@@ -1,6 +1,7 @@
 package expression
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -79,6 +80,16 @@ func (p provider) FindStructFieldType(name, field string) (*types.FieldType, boo
 	return nil, false
 }
 
+// unknownError says that a field could not be read.
+type unknownError struct{ field, why string }
+
+func (e *unknownError) Error() string { return fmt.Sprintf("%s is unknown: %s", e.field, e.why) }
+
+func isUnknown(err error) bool {
+	_, is := errors.AsType[*unknownError](err)
+	return is
+}
+
 func (p provider) get(target any, field string, index int) (any, error) {
 	value := reflect.ValueOf(target)
 	unknown, _ := value.FieldByName("Unknown").Interface().(Unknown)
@@ -87,7 +98,7 @@ func (p provider) get(target any, field string, index int) (any, error) {
 		why, is = unknown["*"]
 	}
 	if is {
-		return nil, fmt.Errorf("%s is unknown: %s", field, why)
+		return nil, &unknownError{field, why}
 	}
 	if member := value.Field(index); member.Kind() == reflect.Struct {
 		return object{member}, nil

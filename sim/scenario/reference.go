@@ -180,7 +180,7 @@ func (p *page) settings() error {
 
 func (p *page) conditions() {
 	p.say("\n## Conditions\n\n`expect`, `wait` and `when` take conditions in [CEL](https://cel.dev).")
-	p.say("What cannot be read, or is not there, as a condition that a shoot does not have, cannot be told: nothing that depends on it is met.")
+	p.say("What cannot be read cannot be told, and nothing that depends on it is met. What was read and is not there, as a condition that a shoot does not have, makes the whole false.")
 	p.say("When the time of an `expect` is over its last look decides, whatever was seen before: false is a violation, and what cannot be told is inconclusive.")
 	p.say("They may ask for these.\n")
 	for _, word := range expression.Vocabulary() {

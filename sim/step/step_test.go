@@ -103,7 +103,7 @@ func TestStepsThatFail(t *testing.T) {
 		"no such shoot":       {&step.Migrate{Shoot: "omega", To: "b"}, nil, `patch the shoot "omega"`},
 		"no such fault":       {&heal, nil, `heal the fault "cut": it has not been injected`},
 		"an unknown seed":     {&step.Expect{That: "seed('z').shoots == 0", Within: short}, step.Unknown{}, `not known within 1ms: seed('z').shoots == 0; seed("z").shoots cannot be told`},
-		"a missing condition": {&step.Expect{That: "shoot('alpha').conditions['None'] == 'True'", Within: short}, step.Unknown{}, "no such key: None"},
+		"a missing condition": {&step.Expect{That: "shoot('alpha').conditions['None'] == 'True'", Within: short}, step.Unmet{}, "no such key: None"},
 		"what is known":       {&step.Expect{That: "seed('z').shoots == 0 && shoot('alpha').seed == 'b'", Within: short}, step.Unmet{}, "not met within 1ms"},
 		"a wait in the dark":  {&step.Wait{Until: "seed('z').shoots == 0", Within: short}, nil, `seed("z").shoots cannot be told`},
 		"what does not fit":   {&step.Expect{That: "shoot('alpha').sed", Within: short}, nil, "undefined field"},

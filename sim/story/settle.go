@@ -33,6 +33,7 @@ func (t *teller) settle(ctx context.Context) error {
 		since := timeline.Moment(t.Journal.Now())
 		seen := t.unsettled(ctx)
 		if seen.atRest() {
+			last = unrest{} // what was not well is
 			seen = t.restless(ctx)
 		}
 		if seen.atRest() {
@@ -43,8 +44,8 @@ func (t *teller) settle(ctx context.Context) error {
 			last, lastAt = seen, t.Clock.Now()
 		}
 		if !t.Clock.Now().Before(deadline) || ctx.Err() != nil {
-			// Where the last look is blind, the one before it may have been close enough.
-			if left := deadline.Sub(lastAt); len(seen.moves) == 0 && left < restsUnseen*t.Patience.Rest {
+			// Where the last look is blind, what was not at rest in the one before it may have been too late to be so for long enough.
+			if left := deadline.Sub(lastAt); len(seen.moves) == 0 && left < t.Patience.Rest {
 				seen.moves = last.before(left)
 			}
 			t.record("", timeline.Settled{Waiting: seen.moves, Unknown: seen.unknown})
@@ -65,10 +66,6 @@ func (t *teller) settle(ctx context.Context) error {
 type unrest struct{ moves, unknown []string }
 
 func (u unrest) atRest() bool { return len(u.moves)+len(u.unknown) == 0 }
-
-// restsUnseen is how many rests before the deadline a look may be for what moved in it to count: it would have had to stop within one to
-// be at rest for the other.
-const restsUnseen = 2
 
 // before tells what moved when all could be seen for the last time.
 func (u unrest) before(left time.Duration) (moves []string) {

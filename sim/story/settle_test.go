@@ -69,6 +69,7 @@ func TestWhatMovedBeforeABlindLook(t *testing.T) {
 		want []string
 	}{
 		"just before": {time.Second, []string{`the shoot alpha is not well: bound to "", running on "",   0% (), when it could be seen last, 1s before the deadline`}},
+		"before that": {4 * time.Second, nil}, // it may have been at rest for the other 3 s
 		"long before": {time.Minute, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -100,6 +101,49 @@ func TestWhatMovedBeforeABlindLook(t *testing.T) {
 				t.Errorf("waiting (-want +got):\n%s, unknown %v", diff, settled.Unknown)
 			}
 		})
+	}
+}
+
+// dim is a world in which nobody comes to a shoot's API server.
+type dim struct{ *worldtest.World }
+
+func (dim) ConnectShoot(context.Context, string, string) (*rest.Config, error) {
+	return nil, errors.New("it took too long")
+}
+
+// What was not well, and was seen to be well again, moved no more when nobody could see whether anybody writes.
+func TestWhatGotWellBeforeABlindLook(t *testing.T) {
+	t.Parallel()
+	told := settler(t, 0)
+	w := told.World.(*busy).World
+	told.World, told.on = dim{w}, map[string]bool{"alpha": true}
+	told.Scenario.Spec.SettleWithin.Duration = 2 * time.Minute
+	told.Patience.Rest = 3 * time.Second
+	fake := clocktesting.NewFakeClock(time.Now())
+	told.Clock = fake
+	ended := make(chan error)
+	go func() { ended <- told.settle(t.Context()) }()
+	sleeping := func() {
+		for !fake.HasWaiters() {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	sleeping()
+	fake.Step(2*time.Minute - 2*time.Second)
+	sleeping()
+	clients, _, _ := worldtest.Raise(t, w, 0)
+	stage := &step.Stage{World: w, Clients: clients, Clock: clock.RealClock{}}
+	if err := stage.Await(t.Context(), "shoot('alpha').healthy && seed('a').shoots == 1", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	fake.Step(time.Second)
+	sleeping()
+	fake.Step(time.Second)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if settled := settledIn(t, told); len(settled.Waiting) > 0 || len(settled.Unknown) == 0 || settled.Converged {
+		t.Errorf("settled %+v", settled)
 	}
 }
 
