@@ -23,6 +23,13 @@ func (h *handOver) taken() bool {
 	return left
 }
 
+// store is an etcd from one restore to the next: of an epoch, which may come back within it from its backups.
+type store struct{ epoch, generation int64 }
+
+func storeOf(epochs oracle.Epochs, w timeline.Write) store {
+	return store{epochs.Of(w.ResourceVersion), oracle.Generation(w.ResourceVersion)}
+}
+
 // owners of one shoot, as far as they were seen.
 type owners struct {
 	epochs oracle.Epochs

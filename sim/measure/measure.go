@@ -20,8 +20,8 @@ type Measures struct {
 	APILongestGapSeconds *float64 `json:"apiLongestGapSeconds,omitempty"`
 	// LostWrites is the number of acknowledged writes that are not in the data at the end, of all shoots together.
 	LostWrites *int `json:"lostWrites,omitempty"`
-	// RPOSeconds is the time between the newest write that survived before the first lost one of an epoch, and the newest lost
-	// one of it; 0 when none is lost. Of several epochs it is that of the worst.
+	// RPOSeconds is the time between the newest write that survived before the first lost one of a store, and the newest lost one of
+	// it, an outage before its first write left out; 0 when none is lost. Of several stores it is that of the worst.
 	RPOSeconds *float64 `json:"rpoSeconds,omitempty"`
 	// RTOSeconds is the time from the first fault to the first write that was acknowledged after a recovery: by an owner to whom the
 	// one before had not handed over. A planned migration has none, whatever fault there was beside it: its price is the downtime.
@@ -141,24 +141,33 @@ func rpo(events []timeline.Event, shoot string) (time.Duration, bool) {
 	if !read || !written || len(lost) == 0 {
 		return 0, read && written
 	}
+	return longestLoss(acknowledged, lost, oracle.EpochsOf(events, shoot)), true
+}
+
+// longestLoss of a shoot that may be restored more than once. Each time it loses the end of one store; what is kept within that,
+// behind a loss, makes it no smaller. What was before a store's first write was sent is no loss of it: nobody was there to acknowledge.
+func longestLoss(acknowledged []timeline.Write, lost map[int]bool, epochs oracle.Epochs) (longest time.Duration) {
 	slices.SortStableFunc(acknowledged, func(a, b timeline.Write) int { return int(a.Answered - b.Answered) })
-	// A shoot may be restored more than once. Each time it loses the end of one epoch; what is kept within that, behind a loss, makes it no
-	// smaller.
-	epochs, before := oracle.EpochsOf(events, shoot), map[int64]timeline.Moment{}
+	begun, before := map[store]timeline.Moment{}, map[store]timeline.Moment{}
+	for _, w := range acknowledged {
+		s := storeOf(epochs, w)
+		if sent, known := begun[s]; !known || w.Sent < sent {
+			begun[s] = w.Sent
+		}
+	}
 	var kept timeline.Moment
-	var longest time.Duration
 	for _, w := range acknowledged {
 		if !lost[w.Number] {
 			kept = w.Answered
 			continue
 		}
-		epoch := epochs.Of(w.ResourceVersion)
-		if _, begun := before[epoch]; !begun {
-			before[epoch] = kept
+		s := storeOf(epochs, w)
+		if _, known := before[s]; !known {
+			before[s] = max(kept, begun[s])
 		}
-		longest = max(longest, time.Duration(w.Answered-before[epoch]))
+		longest = max(longest, time.Duration(w.Answered-before[s]))
 	}
-	return longest, true
+	return longest
 }
 
 // rto applies when a fault was injected and writes were acknowledged after it by a later epoch that was not handed over, or by a store
@@ -175,17 +184,17 @@ func recovered(events []timeline.Event, shoot string) (took time.Duration, byAno
 		return 0, false, false
 	}
 	owners := ownersOf(events, shoot)
-	var before, restores int64
+	var before store
 	for e, w := range timeline.Of[timeline.Write](events) {
 		if e.Subject != shoot || w.Outcome != timeline.Acknowledged {
 			continue
 		}
-		epoch, generation := owners.epochs.Of(w.ResourceVersion), oracle.Generation(w.ResourceVersion)
+		now := storeOf(owners.epochs, w)
 		switch answered := time.Duration(w.Answered); {
-		case answered <= fault.At, before != 0 && epoch > before && owners.handed[epoch]:
-			before, restores = max(before, epoch), max(restores, generation)
-		case before != 0 && (epoch > before || epoch == before && generation > restores):
-			return answered - fault.At, epoch > before, true
+		case answered <= fault.At, before.epoch != 0 && now.epoch > before.epoch && owners.handed[now.epoch]:
+			before = store{max(before.epoch, now.epoch), max(before.generation, now.generation)}
+		case before.epoch != 0 && (now.epoch > before.epoch || now.epoch == before.epoch && now.generation > before.generation):
+			return answered - fault.At, now.epoch > before.epoch, true
 		}
 	}
 	return 0, false, false

@@ -124,6 +124,22 @@ func TestOf(t *testing.T) {
 			events: history(steady, valid(1, 1, 1), created(1, 1, 5), created(2, 2, 6), valid(8, 2, 1_000_000), created(10, 3, 1_000_001), created(20, 4, 1_000_002), created(21, 5, 1_000_003), holds(30, 1, 3, 4)),
 			want:   measure.Measures{LostWrites: number(2), RPOSeconds: number(1.0)},
 		},
+		// Its etcd is restored within the epoch, and again: each time it has lost a second.
+		"lost twice in one epoch": {
+			events: history(steady, valid(1, 1, 1), created(1, 1, 5), created(2, 2, 6), created(10, 3, 1_000_000_001), created(20, 4, 1_000_000_002), created(21, 5, 1_000_000_003),
+				created(30, 6, 2_000_000_001), holds(40, 1, 3, 4, 6)),
+			want: measure.Measures{LostWrites: number(2), RPOSeconds: number(1.0)},
+		},
+		// What the second owner has acknowledged was sent from 19.9 s on. Before that nobody acknowledged what could be lost.
+		"all of an epoch is lost": {
+			events: history(steady, valid(1, 1, 1), created(1, 1, 5), created(2, 2, 6), valid(19, 2, 1_000_000_000), created(20, 3, 1_000_000_001), created(20.5, 4, 1_000_000_002),
+				valid(39, 3, 2_000_000_000), created(40, 5, 2_000_000_001), holds(50, 1, 2, 5)),
+			want: measure.Measures{LostWrites: number(2), RPOSeconds: number(0.6)},
+		},
+		"all is lost": {
+			events: history(steady, valid(1, 1, 1), created(10, 1, 5), created(12, 2, 6), holds(30)),
+			want:   measure.Measures{LostWrites: number(2), RPOSeconds: number(2.1)},
+		},
 		// A hole is as large as what it takes to be without it.
 		"lost from the middle": {
 			events: history(steady, valid(1, 1, 1), created(1, 1, 5), created(2, 2, 6), created(9, 3, 7), created(10, 4, 8), holds(30, 1, 3)),
