@@ -1,6 +1,8 @@
 package measure
 
 import (
+	"time"
+
 	"github.com/transplant-sim/transplant/sim/oracle"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
@@ -30,19 +32,44 @@ func storeOf(epochs oracle.Epochs, w timeline.Write) store {
 	return store{epochs.Of(w.ResourceVersion), oracle.Generation(w.ResourceVersion)}
 }
 
-// owners of one shoot, as far as they were seen.
+// owner of a shoot: its epoch, when it was first seen to serve, and whether it had the shoot from the one before.
+type owner struct {
+	epoch  int64
+	served time.Duration
+	handed bool
+}
+
+// owners of one shoot, as far as they were seen to serve, in their order.
 type owners struct {
 	epochs oracle.Epochs
-	// newest is the last epoch that has served, handed those that were handed over to their owners.
-	newest int64
-	handed map[int64]bool
+	all    []owner
+}
+
+// newest is the last owner; none has epoch 0.
+func (o owners) newest() (last owner) {
+	if len(o.all) > 0 {
+		last = o.all[len(o.all)-1]
+	}
+	return last
+}
+
+// planned is the owner that a fault would have left without a recovery: that of then, or the last of those to whom one after the
+// other has handed over since. Who comes after one that had to recover is none, however it came to it.
+func (o owners) planned(fault time.Duration) (last owner) {
+	for _, next := range o.all {
+		if last.epoch != 0 && next.served > fault && !next.handed {
+			break
+		}
+		last = next
+	}
+	return last
 }
 
 func ownersOf(events []timeline.Event, shoot string) owners {
-	o, over := owners{epochs: oracle.EpochsOf(events, shoot), handed: map[int64]bool{}}, handOver{}
-	serves := func(epoch int64) {
-		if epoch > o.newest {
-			o.newest, o.handed[epoch] = epoch, over.taken()
+	o, over := owners{epochs: oracle.EpochsOf(events, shoot)}, handOver{}
+	serves := func(epoch int64, answered timeline.Moment) {
+		if epoch > o.newest().epoch {
+			o.all = append(o.all, owner{epoch, time.Duration(answered), over.taken()})
 		}
 	}
 	for _, e := range events {
@@ -54,11 +81,11 @@ func ownersOf(events []timeline.Event, shoot string) owners {
 			over.take(p)
 		case timeline.EpochSeen:
 			if p.State == "Serving" { // an owner that has only begun may have to begin anew, with another epoch
-				serves(p.Epoch)
+				serves(p.Epoch, p.Answered)
 			}
 		case timeline.Write:
 			if p.Outcome == timeline.Acknowledged {
-				serves(o.epochs.Of(p.ResourceVersion))
+				serves(o.epochs.Of(p.ResourceVersion), p.Answered)
 			}
 		}
 	}

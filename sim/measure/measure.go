@@ -24,7 +24,8 @@ type Measures struct {
 	// it, an outage before its first write left out; 0 when none is lost. Of several stores it is that of the worst.
 	RPOSeconds *float64 `json:"rpoSeconds,omitempty"`
 	// RTOSeconds is the time from the first fault to the first write that was acknowledged after a recovery: by an owner to whom the
-	// one before had not handed over. A planned migration has none, whatever fault there was beside it: its price is the downtime.
+	// one before had not handed over, or by one to whom that had handed over before anybody had reached it. A planned migration has
+	// none, whatever fault there was beside it: its price is the downtime.
 	RTOSeconds *float64 `json:"rtoSeconds,omitempty"`
 	// RestoresAtOnce is the largest number of shoots that one seed was restoring at the same time.
 	RestoresAtOnce *int `json:"restoresAtOnce,omitempty"`
@@ -170,8 +171,8 @@ func longestLoss(acknowledged []timeline.Write, lost map[int]bool, epochs oracle
 	return longest
 }
 
-// rto applies when a fault was injected and writes were acknowledged after it by a later epoch that was not handed over, or by a store
-// that was restored within its epoch.
+// rto applies when a fault was injected and writes were acknowledged after it by an epoch that was not handed over, or comes after
+// such a one, or by a store that was restored within its epoch.
 func rto(events []timeline.Event, shoot string) (time.Duration, bool) {
 	took, _, applies := recovered(events, shoot)
 	return took, applies
@@ -184,6 +185,7 @@ func recovered(events []timeline.Event, shoot string) (took time.Duration, byAno
 		return 0, false, false
 	}
 	owners := ownersOf(events, shoot)
+	planned := owners.planned(fault.At)
 	var before store
 	for e, w := range timeline.Of[timeline.Write](events) {
 		if e.Subject != shoot || w.Outcome != timeline.Acknowledged {
@@ -191,7 +193,7 @@ func recovered(events []timeline.Event, shoot string) (took time.Duration, byAno
 		}
 		now := storeOf(owners.epochs, w)
 		switch answered := time.Duration(w.Answered); {
-		case answered <= fault.At, before.epoch != 0 && now.epoch > before.epoch && owners.handed[now.epoch]:
+		case answered <= fault.At, before.epoch != 0 && now.epoch > before.epoch && now.epoch <= planned.epoch:
 			before = store{max(before.epoch, now.epoch), max(before.generation, now.generation)}
 		case before.epoch != 0 && (now.epoch > before.epoch || now.epoch == before.epoch && now.generation > before.generation):
 			return answered - fault.At, now.epoch > before.epoch, true

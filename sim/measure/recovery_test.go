@@ -145,6 +145,17 @@ func TestRecoveriesAreToldFromHandOvers(t *testing.T) {
 				shoot(32, "c", "c", "Restore", "Succeeded")}),
 			rto: number(27.0), evacuated: &measure.Evacuation{Shoots: 1, Seconds: 28},
 		},
+		// What was asked for is the way on from there. It does not undo that nobody had an answer until then.
+		"nobody reaches it where it was recovered, and then a migration": {
+			events: story([]at{fire, shoot(20, "b", "a", "Migrate", "Aborted"), shoot(21, "b", "b", "Restore", "Processing"), epoch(30, 2, "Serving", 1_000_000),
+				shoot(32, "b", "b", "Restore", "Succeeded"), shoot(101, "c", "b", "Migrate", "Processing"), shoot(105, "c", "b", "Migrate", "Succeeded"),
+				shoot(106, "c", "c", "Restore", "Processing"), epoch(110, 3, "Serving", 2_000_000), wrote(111, 3, 2_000_001), shoot(112, "c", "c", "Restore", "Succeeded")}),
+			rto: number(101.0), evacuated: &measure.Evacuation{Shoots: 1, Seconds: 22},
+		},
+		// It is the owner of the fault, though nobody had written to it yet.
+		"an owner that serves before the fault": {
+			events: story([]at{shoot(5, "b", "a", "Migrate", "Aborted"), epoch(9, 2, "Serving", 1_000_000), shoot(9.6, "b", "b", "Restore", "Succeeded"), fire, wrote(11, 2, 1_000_001)}),
+		},
 		"a shoot that is begun anew after a migration": {
 			events: story(moved, []at{fire, epoch(30, 3, "Serving", 2_000_000), wrote(31, 3, 2_000_001)}), rto: number(21.0),
 		},
@@ -191,6 +202,19 @@ func TestWhoWasHandedOverIsNotUnrecovered(t *testing.T) {
 	}
 	if got := measure.NotRecovered(told(append(append([]at{left}, restored...), failed(22, 3))...)); len(got) != 1 {
 		t.Errorf("handed over, and silent: %+v", got)
+	}
+}
+
+// A hand-over does not tell when the owner before it had recovered: where nobody has written before the fault, no RTO does.
+func TestWhoWasHandedOverAfterARecoveryIsUnrecovered(t *testing.T) {
+	t.Parallel()
+	events := history(at{1, timeline.ShootSteady{}}, shoot(1, "a", "a", "Create", "Succeeded"), epoch(2, 1, "Serving", 100),
+		at{2.5, timeline.StepStarted{Verb: "load", WritesPerSecond: 1}}, at{4, timeline.FaultInjected{}},
+		shoot(10, "b", "a", "Migrate", "Aborted"), epoch(12, 2, "Serving", 1_000_000), shoot(13, "b", "b", "Restore", "Succeeded"),
+		shoot(14, "c", "b", "Migrate", "Succeeded"), epoch(16, 3, "Serving", 2_000_000), shoot(17, "c", "c", "Restore", "Succeeded"),
+		at{20, timeline.Settling{}}, wrote(22, 1, 2_000_001))
+	if diff := cmp.Diff([]measure.Unrecovered{{Shoot: "alpha"}}, measure.NotRecovered(events)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -64,7 +64,7 @@ func NotRecovered(events []timeline.Event) (all []Unrecovered) {
 		asked, answers := lastAsked(events, shoot, settling.At)
 		one := Unrecovered{Shoot: shoot}
 		switch {
-		case answers && (last[shoot].StatusSeed == hit || wasHandedOver(events, shoot)):
+		case answers && (last[shoot].StatusSeed == hit || wasHandedOver(events, shoot, fault.At)):
 			continue
 		case !answers && asked.Seq != 0:
 			one.Tried = time.Duration(asked.Payload.(timeline.Write).Sent) - fault.At
@@ -75,10 +75,11 @@ func NotRecovered(events []timeline.Event) (all []Unrecovered) {
 	return all
 }
 
-// wasHandedOver says whether the last owner of a shoot had it from the one before.
-func wasHandedOver(events []timeline.Event, shoot string) bool {
+// wasHandedOver says whether the last owner of a shoot had it from the one before, and so on back to that of the fault.
+func wasHandedOver(events []timeline.Event, shoot string, fault time.Duration) bool {
 	owners := ownersOf(events, shoot)
-	return owners.handed[owners.newest]
+	newest := owners.newest()
+	return newest.handed && newest == owners.planned(fault)
 }
 
 // lastAsked is the write that was sent last after a moment, and whether any of those was acknowledged.
