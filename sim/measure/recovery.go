@@ -10,7 +10,8 @@ import (
 )
 
 // Recovery tells how far a shoot's recovery had come, and when: seconds from the first fault, by moment. What was not
-// seen, or has not to do with another owner to whom the one before had not handed over, is absent.
+// seen, or has not to do with another owner to whom the one before had not handed over, is absent: moments of a planned move between
+// the fault and the loss are none of the recovery.
 //
 //	recovery.detected        the shoot was bound to another seed, or its migration given up
 //	recovery.ownerMoved      the new owner stood in DNS
@@ -57,7 +58,8 @@ func recoveryOf(events []timeline.Event, shoot string, fault time.Duration) map[
 	if !was {
 		return nil
 	}
-	r := &recovery{shoot: shoot, fault: fault, moments: map[string]time.Duration{"firstWrite": fault + written}}
+	lost := ownersOf(events, shoot).planned(fault)
+	r := &recovery{shoot: shoot, since: max(fault, lost.served), epoch: lost.epoch, moments: map[string]time.Duration{"firstWrite": fault + written}}
 	if !byAnother { // nobody was to detect it, or to take the shoot over
 		return r.moments
 	}
@@ -69,15 +71,15 @@ func recoveryOf(events []timeline.Event, shoot string, fault time.Duration) map[
 
 type recovery struct {
 	shoot   string
-	fault   time.Duration
-	bound   string // to which seed, before the fault
-	epoch   int64  // that was served before the fault
+	since   time.Duration // the fault, or, if later, when the owner that was lost had begun to serve
+	bound   string        // to which seed, before that
+	epoch   int64         // of the owner that was lost
 	moments map[string]time.Duration
 }
 
 // note keeps the first time of a moment.
 func (r *recovery) note(moment string, at time.Duration) {
-	if _, known := r.moments[moment]; !known && at >= r.fault {
+	if _, known := r.moments[moment]; !known && at >= r.since {
 		r.moments[moment] = at
 	}
 }
@@ -93,13 +95,8 @@ func (r *recovery) take(e timeline.Event) {
 			r.note("ownerMoved", time.Duration(p.Made))
 		}
 	case timeline.EpochSeen:
-		answered := time.Duration(p.Answered)
-		switch {
-		case e.Subject != r.shoot || p.State != "Serving":
-		case answered < r.fault:
-			r.epoch = max(r.epoch, p.Epoch)
-		case r.epoch != 0 && p.Epoch > r.epoch:
-			r.note("etcdRestored", answered)
+		if e.Subject == r.shoot && p.State == "Serving" && r.epoch != 0 && p.Epoch > r.epoch {
+			r.note("etcdRestored", time.Duration(p.Answered))
 		}
 	case timeline.Settled:
 		if p.Converged {
@@ -109,14 +106,17 @@ func (r *recovery) take(e timeline.Event) {
 }
 
 func (r *recovery) takeShoot(at time.Duration, p timeline.ShootSeen) {
-	if at < r.fault {
+	if at < r.since {
 		r.bound = p.SpecSeed
 		return
 	}
 	if p.SpecSeed != r.bound || (p.Operation.Type == "Migrate" && p.Operation.State == "Aborted") {
 		r.note("detected", at)
 	}
-	if p.Operation.Type == "Restore" && p.Operation.State == "Succeeded" && p.StatusSeed == p.SpecSeed {
+	// Before anybody has begun to recover it, this tells of an earlier Restore.
+	_, detected := r.moments["detected"]
+	_, restored := r.moments["etcdRestored"]
+	if (detected || restored) && p.Operation.Type == "Restore" && p.Operation.State == "Succeeded" && p.StatusSeed == p.SpecSeed {
 		r.note("extensions", at)
 	}
 }

@@ -100,6 +100,65 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
+// Between the first fault and the loss the shoot was moved by plan. What that took tells nothing about the recovery.
+func TestMomentsOfARecoveryAreNotThoseOfAMoveBefore(t *testing.T) {
+	t.Parallel()
+	fire := at{10, timeline.FaultInjected{Fault: "latency"}}
+	move := []at{
+		shoot(11, "b", "a", "Create", "Succeeded"), shoot(12, "b", "a", "Migrate", "Processing"), shoot(14, "b", "a", "Migrate", "Succeeded"),
+		shoot(14.5, "b", "b", "Restore", "Processing"), owner(15), epoch(18, 2, "Serving", 1_000_000), wrote(19, 2, 1_000_001),
+	}
+	moved := shoot(20, "b", "b", "Restore", "Succeeded") // after it has begun to serve
+	loss := []at{
+		{40, timeline.FaultInjected{Fault: "loseCluster(b)"}}, shoot(41, "b", "b", "Restore", "Succeeded"),
+		shoot(51, "c", "b", "Migrate", "Aborted"), shoot(51.5, "c", "c", "Restore", "Processing"), owner(52),
+		epoch(65, 3, "Serving", 2_000_000), wrote(66, 3, 2_000_001), shoot(67, "c", "c", "Restore", "Succeeded"), {80, timeline.Settled{Converged: true, Since: timeline.Moment(d(75))}},
+	}
+	before := []at{{1, timeline.ShootSteady{}}, owner(1), shoot(1, "a", "a", "Create", "Succeeded"), epoch(2, 1, "Serving", 100), wrote(3, 1, 100)}
+	for name, c := range map[string]struct {
+		events []at
+		want   map[string]float64
+		// The work is what the RTO of 56 s holds beside 10 s of grace and 6.5 s of O6.
+		projected *measure.AtDefaults
+	}{
+		"the fault, the move, the loss": {
+			events: slices.Concat(before, []at{fire}, move, []at{moved}, loss),
+			want: map[string]float64{
+				"recovery.detected": 41, "recovery.ownerMoved": 42, "recovery.etcdRestored": 55, "recovery.firstWrite": 56, "recovery.extensions": 57, "recovery.steady": 65,
+			},
+			projected: &measure.AtDefaults{RTOSeconds: 377.5, WorkSeconds: 39.5, WaitSeconds: 338, DNSSeconds: 120},
+		},
+		"the move, the fault, the loss": {
+			events: slices.Concat(before, move, []at{{19.5, fire.p}, moved}, loss),
+			want: map[string]float64{
+				"recovery.detected": 31.5, "recovery.ownerMoved": 32.5, "recovery.etcdRestored": 45.5, "recovery.firstWrite": 46.5, "recovery.extensions": 47.5, "recovery.steady": 55.5,
+			},
+			projected: &measure.AtDefaults{RTOSeconds: 368, WorkSeconds: 30, WaitSeconds: 338, DNSSeconds: 120},
+		},
+		// Whom nobody reached where it was recovered had been recovered there.
+		"the loss, and then a move": {
+			events: slices.Concat(before, []at{{30, fire.p}}, []at{
+				shoot(41, "b", "a", "Migrate", "Aborted"), shoot(41.5, "b", "b", "Restore", "Processing"), owner(42), epoch(55, 2, "Serving", 1_000_000), shoot(57, "b", "b", "Restore", "Succeeded"),
+				shoot(60, "c", "b", "Migrate", "Succeeded"), owner(61), epoch(65, 3, "Serving", 2_000_000), wrote(66, 2, 2_000_001), shoot(67, "c", "c", "Restore", "Succeeded"),
+			}),
+			want: map[string]float64{
+				"recovery.detected": 11, "recovery.ownerMoved": 12, "recovery.etcdRestored": 25, "recovery.firstWrite": 36, "recovery.extensions": 27,
+			},
+			projected: &measure.AtDefaults{RTOSeconds: 357.5, WorkSeconds: 19.5, WaitSeconds: 338, DNSSeconds: 120},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(c.want, measure.Recovery(history(c.events...))); diff != "" {
+				t.Errorf("moments (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.projected, measure.Defaults(history(c.events...), landscape.Settings{})); diff != "" {
+				t.Errorf("at the defaults (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // A recovery is a change of owner that the owner before has not handed over.
 func TestRecoveriesAreToldFromHandOvers(t *testing.T) {
 	t.Parallel()
