@@ -12,7 +12,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// Measures of a run. With several shoots each is that of the worst.
+// Measures of a run. With several shoots each is that of the worst, but for lost writes and the evacuation, which are of all shoots
+// together, and restores at once, which are of the worst seed.
 type Measures struct {
 	// APIDowntimeSeconds is how long the API was unreachable by name, in all, times of intended sleep left out.
 	APIDowntimeSeconds *float64 `json:"apiDowntimeSeconds,omitempty"`
