@@ -35,12 +35,14 @@ func EvacuationOf(events []timeline.Event) *Evacuation {
 			over[e.Subject] = &handOver{}
 		}
 		over[e.Subject].take(p)
+		// Whoever has arrived has used up the hand-over, before the fault too: it may not be seen that the next Migrate is Aborted.
+		there := arrived(p)
+		handed := there && over[e.Subject].taken()
 		switch {
 		case e.At < fault.At:
 			from[e.Subject] = p.StatusSeed
-		case restored[e.Subject] || p.SpecSeed != p.StatusSeed || p.StatusSeed == from[e.Subject] || from[e.Subject] == "":
-		case p.Operation.Type != "Restore" || p.Operation.State != "Succeeded":
-		case over[e.Subject].taken():
+		case !there || restored[e.Subject] || p.StatusSeed == from[e.Subject] || from[e.Subject] == "":
+		case handed:
 			from[e.Subject] = p.StatusSeed
 		default:
 			restored[e.Subject], last = true, e.At

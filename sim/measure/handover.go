@@ -25,6 +25,11 @@ func (h *handOver) taken() bool {
 	return left
 }
 
+// arrived says that a shoot has been restored where it is to be.
+func arrived(p timeline.ShootSeen) bool {
+	return p.Operation.Type == "Restore" && p.Operation.State == "Succeeded" && p.SpecSeed == p.StatusSeed
+}
+
 // store is an etcd from one restore to the next: of an epoch, which may come back within it from its backups.
 type store struct{ epoch, generation int64 }
 

@@ -116,7 +116,7 @@ func (r *recovery) takeShoot(at time.Duration, p timeline.ShootSeen) {
 	// Before anybody has begun to recover it, this tells of an earlier Restore.
 	_, detected := r.moments["detected"]
 	_, restored := r.moments["etcdRestored"]
-	if (detected || restored) && p.Operation.Type == "Restore" && p.Operation.State == "Succeeded" && p.StatusSeed == p.SpecSeed {
+	if (detected || restored) && arrived(p) {
 		r.note("extensions", at)
 	}
 }
