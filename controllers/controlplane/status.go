@@ -108,6 +108,9 @@ func (o *Operation) mine(shoot *gardencorev1beta1.Shoot) error {
 		return fmt.Errorf("%w: its status is that of another run", ErrTakenOver)
 	case ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName) != o.SeedName:
 		return fmt.Errorf("%w: seed %q is responsible", ErrTakenOver, ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName))
+	case o.running == gardencorev1beta1.LastOperationTypeRestore && ptr.Deref(shoot.Spec.SeedName, "") != o.SeedName:
+		// Left by force: what it waits for may never come.
+		return fmt.Errorf("%w: it is bound to seed %q", ErrTakenOver, ptr.Deref(shoot.Spec.SeedName, ""))
 	}
 	return nil
 }

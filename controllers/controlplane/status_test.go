@@ -96,3 +96,26 @@ func TestWhoHasLostTheShootWritesNoStatus(t *testing.T) {
 		})
 	}
 }
+
+// A destination that is left by force has its Restore cut off: what that waits for may never come. Other operations are brought to
+// their end before the shoot moves.
+func TestARestoreEndsWhenItsShootIsBoundElsewhere(t *testing.T) {
+	t.Parallel()
+	for operation, cutOff := range map[gardencorev1beta1.LastOperationType]bool{"Restore": true, "Reconcile": false, "Migrate": false} {
+		o := begun(t)
+		if err := o.Begin(t.Context(), operation, "begins", "v1"); err != nil {
+			t.Fatal(err)
+		}
+		if err := o.StillMine(t.Context()); err != nil {
+			t.Errorf("%s: %v", operation, err)
+		}
+		shoot := inGarden(t, o)
+		shoot.Spec.SeedName = ptr.To("c")
+		if err := o.Garden.Update(t.Context(), shoot); err != nil {
+			t.Fatal(err)
+		}
+		if err := o.StillMine(t.Context()); errors.Is(err, ErrTakenOver) != cutOff || (err != nil) != cutOff {
+			t.Errorf("%s of a shoot that is bound elsewhere: %v", operation, err)
+		}
+	}
+}
