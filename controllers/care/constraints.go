@@ -16,14 +16,6 @@ import (
 	"github.com/transplant-sim/transplant/controllers/care/webhooks"
 )
 
-// Constraints of SPEC 5.5 that the API package has no names for.
-const (
-	// ManagedResourcesHonored is True while no ManagedResource is ignored, whatever its name says.
-	ManagedResourcesHonored gardencorev1beta1.ConditionType = "HasIgnoredManagedResources"
-	// PreservedFailedMachinesAbsent is True while no failed machine is kept for inspection.
-	PreservedFailedMachinesAbsent gardencorev1beta1.ConditionType = "PreservedFailedMachinesAbsent"
-)
-
 // MinimumAuthorityValidity is how long certificate authorities must be valid still, or they are to be rotated.
 const MinimumAuthorityValidity = 365 * 24 * time.Hour
 
@@ -41,8 +33,8 @@ var constraintTypes = []gardencorev1beta1.ConditionType{
 	gardencorev1beta1.ShootCACertificateValiditiesAcceptable,
 	gardencorev1beta1.ShootCRDsWithProblematicConversionWebhooks,
 	gardencorev1beta1.ShootManualInPlaceWorkersUpdated,
-	ManagedResourcesHonored,
-	PreservedFailedMachinesAbsent,
+	gardencorev1beta1.ShootManagedResourcesHonored,
+	gardencorev1beta1.ShootPreservedFailedMachinesAbsent,
 }
 
 // Constraints are the shoot's constraints after a look at it; those that are not care's stay as they are, among them
@@ -65,7 +57,7 @@ func (r round) constraint(kind gardencorev1beta1.ConditionType) *Finding {
 	switch {
 	case r.Err != nil:
 		return unseen(r.Err.Error())
-	case Hibernated(r.Shoot) && kind != ManagedResourcesHonored:
+	case Hibernated(r.Shoot) && kind != gardencorev1beta1.ShootManagedResourcesHonored:
 		return satisfied(constraintNotChecked, hibernatedMessage)
 	}
 	switch kind {
@@ -77,7 +69,7 @@ func (r round) constraint(kind gardencorev1beta1.ConditionType) *Finding {
 		return r.conversions()
 	case gardencorev1beta1.ShootManualInPlaceWorkersUpdated:
 		return r.inPlaceUpdates()
-	case ManagedResourcesHonored:
+	case gardencorev1beta1.ShootManagedResourcesHonored:
 		return r.ignoredManagedResources()
 	default:
 		return r.preservedMachines()

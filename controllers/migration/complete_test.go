@@ -193,7 +193,7 @@ func told(t *testing.T, garden client.Client, reason, message string) {
 		t.Fatal(err)
 	}
 	for _, constraint := range shoot.Status.Constraints {
-		if constraint.Type == ConstraintEvacuationPossible {
+		if constraint.Type == gardencorev1beta1.ShootEvacuationPossible {
 			if constraint.Reason != reason || !strings.Contains(constraint.Message, message) {
 				t.Errorf("told %s: %s; want %s: %s", constraint.Reason, constraint.Message, reason, message)
 			}

@@ -23,10 +23,6 @@ import (
 	"github.com/transplant-sim/transplant/controllers/placement"
 )
 
-// ConstraintEvacuationPossible is False on a shoot whose seed is lost and that can go nowhere; the message tells why for
-// each seed, or what a restore would miss (reason StateIncomplete). It is absent otherwise.
-const ConstraintEvacuationPossible gardencorev1beta1.ConditionType = "EvacuationPossible"
-
 // DefaultAtOnce is how many shoots one destination restores at the same time (SPEC 9.4).
 const DefaultAtOnce = 20
 
@@ -140,7 +136,7 @@ func (e *Evacuation) stranded(ctx context.Context, shoots []gardencorev1beta1.Sh
 		case seed != "" && e.Second != nil && e.second.spares(shoot, seed, begin, e.Grace):
 		case seed != "":
 			stranded = append(stranded, shoot)
-		case statusOf(shoot.Status.Constraints, ConstraintEvacuationPossible) == gardencorev1beta1.ConditionFalse && !waitsForForce(shoot) && !e.silent[responsible(shoot)]:
+		case statusOf(shoot.Status.Constraints, gardencorev1beta1.ShootEvacuationPossible) == gardencorev1beta1.ConditionFalse && !waitsForForce(shoot) && !e.silent[responsible(shoot)]:
 			errs = append(errs, e.tell(ctx, shoot, nil))
 		}
 	}

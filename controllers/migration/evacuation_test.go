@@ -253,7 +253,7 @@ func TestWhoFitsNowhereIsToldWhyAndLaterThatItIsOver(t *testing.T) {
 		return shoot.Status.Constraints
 	}
 	told := get()
-	if len(told) != 1 || told[0].Type != ConstraintEvacuationPossible || told[0].Status != "False" ||
+	if len(told) != 1 || told[0].Type != gardencorev1beta1.ShootEvacuationPossible || told[0].Status != "False" ||
 		!strings.Contains(told[0].Message, `b, c has provider type "transplant"`) {
 		t.Fatalf("told %+v", told)
 	}

@@ -85,7 +85,7 @@ func (r *ForcedRestore) give(ctx context.Context, shoot *gardencorev1beta1.Shoot
 	status.SeedName = shoot.Spec.SeedName
 	status.LastErrors, status.RetryCycleStartTime, status.MigrationStartTime = nil, nil, nil
 	status.LastOperation = aborted(fmt.Sprintf("Seed %q does not answer, its part of the migration is skipped.", source), r.Clock)
-	status.Constraints = without(status.Constraints, ConstraintEvacuationPossible)
+	status.Constraints = without(status.Constraints, gardencorev1beta1.ShootEvacuationPossible)
 	if err := r.Garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("give shoot %q to seed %q: %w", client.ObjectKeyFromObject(shoot), *shoot.Spec.SeedName, err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
-// teller says on a shoot why it goes nowhere, by ConstraintEvacuationPossible.
+// teller says on a shoot why it goes nowhere, by the constraint EvacuationPossible.
 type teller struct {
 	garden client.Client
 	clock  clock.PassiveClock
@@ -24,10 +24,10 @@ type teller struct {
 func (t teller) tell(ctx context.Context, shoot *gardencorev1beta1.Shoot, why error) error {
 	before := shoot.DeepCopy()
 	if why == nil {
-		shoot.Status.Constraints = without(shoot.Status.Constraints, ConstraintEvacuationPossible)
+		shoot.Status.Constraints = without(shoot.Status.Constraints, gardencorev1beta1.ShootEvacuationPossible)
 	} else {
 		shoot.Status.Constraints = with(shoot.Status.Constraints, gardencorev1beta1.Condition{
-			Type: ConstraintEvacuationPossible, Status: gardencorev1beta1.ConditionFalse, Reason: reasonOf(why), Message: why.Error(),
+			Type: gardencorev1beta1.ShootEvacuationPossible, Status: gardencorev1beta1.ConditionFalse, Reason: reasonOf(why), Message: why.Error(),
 		}, t.clock)
 	}
 	patch := client.MergeFrom(before)
