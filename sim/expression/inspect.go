@@ -10,8 +10,6 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/parser"
-
-	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
 // inspect finds the shoots and seeds that the expression names, and its facts.
@@ -24,12 +22,13 @@ func (e *Expression) inspect(compiled *cel.Ast) error {
 		for _, seed := range comparedWith(node, isSeedOfShoot) {
 			wanted[seed] = true
 		}
-		for name, values := range closed {
-			for _, value := range comparedWith(node, func(of ast.Expr) bool { return isMember(of, name) }) {
-				if !slices.Contains(values, value) {
-					impossible[name+" "+value] = Impossible{value, values}
-				}
+		for _, set := range closed {
+			for _, value := range set.foreign(node) {
+				impossible[set.name+" "+value] = Impossible{value, set.values}
 			}
+		}
+		if failure == nil {
+			failure = checkKeys(node)
 		}
 		if node.Kind() != ast.CallKind || named[node.AsCall().FunctionName()] == nil {
 			return
@@ -62,70 +61,6 @@ func isAsked(node ast.Expr) bool {
 		return node.AsIdent() == "cloud"
 	}
 	return false
-}
-
-// closed are the fields that have one of a closed set of values, or none.
-var closed = map[string][]string{
-	"lastOperation.type": texts(gardencorev1beta1.LastOperationTypeCreate, gardencorev1beta1.LastOperationTypeReconcile, gardencorev1beta1.LastOperationTypeDelete,
-		gardencorev1beta1.LastOperationTypeMigrate, gardencorev1beta1.LastOperationTypeRestore),
-	"lastOperation.state": texts(gardencorev1beta1.LastOperationStateProcessing, gardencorev1beta1.LastOperationStateSucceeded, gardencorev1beta1.LastOperationStateError,
-		gardencorev1beta1.LastOperationStateFailed, gardencorev1beta1.LastOperationStatePending, gardencorev1beta1.LastOperationStateAborted),
-	"maintenance.state": texts(gardencorev1beta1.LastOperationStateProcessing, gardencorev1beta1.LastOperationStateSucceeded, gardencorev1beta1.LastOperationStateFailed),
-}
-
-func texts[T ~string](values ...T) []string {
-	var list []string
-	for _, value := range values {
-		list = append(list, string(value))
-	}
-	return list
-}
-
-// isMember says whether a node is the field of a field of a shoot, such as lastOperation.type.
-func isMember(node ast.Expr, name string) bool {
-	if node.Kind() != ast.SelectKind || node.AsSelect().Operand().Kind() != ast.SelectKind {
-		return false
-	}
-	of := node.AsSelect().Operand().AsSelect()
-	return of.FieldName()+"."+node.AsSelect().FieldName() == name && of.Operand().Kind() == ast.CallKind && of.Operand().AsCall().FunctionName() == "shoot"
-}
-
-// comparedWith are the texts in quotes that a node compares with one that is such, but for the empty one: that is no name.
-func comparedWith(node ast.Expr, is func(ast.Expr) bool) []string {
-	if node.Kind() != ast.CallKind || len(node.AsCall().Args()) != 2 {
-		return nil
-	}
-	left, right := node.AsCall().Args()[0], node.AsCall().Args()[1]
-	var others []ast.Expr
-	switch function := node.AsCall().FunctionName(); {
-	case function == operators.In && is(left) && right.Kind() == ast.ListKind:
-		others = right.AsList().Elements()
-	case function != operators.Equals && function != operators.NotEquals:
-	case is(left):
-		others = []ast.Expr{right}
-	case is(right):
-		others = []ast.Expr{left}
-	}
-	var names []string
-	for _, other := range others {
-		if other.Kind() != ast.LiteralKind {
-			continue
-		}
-		if name, text := other.AsLiteral().(types.String); text && name != "" {
-			names = append(names, string(name))
-		}
-	}
-	return names
-}
-
-// isSeedOfShoot says whether a node is shoot(…).seed or shoot(…).specSeed.
-func isSeedOfShoot(node ast.Expr) bool {
-	if node.Kind() != ast.SelectKind {
-		return false
-	}
-	of := node.AsSelect().Operand()
-	field := node.AsSelect().FieldName()
-	return of.Kind() == ast.CallKind && of.AsCall().FunctionName() == "shoot" && (field == "seed" || field == "specSeed")
 }
 
 // needsGarden says whether a node cannot be found to be true, or false, as it shall, without the garden. One side of an "or" is enough for

@@ -60,10 +60,10 @@ func misspeltIn(group, kind string) string {
 	return nearest(kind, kindsByGroup()[group])
 }
 
-// nearest takes a fifth of the letters to be wrong at most: who has kinds of his own shall not be told that they are others.
+// nearest is the kind that is meant; who has kinds of his own shall not be told that they are others.
 func nearest(kind string, known []string) string {
 	if slices.ContainsFunc(known, func(name string) bool { return strings.EqualFold(name, kind) }) {
 		return ""
 	}
-	return spelling.Nearest(kind, known, max(1, len(kind)/5))
+	return spelling.Almost(kind, known)
 }

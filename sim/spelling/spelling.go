@@ -12,6 +12,10 @@ const longest = 100
 // it is for short lists, where something is meant for certain.
 func Likeliest(wrong string, known []string) string { return Nearest(wrong, known, len(wrong)/2) }
 
+// Almost is the name that an unknown one is for certain, since at most a fifth of the letters is wrong: it is for names beside
+// which there may be others, of which nobody shall be told that they are these.
+func Almost(wrong string, known []string) string { return Nearest(wrong, known, max(1, len(wrong)/5)) }
+
 // Nearest of the names that differ from a wrong one in that many letters at most, whatever their case; empty if there
 // is none.
 func Nearest(wrong string, known []string, most int) string {
