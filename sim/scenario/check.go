@@ -165,6 +165,11 @@ func checkSettings(path *field.Path, s landscape.Settings) field.ErrorList {
 		errs = append(errs, field.Invalid(path.Child("ownerCheckTimeout"), s.OwnerCheckTimeout.Duration.String(),
 			"must be at least twice ownerCheckInterval, "+s.OwnerCheckInterval.Duration.String()))
 	}
+	// A seed is silent after four renewals that are missed, but after the grace period at the latest.
+	if s.SeedLossGracePeriod.Duration < 2*s.SeedLeaseRenew.Duration {
+		errs = append(errs, field.Invalid(path.Child("seedLossGracePeriod"), s.SeedLossGracePeriod.Duration.String(),
+			"must be at least twice seedLeaseRenew, "+s.SeedLeaseRenew.Duration.String()+": else a seed that is well would count as lost between two renewals"))
+	}
 	if s.DNSTTL.Duration%time.Second != 0 {
 		errs = append(errs, field.Invalid(path.Child("dnsTTL"), s.DNSTTL.Duration.String(), "must be whole seconds"))
 	}

@@ -425,6 +425,8 @@ func TestMistakes(t *testing.T) {
 		"two shoots of a name":      {"name: sleepy", "name: alpha", `f:11: spec.landscape.shoots[1].name: Duplicate value: "alpha": give this one another name`},
 		"a bad name":                {"name: right", "name: Right!", `f:4: metadata.name: Invalid value: "Right!"`},
 		"a seed called garden":      {"{name: b}]", "{name: b}, {name: garden}]", `f:8: spec.landscape.seeds[2].name: Invalid value: "garden": means something else on a landscape`},
+		"a grace without renewal":   {"seeds: [", "settings: {seedLossGracePeriod: 500ms}\n    seeds: [", `f:8: spec.landscape.settings.seedLossGracePeriod: Invalid value: "500ms": must be at least twice seedLeaseRenew, 1s: else a seed that is well would count as lost between two renewals`},
+		"a renewal beyond grace":    {"seeds: [", "settings: {seedLeaseRenew: 5s, seedLossGracePeriod: 9s}\n    seeds: [", `f:8: spec.landscape.settings.seedLossGracePeriod: Invalid value: "9s": must be at least twice seedLeaseRenew, 5s`},
 		"seven seeds":               {"{name: b}]", "{name: b}, {name: c}, {name: d}, {name: e}, {name: f}, {name: g}]", `f:8: spec.landscape.seeds: Invalid value: 7: must be at most 6: a landscape has no addresses for more`},
 		"no reason":                 {"why: it is", `why: ""`, `f:6: spec.why: Required value: a scenario says what it is told for`},
 		"another version":           {"v1alpha1", "v1", `f:1: apiVersion: Unsupported value: "transplant.dev/v1": supported values: "transplant.dev/v1alpha1"`},
