@@ -17,18 +17,28 @@ func Likeliest(wrong string, known []string) string { return Nearest(wrong, know
 func Almost(wrong string, known []string) string { return Nearest(wrong, known, max(1, len(wrong)/5)) }
 
 // Nearest of the names that differ from a wrong one in that many letters at most, whatever their case; empty if there
-// is none.
+// is none. Of those that are as near it is the one that begins most alike: people cut names short.
 func Nearest(wrong string, known []string, most int) string {
-	best, distance := "", most+1
+	best, distance, begun := "", most+1, 0
 	if len(wrong) > longest {
 		return ""
 	}
+	wrong = strings.ToLower(wrong)
 	for _, name := range known {
-		if d := editDistance(strings.ToLower(wrong), strings.ToLower(name)); d < distance {
-			best, distance = name, d
+		d, begins := editDistance(wrong, strings.ToLower(name)), commonPrefix(wrong, strings.ToLower(name))
+		if d < distance || d == distance && d <= most && begins > begun {
+			best, distance, begun = name, d, begins
 		}
 	}
 	return best
+}
+
+func commonPrefix(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 func editDistance(a, b string) int {

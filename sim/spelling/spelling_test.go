@@ -9,7 +9,7 @@ import (
 
 func TestNearest(t *testing.T) {
 	t.Parallel()
-	known := []string{"volume", "machine", "maximum", strings.Repeat("x", 101)}
+	known := []string{"volume", "machine", "maximum", "seedLeaseRenew", "seedLossGracePeriod", strings.Repeat("x", 101)}
 	for _, c := range []struct {
 		wrong, want string
 		most        int
@@ -20,6 +20,9 @@ func TestNearest(t *testing.T) {
 		{"vloume", "volume", 2},
 		{"machin", "machine", 1},
 		{"", "", 0},
+		{"seedLossGrace", "seedLossGracePeriod", 6},
+		{"seedLossGrace", "", 5},
+		{"seedLeaseNew", "seedLeaseRenew", 6},
 		{strings.Repeat("x", 101), "", 101},
 	} {
 		if got := spelling.Nearest(c.wrong, known, c.most); got != c.want {
