@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -25,13 +26,18 @@ import (
 type decoder struct {
 	places   map[string]place // by path
 	mistakes []Mistake
+	large    []Mistake // numbers that are too large, if no check says it better
 }
 
 // place in a file, both from 1.
 type place struct{ line, column int }
 
 func (d *decoder) fail(node *yaml.Node, path, format string, arguments ...any) {
-	d.mistakes = append(d.mistakes, Mistake{Line: node.Line, Column: node.Column, Field: path, Message: fmt.Sprintf(format, arguments...)})
+	d.mistakes = append(d.mistakes, mistakeAt(node, path, format, arguments...))
+}
+
+func mistakeAt(node *yaml.Node, path, format string, arguments ...any) Mistake {
+	return Mistake{Line: node.Line, Column: node.Column, Field: path, Message: fmt.Sprintf(format, arguments...)}
 }
 
 var (
@@ -71,7 +77,7 @@ func (d *decoder) byKind(node *yaml.Node, into reflect.Value, path string) {
 	case reflect.Bool:
 		d.scalar(node, into, path, "true or false", setBool)
 	case reflect.Int, reflect.Int32, reflect.Int64:
-		d.scalar(node, into, path, "a whole number", setInt)
+		d.number(node, into, path)
 	default:
 		panic("scenario: a field of type " + into.Type().String() + " cannot be decoded")
 	}
@@ -182,7 +188,31 @@ func (d *decoder) list(node *yaml.Node, into reflect.Value, path string) {
 
 func (d *decoder) scalar(node *yaml.Node, into reflect.Value, path, want string, set func(reflect.Value, *yaml.Node) bool) {
 	if node.Kind != yaml.ScalarNode || node.ShortTag() == "!!null" || !set(into, node) {
-		d.fail(node, path, "is %s; must be %s", describe(node), want)
+		d.fail(node, path, "is %s; must be %s%s", describe(node), want, unquoted(into, node, set))
+	}
+}
+
+// unquoted says that a text would be right without its quotes.
+func unquoted(into reflect.Value, node *yaml.Node, set func(reflect.Value, *yaml.Node) bool) string {
+	for _, tag := range []string{"!!int", "!!bool"} {
+		bare := &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: node.Value}
+		if node.Kind == yaml.ScalarNode && node.ShortTag() == "!!str" && set(reflect.New(into.Type()).Elem(), bare) {
+			return ", without quotes: " + node.Value
+		}
+	}
+	return ""
+}
+
+// number is a whole number. What checks say of one that is too large is better, since they know what it is for.
+func (d *decoder) number(node *yaml.Node, into reflect.Value, path string) {
+	const inRange = "is %s; must be from 0 to %d"
+	if _, err := strconv.ParseInt(node.Value, 10, 64); errors.Is(err, strconv.ErrRange) {
+		d.fail(node, path, inRange, describe(node), math.MaxInt32)
+		return
+	}
+	d.scalar(node, into, path, "a whole number", setInt)
+	if number := into.Int(); number > math.MaxInt32 || number < math.MinInt32 {
+		d.large = append(d.large, mistakeAt(node, path, inRange, describe(node), math.MaxInt32))
 	}
 }
 
@@ -201,7 +231,7 @@ func setBool(into reflect.Value, node *yaml.Node) bool {
 
 func setInt(into reflect.Value, node *yaml.Node) bool {
 	number, err := strconv.ParseInt(node.Value, 10, 64)
-	if err != nil || node.ShortTag() != "!!int" || number > math.MaxInt32 || number < math.MinInt32 {
+	if err != nil || node.ShortTag() != "!!int" || into.OverflowInt(number) {
 		return false
 	}
 	into.SetInt(number)

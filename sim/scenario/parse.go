@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -85,6 +86,11 @@ func find(content []byte, into any, check func() field.ErrorList) Mistakes {
 	for _, problem := range check() {
 		at := d.placeOf(problem.Field)
 		d.mistakes = append(d.mistakes, Mistake{Line: at.line, Column: at.column, Field: problem.Field, Message: message(problem)})
+	}
+	for _, large := range d.large {
+		if !slices.ContainsFunc(d.mistakes, func(told Mistake) bool { return told.Field == large.Field }) {
+			d.mistakes = append(d.mistakes, large)
+		}
 	}
 	return d.mistakes
 }
