@@ -3,6 +3,7 @@ package fault
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -152,8 +153,7 @@ func (c *Chaos) Check(path *field.Path, on landscape.Landscape) field.ErrorList 
 	}
 	errs = append(errs, genericwebhook.Default(c.Object.object)...)
 	for _, problem := range genericwebhook.Validate(c.Object.object) {
-		problem.Field = object.String() + fieldInFile(problem.Field)
-		errs = append(errs, problem)
+		errs = append(errs, c.clear(problem, object))
 	}
 	p := c.plan()
 	if p.mesh == nil {
@@ -183,6 +183,37 @@ func (c *Chaos) Check(path *field.Path, on landscape.Landscape) field.ErrorList 
 		}
 	}
 	return errs
+}
+
+// clear says what Chaos Mesh refuses in our own words, where it would show how its code has read the value.
+func (c *Chaos) clear(problem *field.Error, object *field.Path) *field.Error {
+	problem.Field = object.String() + fieldInFile(problem.Field)
+	text := fmt.Sprint(reflect.Indirect(reflect.ValueOf(problem.BadValue)))
+	_, err := time.ParseDuration(text)
+	switch name := problem.Field[strings.LastIndex(problem.Field, ".")+1:]; {
+	case name == "value":
+		problem.Detail = c.needsValue(problem.Field)
+		if text == "" {
+			problem.Type = field.ErrorTypeRequired
+		}
+	case err != nil && slices.Contains([]string{"duration", "latency", "jitter", "delay"}, name):
+		problem.Detail = `must be a duration such as "30s"`
+	case name == "rate":
+		problem.Detail = `must be a whole number and a unit, such as "1mbps"`
+	}
+	return problem
+}
+
+// needsValue is what a mode needs as its value, in that field.
+func (c *Chaos) needsValue(valueField string) string {
+	mode := c.plan().mode
+	if n, is := c.Object.object.(*v1alpha1.NetworkChaos); is && n.Spec.Target != nil && strings.HasSuffix(valueField, ".target.value") {
+		mode = n.Spec.Target.Mode
+	}
+	if mode == v1alpha1.FixedMode {
+		return fmt.Sprintf(`mode %s needs how many pods, such as "1"`, mode)
+	}
+	return fmt.Sprintf(`mode %s needs a percentage from 1 to 100, such as "50"`, mode)
 }
 
 // Inject carries the experiment out.

@@ -315,7 +315,7 @@ func TestCheckChaos(t *testing.T) {
 		`jitter 2s: must be between 0 and the delay 1s`:                    {"NetworkChaos", gardenlets + ", action: delay, delay: {latency: 1s, jitter: 2s}"},
 		`fault.object.spec.duration: Invalid value`:                        {"PodChaos", gardenlets + ", action: pod-failure, duration: soon"},
 		`the name of container is required`:                                {"PodChaos", gardenlets + ", action: container-kill"},
-		`value must be greater than 0 with mode:fixed`:                     {"PodChaos", "selector: {}, mode: fixed, value: '0', action: pod-kill"},
+		`mode fixed needs how many pods, such as "1"`:                      {"PodChaos", "selector: {}, mode: fixed, value: '0', action: pod-kill"},
 		`fault.object.spec.mode: Unsupported value: "some"`:                {"PodChaos", "selector: {}, mode: some, action: pod-kill"},
 		`fault.object.spec.duration: Invalid value: "-1s": must not be`:    {"PodChaos", gardenlets + ", action: pod-failure, duration: -1s"},
 		`the rate "0mbit": must be above 0`:                                {"NetworkChaos", gardenlets + ", action: bandwidth, bandwidth: {rate: 0mbit, limit: 1, buffer: 1}"},
@@ -327,9 +327,9 @@ func TestCheckChaos(t *testing.T) {
 		}
 	}
 	for want, c := range map[string][2]string{
-		`kind "Schedule": must be one of AWSChaos`: {"Schedule", "schedule: daily"},
-		`kind "Pod": must be one of`:               {"Pod", ""},
-		`read the PodChaos: unknown field "modus"`: {"PodChaos", "modus: one"},
+		`kind "Schedule": must be one of AWSChaos`:        {"Schedule", "schedule: daily"},
+		`kind "Pod": must be one of`:                      {"Pod", ""},
+		`spec.modus: unknown field; did you mean "mode"?`: {"PodChaos", "modus: one"},
 	} {
 		if _, err := parseChaos(c[0], c[1]); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", c, err, want)

@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/chaos-mesh/chaos-mesh/api/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/transplant-sim/transplant/sim/fit"
 )
 
 // Experiment is an object of Chaos Mesh as it stands in a file, read strictly into Chaos Mesh's own Go type.
@@ -21,7 +24,7 @@ type Experiment struct {
 // Experiments are the kinds of Chaos Mesh that harm something, but for schedules and workflows of them.
 func Experiments() []string { return slices.Sorted(maps.Keys(v1alpha1.AllKinds())) }
 
-// UnmarshalJSON reads an object of any kind of Chaos Mesh. Fields that the kind does not have are an error.
+// UnmarshalJSON reads an object of any kind of Chaos Mesh. Fields that the kind does not have, and values of a wrong type, are fit.Misfits.
 func (e *Experiment) UnmarshalJSON(data []byte) error {
 	var head struct{ APIVersion, Kind string }
 	if err := json.Unmarshal(data, &head); err != nil {
@@ -35,9 +38,14 @@ func (e *Experiment) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("kind %q: must be one of %s", head.Kind, strings.Join(Experiments(), ", "))
 	}
 	object := kind.SpawnObject()
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(object); err != nil {
+	var plain any
+	if err := json.Unmarshal(data, &plain); err != nil {
+		return fmt.Errorf("read the %s: %w", head.Kind, err)
+	}
+	if misfits := fit.Find(plain, reflect.TypeOf(object)); len(misfits) > 0 {
+		return misfits
+	}
+	if err := json.Unmarshal(data, object); err != nil {
 		return fmt.Errorf("read the %s: %s", head.Kind, strings.TrimPrefix(err.Error(), "json: "))
 	}
 	e.object, e.raw = object, bytes.Clone(data)

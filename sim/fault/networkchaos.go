@@ -2,6 +2,7 @@ package fault
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -94,6 +95,9 @@ func networkHarms(spec *v1alpha1.NetworkChaosSpec) (harms []link.Fault, err erro
 }
 
 func delayOf(d *v1alpha1.DelaySpec) (delay, jitter time.Duration, err error) {
+	if d.Latency == "" {
+		return 0, 0, errors.New(`delay needs a latency, such as "1s"`)
+	}
 	if delay, err = time.ParseDuration(d.Latency); err != nil {
 		return 0, 0, fmt.Errorf("read the latency: %w", err)
 	}

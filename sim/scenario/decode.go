@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/transplant-sim/transplant/sim/fault"
+	"github.com/transplant-sim/transplant/sim/fit"
 	"github.com/transplant-sim/transplant/sim/spelling"
 	"github.com/transplant-sim/transplant/sim/step"
 )
@@ -97,7 +98,7 @@ func (d *decoder) structure(node *yaml.Node, into reflect.Value, path string) {
 		case !known || key.Kind != yaml.ScalarNode:
 			names := fieldNames(into.Type())
 			meant[spelling.Likeliest(key.Value, names)] = true
-			d.fail(key, child, "unknown field; %s", suggest(key.Value, names))
+			d.fail(key, child, "unknown field; %s", spelling.Suggest(key.Value, names))
 		case seen[key.Value]:
 			d.fail(key, child, "is given twice; leave one out")
 		default:
@@ -121,8 +122,8 @@ func (d *decoder) structure(node *yaml.Node, into reflect.Value, path string) {
 	}
 }
 
-// foreign lets a type read itself. A mistake that it finds itself is told where its object begins; for mistakes that
-// checks find later, the places of all its fields are kept.
+// foreign lets a type read itself. What it finds not to fit is told where it stands, any other mistake of its own where its object begins;
+// for mistakes that checks find later, the places of all its fields are kept.
 func (d *decoder) foreign(node *yaml.Node, into reflect.Value, path string) {
 	if node.Kind != yaml.MappingNode {
 		d.fail(node, path, "is %s; must be a mapping", describe(node))
@@ -140,19 +141,28 @@ func (d *decoder) foreign(node *yaml.Node, into reflect.Value, path string) {
 	if err == nil {
 		err = into.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(content)
 	}
-	if err != nil {
+	d.mark(node, path)
+	if misfits := fit.Misfits(nil); errors.As(err, &misfits) {
+		for _, m := range misfits {
+			at := d.placeOf(join(path, m.Path))
+			d.mistakes = append(d.mistakes, Mistake{Line: at.line, Column: at.column, Field: join(path, m.Path), Message: m.String()})
+		}
+	} else if err != nil {
 		d.fail(node, path, "%v", err)
 	}
-	d.mark(node, path)
 }
 
-// mark keeps the places of a node and of everything in it.
+// mark keeps the places of a node and of everything in it. What begins in the line after its name stands where the name does.
 func (d *decoder) mark(node *yaml.Node, path string) {
 	d.places[path] = place{node.Line, node.Column}
 	switch node.Kind {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(node.Content); i += 2 {
-			d.mark(node.Content[i+1], join(path, node.Content[i].Value))
+			key, value, child := node.Content[i], node.Content[i+1], join(path, node.Content[i].Value)
+			d.mark(value, child)
+			if value.Line != key.Line {
+				d.places[child] = place{key.Line, key.Column}
+			}
 		}
 	case yaml.SequenceNode:
 		for i, element := range node.Content {

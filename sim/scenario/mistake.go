@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/transplant-sim/transplant/sim/spelling"
 )
 
 // Mistake in a scenario file.
@@ -45,13 +43,4 @@ func (m Mistakes) sorted() Mistakes {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return slices.Compact(m) // others' checks tell some things twice
-}
-
-// suggest says which names would be right, the likeliest first.
-func suggest(wrong string, known []string) string {
-	all := "known are " + strings.Join(known, ", ")
-	if best := spelling.Likeliest(wrong, known); best != "" {
-		return fmt.Sprintf("did you mean %q? %s", best, all)
-	}
-	return all
 }

@@ -3,7 +3,10 @@
 // It knows no names of its own and corrects nothing: it is for messages to people.
 package spelling
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // longest is how many bytes a name may have to be compared.
 const longest = 100
@@ -11,6 +14,15 @@ const longest = 100
 // Likeliest of the names that is meant by a wrong one; empty if none is near. Up to half of the letters may be wrong:
 // it is for short lists, where something is meant for certain.
 func Likeliest(wrong string, known []string) string { return Nearest(wrong, known, len(wrong)/2) }
+
+// Suggest says which names would be right, the likeliest first.
+func Suggest(wrong string, known []string) string {
+	all := "known are " + strings.Join(known, ", ")
+	if best := Likeliest(wrong, known); best != "" {
+		return fmt.Sprintf("did you mean %q? %s", best, all)
+	}
+	return all
+}
 
 // Almost is the name that an unknown one is for certain, since at most a fifth of the letters is wrong: it is for names beside
 // which there may be others, of which nobody shall be told that they are these.
