@@ -2,14 +2,12 @@ package step
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	kjson "sigs.k8s.io/json"
 )
 
 // Merge is a JSON merge patch as it stands in a file.
@@ -52,7 +50,7 @@ func (m Merge) check(path *field.Path, object any) field.ErrorList {
 	if len(errs) > 0 {
 		return errs
 	}
-	return strict(path, []byte(m.String()), object)
+	return strict(path, m.fields, object)
 }
 
 func known(path *field.Path, fields map[string]any, names []string) field.ErrorList {
@@ -65,15 +63,7 @@ func known(path *field.Path, fields map[string]any, names []string) field.ErrorL
 	return errs
 }
 
-func strictly(path *field.Path, err error) *field.Error {
-	named := kjson.FieldError(nil)
-	if !errors.As(err, &named) {
-		return field.Forbidden(path, err.Error())
-	}
-	return field.Forbidden(below(path, named.FieldPath()), "there is no such field")
-}
-
-// below is a path of encoding/json, with dots and indices, under another.
+// below is a path with dots and indices under another.
 func below(path *field.Path, rest string) *field.Path {
 	for name := range strings.SplitSeq(rest, ".") {
 		if name != "" {

@@ -2,7 +2,6 @@ package step
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -15,7 +14,8 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	kjson "sigs.k8s.io/json"
+
+	"github.com/transplant-sim/transplant/sim/fit"
 )
 
 // Object is an object of a shoot's API, or a part of one, as it stands in a file.
@@ -94,23 +94,28 @@ func (o Object) check(path *field.Path) field.ErrorList {
 	if err != nil {
 		return field.ErrorList{field.Invalid(path, o.String(), err.Error())}
 	}
-	content, err := json.Marshal(o.fields)
-	if err != nil {
-		return field.ErrorList{field.Invalid(path, o.String(), err.Error())}
-	}
-	return strict(path, content, empty)
+	return strict(path, o.fields, empty)
 }
 
-// strict reads content into an object and finds what does not fit.
-func strict(path *field.Path, content []byte, object any) field.ErrorList {
+// strict finds what does not fit of the fields in an object of that type.
+func strict(path *field.Path, fields map[string]any, object any) field.ErrorList {
 	var errs field.ErrorList
-	unknown, err := kjson.UnmarshalStrict(content, object)
-	for _, one := range unknown {
-		errs = append(errs, strictly(path, one))
+	for _, m := range fit.Find(fields, reflect.TypeOf(object)) {
+		at := below(path, m.Path)
+		if m.Unknown {
+			errs = append(errs, field.Forbidden(at, "there is no such field; "+m.Remedy))
+		} else {
+			errs = append(errs, field.Invalid(at, m.Value, m.Remedy))
+		}
 	}
-	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-		errs = append(errs, field.Invalid(below(path, wrong.Field), wrong.Value, "must be a "+wrong.Type.String()))
-	} else if err != nil {
+	if len(errs) > 0 {
+		return errs
+	}
+	content, err := json.Marshal(fields)
+	if err == nil {
+		err = json.Unmarshal(content, object)
+	}
+	if err != nil { // what only the type's own code finds
 		errs = append(errs, field.Invalid(path, string(content), err.Error()))
 	}
 	return errs
