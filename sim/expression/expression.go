@@ -59,7 +59,7 @@ func Compile(text string) (*Expression, error) {
 	}
 	ast, issues := env.Compile(e.text)
 	if issues.Err() != nil {
-		return nil, explain(issues)
+		return nil, explain(issues, e.text)
 	}
 	if out := ast.OutputType(); !out.IsExactType(cel.BoolType) {
 		return nil, fmt.Errorf("gives %s; must give true or false", cel.FormatCELType(out))
@@ -92,17 +92,6 @@ func (e *Expression) environment() (*cel.Env, error) {
 			one(func(s Snapshot, name string) any { return s.Seeds[name] }))),
 		cel.Variable("cloud", cel.ObjectType("Cloud")),
 	)
-}
-
-// explain turns the compiler's first complaint into one line.
-func explain(issues *cel.Issues) error {
-	first := issues.Errors()[0]
-	message, _, _ := strings.Cut(first.Message, "\n")
-	message = strings.TrimSuffix(message, " (in container '')")
-	if strings.Contains(message, "undefined field") || strings.Contains(message, "undeclared reference") {
-		message += "; " + vocabulary()
-	}
-	return fmt.Errorf("column %d: %s", first.Location.Column()+1, message)
 }
 
 // String is the expression as it was written.
