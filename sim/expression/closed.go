@@ -12,16 +12,20 @@ import (
 	"github.com/transplant-sim/transplant/sim/spelling"
 )
 
-// closedSet are all values that a field may have, beside none.
+// closedSet are all values that a field may have, beside none. Where it is open users' extensions have values of their own, and only
+// what is nearly one of these is none.
 type closedSet struct {
 	name   string
 	is     func(ast.Expr) bool
 	values []string
+	open   bool
 }
 
 // foreign are the values that a node asks the field for although it never has them.
 func (s closedSet) foreign(node ast.Expr) []string {
-	return slices.DeleteFunc(comparedWith(node, s.is), func(value string) bool { return slices.Contains(s.values, value) })
+	return slices.DeleteFunc(comparedWith(node, s.is), func(value string) bool {
+		return slices.Contains(s.values, value) || s.open && spelling.Almost(value, s.values) == ""
+	})
 }
 
 func fieldOf(of, path string) func(ast.Expr) bool {
@@ -31,19 +35,19 @@ func fieldOf(of, path string) func(ast.Expr) bool {
 var closed = []closedSet{
 	{"lastOperation.type", fieldOf("shoot", "lastOperation.type"), texts(gardencorev1beta1.LastOperationTypeCreate,
 		gardencorev1beta1.LastOperationTypeReconcile, gardencorev1beta1.LastOperationTypeDelete, gardencorev1beta1.LastOperationTypeMigrate,
-		gardencorev1beta1.LastOperationTypeRestore)},
+		gardencorev1beta1.LastOperationTypeRestore), false},
 	{"lastOperation.state", fieldOf("shoot", "lastOperation.state"), texts(gardencorev1beta1.LastOperationStateProcessing,
 		gardencorev1beta1.LastOperationStateSucceeded, gardencorev1beta1.LastOperationStateError, gardencorev1beta1.LastOperationStateFailed,
-		gardencorev1beta1.LastOperationStatePending, gardencorev1beta1.LastOperationStateAborted)},
+		gardencorev1beta1.LastOperationStatePending, gardencorev1beta1.LastOperationStateAborted), false},
 	{"maintenance.state", fieldOf("shoot", "maintenance.state"), texts(gardencorev1beta1.LastOperationStateProcessing,
-		gardencorev1beta1.LastOperationStateSucceeded, gardencorev1beta1.LastOperationStateFailed)},
+		gardencorev1beta1.LastOperationStateSucceeded, gardencorev1beta1.LastOperationStateFailed), false},
 	{"status of a condition", isStatus, texts(gardencorev1beta1.ConditionTrue, gardencorev1beta1.ConditionFalse,
-		gardencorev1beta1.ConditionUnknown, gardencorev1beta1.ConditionProgressing)},
+		gardencorev1beta1.ConditionUnknown, gardencorev1beta1.ConditionProgressing), false},
 	{"errorCodes", isErrorCode, texts(gardencorev1beta1.ErrorInfraUnauthenticated, gardencorev1beta1.ErrorInfraUnauthorized,
 		gardencorev1beta1.ErrorInfraQuotaExceeded, gardencorev1beta1.ErrorInfraRateLimitsExceeded, gardencorev1beta1.ErrorInfraDependencies,
 		gardencorev1beta1.ErrorRetryableInfraDependencies, gardencorev1beta1.ErrorInfraResourcesDepleted,
 		gardencorev1beta1.ErrorCleanupClusterResources, gardencorev1beta1.ErrorConfigurationProblem,
-		gardencorev1beta1.ErrorRetryableConfigurationProblem, gardencorev1beta1.ErrorProblematicWebhook)},
+		gardencorev1beta1.ErrorRetryableConfigurationProblem, gardencorev1beta1.ErrorProblematicWebhook), true},
 }
 
 // isErrorCode says whether a node is shoot(…).errorCodes or one of them.

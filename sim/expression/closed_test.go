@@ -17,18 +17,18 @@ import (
 func TestImpossibleValues(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{
-		`shoot('a').conditions['ControlPlaneHealthy'] == 'true'`:                            {"true"},
-		`'ok' != shoot('a').constraints['HibernationPossible']`:                             {"ok"},
-		`shoot('a').conditions.EveryNodeReady in ['True', 'Ready']`:                         {"Ready"},
-		`seed('a').conditions['GardenletReady'] == 'yes'`:                                   {"yes"},
-		`shoot('a').conditions.all(c, shoot('a').conditions[c] == 'Fine')`:                  {"Fine"},
-		`shoot('a').conditions['Own'] in ['True','False','Unknown','Progressing']`:          nil,
-		`shoot('a').reasons['EveryNodeReady'] == 'NodesMissing'`:                            nil,
-		`'ERR_NOPE' in shoot('a').errorCodes`:                                               {"ERR_NOPE"},
-		`shoot('a').errorCodes == ['ERR_INFRA_UNAUTHORIZED', 'ERR_B', 'ERR_A']`:             {"ERR_A", "ERR_B"},
-		`shoot('a').errorCodes != [] && shoot('a').errorCodes[0] == 'ERR_NOPE'`:             {"ERR_NOPE"},
-		`shoot('a').errorCodes.exists(c, c == 'ERR_NOPE' || c == 'ERR_INFRA_DEPENDENCIES')`: {"ERR_NOPE"},
-		`'Anything' in shoot('a').warnings && shoot('a').lastErrors == ['any']`:             nil,
+		`shoot('a').conditions['ControlPlaneHealthy'] == 'true'`:                                                     {"true"},
+		`'ok' != shoot('a').constraints['HibernationPossible']`:                                                      {"ok"},
+		`shoot('a').conditions.EveryNodeReady in ['True', 'Ready']`:                                                  {"Ready"},
+		`seed('a').conditions['GardenletReady'] == 'yes'`:                                                            {"yes"},
+		`shoot('a').conditions.all(c, shoot('a').conditions[c] == 'Fine')`:                                           {"Fine"},
+		`shoot('a').conditions['Own'] in ['True','False','Unknown','Progressing']`:                                   nil,
+		`shoot('a').reasons['EveryNodeReady'] == 'NodesMissing'`:                                                     nil,
+		`'ERR_INFRA_QUOTA_EXCEDED' in shoot('a').errorCodes`:                                                         {"ERR_INFRA_QUOTA_EXCEDED"},
+		`shoot('a').errorCodes == ['ERR_INFRA_UNAUTHORIZED', 'ERR_CLEANUP_CLUSTER_RESOURCE', 'ERR_OF_MY_EXTENSION']`: {"ERR_CLEANUP_CLUSTER_RESOURCE"},
+		`shoot('a').errorCodes != [] && shoot('a').errorCodes[0] == 'ERR_INFRA_QUOTA_EXCEDED'`:                       {"ERR_INFRA_QUOTA_EXCEDED"},
+		`shoot('a').errorCodes.exists(c, c == 'ERR_INFRA_QUOTA_EXCEDED' || c == 'ERR_INFRA_DEPENDENCIES')`:           {"ERR_INFRA_QUOTA_EXCEDED"},
+		`'Anything' in shoot('a').warnings && shoot('a').lastErrors == ['any']`:                                      nil,
 	} {
 		e, err := expression.Compile(text)
 		if err != nil {
