@@ -78,6 +78,7 @@ var faultsWithoutStory = []string{
 	"cloudThrottle", "CloudThrottle.burst", "CloudThrottle.perSecond",
 	// What narrows a fault down, and the words in its answers.
 	"Callers.shoot", "Calls.from", "Calls.nth", "Calls.verbs", "CloudError.message", "CloudError.reason",
+	"FailRequest.message", "FailRequest.reason", "Objects.group",
 	// The other form of each stands in a story.
 	"Cut.refuse", "DamageBackup.last=Any", "DamageBackup.missing", "DelayRequest.at=Before", "HoldRequest.at=Before",
 }
