@@ -150,6 +150,13 @@ func (o *Operation) WakeUp(ctx context.Context) error {
 	if err != nil || !exists {
 		return err
 	}
+	started, err := o.startedEpoch(ctx)
+	if err != nil {
+		return err
+	}
+	if err := o.note(ctx, constants.OwnershipBegun, started); err != nil { // it may be asleep, or gone, when that matters
+		return err
+	}
 	if err := o.ScaleEtcd(ctx, 1); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/errorcodes"
 	"github.com/transplant-sim/transplant/controllers/flow"
 )
@@ -108,11 +109,27 @@ func (o *Operation) mine(shoot *gardencorev1beta1.Shoot) error {
 		return fmt.Errorf("%w: its status is that of another run", ErrTakenOver)
 	case ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName) != o.SeedName:
 		return fmt.Errorf("%w: seed %q is responsible", ErrTakenOver, ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName))
-	case o.running == gardencorev1beta1.LastOperationTypeRestore && ptr.Deref(shoot.Spec.SeedName, "") != o.SeedName:
-		// Left by force: what it waits for may never come.
+	case o.running == gardencorev1beta1.LastOperationTypeRestore && o.left(shoot):
+		// What it waits for may never come.
 		return fmt.Errorf("%w: it is bound to seed %q", ErrTakenOver, ptr.Deref(shoot.Spec.SeedName, ""))
 	}
 	return nil
+}
+
+// left tells that the shoot is bound to another seed, which can take it, and that this one would begin to hand it on.
+func (o *Operation) left(shoot *gardencorev1beta1.Shoot) bool {
+	return ptr.Deref(shoot.Spec.SeedName, "") != o.SeedName && ReadyForMigration(shoot) &&
+		!o.Stopped() && shoot.Annotations[constants.ShootIgnore] != constants.LabelTrue
+}
+
+// ReadyForMigration is the garden's word that the seed to which a shoot is bound can take it (SPEC 2.4).
+func ReadyForMigration(shoot *gardencorev1beta1.Shoot) bool {
+	for _, constraint := range shoot.Status.Constraints {
+		if constraint.Type == gardencorev1beta1.ShootReadyForMigration {
+			return constraint.Status == gardencorev1beta1.ConditionTrue
+		}
+	}
+	return false
 }
 
 // patchOwnStatus patches the status as it is in the garden now, if the shoot is still in the hands of this run.

@@ -97,25 +97,48 @@ func TestWhoHasLostTheShootWritesNoStatus(t *testing.T) {
 	}
 }
 
-// A destination that is left by force has its Restore cut off: what that waits for may never come. Other operations are brought to
-// their end before the shoot moves.
+// A destination that is left by force has its Restore cut off, if it can begin to hand the shoot on: what that waits for may never
+// come. Other operations are brought to their end before the shoot moves.
 func TestARestoreEndsWhenItsShootIsBoundElsewhere(t *testing.T) {
 	t.Parallel()
-	for operation, cutOff := range map[gardencorev1beta1.LastOperationType]bool{"Restore": true, "Reconcile": false, "Migrate": false} {
+	for _, c := range []struct {
+		operation        gardencorev1beta1.LastOperationType
+		ready            gardencorev1beta1.ConditionStatus
+		stopped, ignored bool
+		cutOff           bool
+	}{
+		{operation: "Restore", ready: "True", cutOff: true},
+		{operation: "Restore", ready: "False"},
+		{operation: "Restore", ready: "True", stopped: true},
+		{operation: "Restore", ready: "True", ignored: true},
+		{operation: "Reconcile", ready: "True"},
+		{operation: "Migrate", ready: "True"},
+	} {
 		o := begun(t)
-		if err := o.Begin(t.Context(), operation, "begins", "v1"); err != nil {
+		o.SeedObject = &gardencorev1beta1.Seed{}
+		if c.stopped {
+			o.SeedObject.Annotations = map[string]string{"shoot.gardener.cloud/emergency-stop-reconciliations": "true"}
+		}
+		if err := o.Begin(t.Context(), c.operation, "begins", "v1"); err != nil {
 			t.Fatal(err)
 		}
 		if err := o.StillMine(t.Context()); err != nil {
-			t.Errorf("%s: %v", operation, err)
+			t.Errorf("%s: %v", c.operation, err)
 		}
 		shoot := inGarden(t, o)
 		shoot.Spec.SeedName = ptr.To("c")
+		if c.ignored {
+			metav1.SetMetaDataAnnotation(&shoot.ObjectMeta, "shoot.gardener.cloud/ignore", "true")
+		}
 		if err := o.Garden.Update(t.Context(), shoot); err != nil {
 			t.Fatal(err)
 		}
-		if err := o.StillMine(t.Context()); errors.Is(err, ErrTakenOver) != cutOff || (err != nil) != cutOff {
-			t.Errorf("%s of a shoot that is bound elsewhere: %v", operation, err)
+		shoot.Status.Constraints = []gardencorev1beta1.Condition{{Type: "ReadyForMigration", Status: c.ready}}
+		if err := o.Garden.Status().Update(t.Context(), shoot); err != nil {
+			t.Fatal(err)
+		}
+		if err := o.StillMine(t.Context()); errors.Is(err, ErrTakenOver) != c.cutOff || (err != nil) != c.cutOff {
+			t.Errorf("%+v: %v", c, err)
 		}
 	}
 }

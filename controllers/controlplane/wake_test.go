@@ -38,6 +38,7 @@ func TestWhoSleepsIsWokenToBeDeleted(t *testing.T) {
 				return metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: name}
 			}
 			etcd := &appsv1.StatefulSet{ObjectMeta: meta("etcd-main"), Spec: appsv1.StatefulSetSpec{Replicas: ptr.To(c.runs)}}
+			etcd.Annotations = map[string]string{"transplant.dev/epoch": "4"}
 			etcd.Status.ReadyReplicas = 1
 			objects := []client.Object{etcd, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha"}}}
 			for _, name := range []string{"kube-apiserver", "machine-controller"} {

@@ -115,11 +115,15 @@ func TestADestinationThatHasTakenNothingGivesTheShootOn(t *testing.T) {
 	for name, c := range map[string]struct {
 		takenUp   bool
 		leftovers bool // of an epoch before, which are being cleaned up
+		forced    bool
+		lost      bool // the entry is a lost seed's, and not adopted yet
 		want      error
 	}{
 		"it has nothing":              {},
 		"it has had the shoot before": {leftovers: true},
 		"it had taken it up":          {takenUp: true, want: errNoEtcd},
+		"it has not adopted it":       {forced: true, lost: true},
+		"a source that was lost":      {forced: true, takenUp: true, want: errNoEtcd},
 	} {
 		shoot, r := leaving(t)
 		for _, object := range controlPlaneOf() {
@@ -138,6 +142,12 @@ func TestADestinationThatHasTakenNothingGivesTheShootOn(t *testing.T) {
 		entry.Status = gardencorev1beta1.BackupEntryStatus{LastOperation: &gardencorev1beta1.LastOperation{Type: "Migrate", State: "Succeeded"}}
 		if c.takenUp {
 			entry.Status.SeedName = ptr.To("b")
+		}
+		if c.lost {
+			entry.Spec.SeedName, entry.Status.SeedName = ptr.To("a"), ptr.To("a")
+		}
+		if c.forced {
+			forced(shoot)
 		}
 		if err := r.Factory.Garden.Update(t.Context(), entry); err != nil {
 			t.Fatal(err)
@@ -161,7 +171,7 @@ func TestADestinationThatHasTakenNothingGivesTheShootOn(t *testing.T) {
 		if err := r.Factory.Garden.Get(t.Context(), key, entry); err != nil {
 			t.Fatal(err)
 		}
-		if given := *entry.Spec.SeedName == "c"; given != (c.want == nil) {
+		if given := *entry.Spec.SeedName == "c"; given != (c.want == nil && !c.lost) { // who comes next adopts it
 			t.Errorf("%s: the backup entry is seed %q's", name, *entry.Spec.SeedName)
 		}
 	}

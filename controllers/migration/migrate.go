@@ -55,9 +55,9 @@ type migrate struct {
 	added *shootstate.Added
 	// etcd, api: what of the control plane is there. owned: the BackupEntry still belongs to this seed. begun: etcd may have run
 	// in this epoch; a destination that is left before that has taken the shoot over, and written nothing. stranger: it has not
-	// even a namespace of its epoch, and the BackupEntry is as its source has let go of it.
-	etcd, api, owned, begun, stranger bool
-	epoch                             int64
+	// even a namespace of its epoch, and the BackupEntry is as its source has let go of it (released), or still the lost seed's.
+	etcd, api, owned, begun, stranger, released bool
+	epoch                                       int64
 }
 
 func (m *migrate) survey(ctx context.Context) error {
@@ -80,8 +80,14 @@ func (m *migrate) survey(ctx context.Context) error {
 	if m.begun, err = m.EpochBegun(ctx, m.epoch); err != nil {
 		return err
 	}
-	m.stranger = m.epoch == 0 && entry != nil && handedOver(entry) == nil
-	if m.owned && m.begun && !m.etcd && !m.stranger {
+	if entry != nil && m.epoch == 0 {
+		m.released = handedOver(entry) == nil
+		m.stranger = m.released || controlplane.Forced(m.Shoot) && ptr.Deref(entry.Status.SeedName, m.SeedName) != m.SeedName
+	}
+	if m.stranger {
+		return nil
+	}
+	if m.owned && m.begun && !m.etcd {
 		return errNoEtcd
 	}
 	m.api = m.api && m.begun // one of an earlier epoch has no etcd to live on
@@ -121,8 +127,8 @@ const handOver flow.TaskID = "Migrating BackupEntry to new seed"
 func (m *migrate) graph() *flow.Graph {
 	g := &flow.Graph{}
 	after := func(tasks ...flow.TaskID) []flow.TaskID { return tasks }
-	if m.stranger { // what may lie here of an epoch before is for the clean-up
-		g.Add(flow.Task{Name: handOver, Run: m.handOverBackups})
+	if m.stranger { // what may lie here of an epoch before is for the clean-up, and what is a lost seed's for the next one to adopt
+		g.Add(flow.Task{Name: handOver, Run: m.handOverBackups, Skip: !m.released})
 		return g
 	}
 	// Who sleeps has a Deployment of the API server. Once that is gone everything has let go, and the etcd of an epoch that has

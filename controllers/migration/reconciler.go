@@ -67,7 +67,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if controlplane.Stuck(o.Shoot) {
 			return reconcile.Result{}, nil
 		}
-		if !readyForMigration(o.Shoot) {
+		if !controlplane.ReadyForMigration(o.Shoot) {
 			return reconcile.Result{}, callOff(ctx, o)
 		}
 		return again(r.Runner.Run(ctx, o, r.migrateFlow(o)))
@@ -86,12 +86,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // again leaves the periodic look to package shoot.
 func again(_ reconcile.Result, err error) (reconcile.Result, error) { return reconcile.Result{}, err }
 
-// callOff says that nobody is at work on a hand-over whose run has ended without a word, and that is not begun anew for
-// the sake of its destination. Otherwise nobody would choose another one if that is lost. The caller holds the shoot's
-// lock: no run of this gardenlet is alive.
+// callOff says that nobody is at work on a hand-over whose run has ended without a word, or on a restore that was cut off for one, and
+// that is not begun anew for the sake of its destination. Otherwise nobody would choose another one if that is lost. The caller
+// holds the shoot's lock: no run of this gardenlet is alive.
 func callOff(ctx context.Context, o *controlplane.Operation) error {
 	last := o.Shoot.Status.LastOperation
-	if last == nil || last.Type != gardencorev1beta1.LastOperationTypeMigrate || last.State != gardencorev1beta1.LastOperationStateProcessing {
+	if last == nil || last.State != gardencorev1beta1.LastOperationStateProcessing ||
+		last.Type != gardencorev1beta1.LastOperationTypeMigrate && last.Type != gardencorev1beta1.LastOperationTypeRestore {
 		return nil
 	}
 	return abort(ctx, o, "was interrupted, and its destination is not ready")
@@ -102,21 +103,12 @@ func callOff(ctx context.Context, o *controlplane.Operation) error {
 func abort(ctx context.Context, o *controlplane.Operation, why string) error {
 	before := o.Shoot.DeepCopy()
 	last := o.Shoot.Status.LastOperation
-	last.State, last.LastUpdateTime = gardencorev1beta1.LastOperationStateAborted, metav1.NewTime(o.Clock.Now())
+	last.Type, last.State, last.LastUpdateTime = gardencorev1beta1.LastOperationTypeMigrate, gardencorev1beta1.LastOperationStateAborted, metav1.NewTime(o.Clock.Now())
 	last.Description = fmt.Sprintf("The migration %s, at %d %%: %s", why, last.Progress, last.Description)
 	if err := o.Garden.Status().Patch(ctx, o.Shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("abort the migration of shoot %q: %w", client.ObjectKeyFromObject(o.Shoot), err)
 	}
 	return nil
-}
-
-func readyForMigration(shoot *gardencorev1beta1.Shoot) bool {
-	for _, constraint := range shoot.Status.Constraints {
-		if constraint.Type == gardencorev1beta1.ShootReadyForMigration {
-			return constraint.Status == gardencorev1beta1.ConditionTrue
-		}
-	}
-	return false
 }
 
 // errNoEtcd says that the source has nothing to hand over.

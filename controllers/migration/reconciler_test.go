@@ -25,6 +25,7 @@ func TestAHandOverThatNobodyWorksOnIsCalledOff(t *testing.T) {
 		"the destination is not ready": {"c", "Migrate", "Processing", "False", false, "c b Migrate/Aborted false"},
 		"a run is alive":               {"c", "Migrate", "Processing", "False", true, "c b Migrate/Processing false"},
 		"it has not begun":             {"c", "Reconcile", "Processing", "False", false, "c b Reconcile/Processing false"},
+		"a restore was cut off":        {"c", "Restore", "Processing", "False", false, "c b Migrate/Aborted false"},
 		"it has failed":                {"c", "Migrate", "Error", "False", false, "c b Migrate/Error false"},
 		"it stays":                     {"b", "Migrate", "Processing", "False", false, "b b Migrate/Aborted false"},
 		"it stays, and was ready":      {"b", "Migrate", "Error", "True", false, "b b Migrate/Aborted false"}, // no run takes it apart to give it to itself
