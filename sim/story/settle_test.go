@@ -61,6 +61,25 @@ func TestWhatCannotBeReadIsNotSaidToMove(t *testing.T) {
 	}
 }
 
+// settling lets a story with two minutes for it, and a rest of three seconds, come to rest on a clock that stands. It returns when the
+// story sleeps; sleeping waits until it does again.
+func settling(t *testing.T, told *teller) (clock *clocktesting.FakeClock, sleeping func(), ended <-chan error) {
+	t.Helper()
+	told.Scenario.Spec.SettleWithin.Duration = 2 * time.Minute
+	told.Patience.Rest = 3 * time.Second
+	clock = clocktesting.NewFakeClock(time.Now())
+	told.Clock = clock
+	result := make(chan error, 1)
+	go func() { result <- told.settle(t.Context()) }()
+	sleeping = func() {
+		for !clock.HasWaiters() {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	sleeping()
+	return clock, sleeping, result
+}
+
 // What was seen to move shortly before the deadline has not come to rest, although the last look is blind.
 func TestWhatMovedBeforeABlindLook(t *testing.T) {
 	t.Parallel()
@@ -77,18 +96,7 @@ func TestWhatMovedBeforeABlindLook(t *testing.T) {
 			told := settler(t, 0)
 			told.World.(*busy).cluster = landscape.Garden
 			told.on = map[string]bool{"alpha": true}
-			told.Scenario.Spec.SettleWithin.Duration = 2 * time.Minute
-			told.Patience.Rest = 3 * time.Second
-			clock := clocktesting.NewFakeClock(time.Now())
-			told.Clock = clock
-			ended := make(chan error)
-			go func() { ended <- told.settle(t.Context()) }()
-			sleeping := func() {
-				for !clock.HasWaiters() {
-					time.Sleep(time.Millisecond)
-				}
-			}
-			sleeping()
+			clock, sleeping, ended := settling(t, told)
 			clock.Step(2*time.Minute - c.dark)
 			sleeping()
 			told.World.(*busy).fails.Store(math.MaxInt32)
@@ -117,18 +125,7 @@ func TestWhatGotWellBeforeABlindLook(t *testing.T) {
 	told := settler(t, 0)
 	w := told.World.(*busy).World
 	told.World, told.on = dim{w}, map[string]bool{"alpha": true}
-	told.Scenario.Spec.SettleWithin.Duration = 2 * time.Minute
-	told.Patience.Rest = 3 * time.Second
-	fake := clocktesting.NewFakeClock(time.Now())
-	told.Clock = fake
-	ended := make(chan error)
-	go func() { ended <- told.settle(t.Context()) }()
-	sleeping := func() {
-		for !fake.HasWaiters() {
-			time.Sleep(time.Millisecond)
-		}
-	}
-	sleeping()
+	fake, sleeping, ended := settling(t, told)
 	fake.Step(2*time.Minute - 2*time.Second)
 	sleeping()
 	clients, _, _ := worldtest.Raise(t, w, 0)
