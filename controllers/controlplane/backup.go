@@ -29,6 +29,8 @@ type Buckets interface {
 	Copy(ctx context.Context, from, to, prefix string, epoch int64, lastGood bool) (leftOut []string, err error)
 	// Check tells why the backups below prefix cannot be restored, with ErrNoBackups if there are none; nil if they can.
 	Check(ctx context.Context, bucket, prefix string) error
+	// Readable tells what is damaged, if with lastGood Copy would find nothing to begin with.
+	Readable(ctx context.Context, bucket, prefix string) error
 	// Purge removes all objects below prefix.
 	Purge(ctx context.Context, bucket, prefix string) error
 	// HasFinalSnapshot tells whether the final snapshot of the epoch is below prefix.
@@ -114,17 +116,24 @@ func (o *Operation) etcdRestored(ctx context.Context) (bool, error) {
 	return err == nil && !left, err
 }
 
-// CheckBackups makes sure that there is something to restore etcd from.
+// CheckBackups makes sure that there is something to restore etcd from; of a restore by force, that it can be read (SPEC 9.3).
 func (o *Operation) CheckBackups(ctx context.Context) error {
 	bucket, err := o.backupSource(ctx)
 	if err != nil {
 		return err
 	}
-	if bucket == "" {
+	restored := bucket == ""
+	if restored {
 		bucket = o.BucketName()
 	}
 	if err := o.Bucket.Check(ctx, bucket, o.BackupPrefix()); err != nil {
 		return fmt.Errorf("look at the backups in bucket %q: %w", bucket, err)
+	}
+	if restored || !Forced(o.Shoot) {
+		return nil
+	}
+	if err := o.Bucket.Readable(ctx, bucket, o.BackupPrefix()); err != nil {
+		return fmt.Errorf("read the backups in bucket %q: %w", bucket, err)
 	}
 	return nil
 }

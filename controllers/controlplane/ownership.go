@@ -136,6 +136,15 @@ func (o *Operation) startedEpoch(ctx context.Context) (int64, error) {
 	return epoch, err
 }
 
+// RunningEpoch is the epoch of the etcd that is to run here, zero if none is.
+func (o *Operation) RunningEpoch(ctx context.Context) (int64, error) {
+	epoch, runs, err := o.deployedEtcd(ctx)
+	if !runs {
+		return 0, err
+	}
+	return epoch, err
+}
+
 // deployedEtcd is the epoch of the etcd that is deployed here, zero if there is none, and whether it is to run.
 func (o *Operation) deployedEtcd(ctx context.Context) (epoch int64, runs bool, err error) {
 	set := &appsv1.StatefulSet{}

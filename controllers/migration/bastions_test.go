@@ -27,6 +27,8 @@ type held struct{}
 
 var errHeld = errors.New("the epoch is held")
 
+func (held) AwaitEnd(context.Context, string, int64) error { return errHeld }
+
 func (held) Release(context.Context, string, int64) error { return errHeld }
 
 func inNamespace(name string) metav1.ObjectMeta {

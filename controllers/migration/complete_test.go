@@ -209,6 +209,9 @@ func told(t *testing.T, garden client.Client, reason, message string) {
 // no backups.
 type shelves map[string]error
 
+// rot is a reason that only who reads the backups finds.
+type rot struct{ error }
+
 var _ controlplane.Buckets = shelves{}
 
 func (s shelves) Check(_ context.Context, bucket, _ string) error {
@@ -216,8 +219,13 @@ func (s shelves) Check(_ context.Context, bucket, _ string) error {
 	if !there {
 		return controlplane.ErrNoBackups
 	}
+	if _, hidden := errors.AsType[rot](err); hidden {
+		return nil
+	}
 	return err
 }
+
+func (s shelves) Readable(_ context.Context, bucket, _ string) error { return s[bucket] }
 
 func (shelves) Copy(context.Context, string, string, string, int64, bool) ([]string, error) {
 	return nil, nil
@@ -257,7 +265,7 @@ func forced(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
 // the shoot's lastErrors.
 func TestCheckComplete(t *testing.T) {
 	t.Parallel()
-	unreadable := errors.New("the cloud is away")
+	unreadable, damaged := errors.New("the cloud is away"), rot{errors.New("damaged")}
 	type row struct {
 		spoil   func(*testing.T, client.Client, *gardencorev1beta1.Shoot)
 		buckets shelves
@@ -268,6 +276,7 @@ func TestCheckComplete(t *testing.T) {
 		"whole":                 {nil, shelves{"uid-a": nil}, "", nil},
 		"no backups":            {nil, shelves{}, `missing are backups of etcd: look at the backups in bucket "uid-a"`, nil},
 		"the cloud is away":     {nil, shelves{"uid-a": unreadable}, "", unreadable},
+		"backups are damaged":   {nil, shelves{"uid-a": damaged}, "", damaged},
 		"backups are elsewhere": {nil, shelves{"uid-b": nil}, `missing are backups of etcd: look at the backups in bucket "uid-a"`, nil},
 	}
 	for name, c := range incomplete {
@@ -298,7 +307,7 @@ func TestCheckComplete(t *testing.T) {
 // A planned restore trusts the source with the state, but an etcd without a backup would start empty.
 func TestAPlannedRestoreNeedsBackups(t *testing.T) {
 	t.Parallel()
-	for name, buckets := range map[string]shelves{"there": {"uid-a": nil}, "gone": {}} {
+	for name, buckets := range map[string]shelves{"there": {"uid-a": nil}, "gone": {}, "not read before they are copied": {"uid-a": rot{errors.New("damaged")}}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			shoot := withWorkers(stranded("s", "b", "b", "Restore", "Processing"))

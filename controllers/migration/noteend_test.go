@@ -21,6 +21,8 @@ func (e ends) Release(_ context.Context, _ string, epoch int64) error {
 	return nil
 }
 
+func (ends) AwaitEnd(context.Context, string, int64) error { return errHeld }
+
 // While the destination has not written to DNS, DNS names the source; and the destination, which has a final snapshot, does
 // not wait. So the seed says itself that the epoch has ended, not before it has, and before its guard goes.
 func TestTheSourceSaysThatItsEpochHasEnded(t *testing.T) {

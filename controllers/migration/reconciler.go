@@ -29,10 +29,13 @@ type Reconciler struct {
 	Release Releaser
 }
 
-// Releaser ends an epoch for good, as the last step of its owner (SPEC 9.2, O11).
+// Releaser speaks with the guard at a URL about the end of its epoch.
 type Releaser interface {
-	// Release has the guard at the URL end the epoch: clients stopped, holders revoked, final snapshot in the bucket.
+	// Release has it end the epoch, as the last step of the owner (SPEC 9.2, O11): clients stopped, holders revoked, final
+	// snapshot in the bucket.
 	Release(ctx context.Context, guardURL string, epoch int64) error
+	// AwaitEnd waits until it has done the same because another owner has ended the epoch (O3).
+	AwaitEnd(ctx context.Context, guardURL string, epoch int64) error
 }
 
 // busyRetry is when to look again at a shoot that another flow of this gardenlet works on.

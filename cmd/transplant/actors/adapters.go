@@ -102,6 +102,10 @@ func (b *buckets) Check(ctx context.Context, bucket, prefix string) error {
 	return backup.Check(ctx, b.bucket(bucket, prefix))
 }
 
+func (b *buckets) Readable(ctx context.Context, bucket, prefix string) error {
+	return backup.Readable(ctx, b.bucket(bucket, prefix))
+}
+
 func (b *buckets) Purge(ctx context.Context, bucket, prefix string) error {
 	return backup.Purge(ctx, b.bucket(bucket, prefix))
 }
@@ -111,12 +115,19 @@ func (b *buckets) HasFinalSnapshot(ctx context.Context, bucket, prefix string, e
 	return object != nil, err
 }
 
-// releaser asks guards to end their epoch.
+// releaser asks guards about the end of their epoch.
 type releaser struct{ clock ownership.Clock }
 
 func (r releaser) Release(ctx context.Context, guardURL string, epoch int64) error {
-	return ownership.Release(ctx, guardURL, epoch, r.clock, &http.Client{Timeout: 30 * time.Second})
+	return ownership.Release(ctx, guardURL, epoch, r.clock, guardClient())
 }
+
+func (r releaser) AwaitEnd(ctx context.Context, guardURL string, epoch int64) error {
+	return ownership.AwaitEnd(ctx, guardURL, epoch, r.clock, guardClient())
+}
+
+// guardClient is more patient than a guard lets a question stay open.
+func guardClient() *http.Client { return &http.Client{Timeout: 30 * time.Second} }
 
 // shootClients reaches shoots by name, through a proxy if there is one.
 type shootClients struct {

@@ -81,7 +81,7 @@ func copyUsable(ctx context.Context, o CopyOptions, planned plan) (Manifest, err
 		return manifest, nil
 	}
 	var damage error
-	for _, objects := range [][]Object{planned.Objects, planned.behindFinal} {
+	for _, objects := range planned.choices() {
 		chains := chainsOf(objects)
 		if len(objects) > 0 && len(chains) == 0 {
 			damage = errors.Join(damage, noFullSnapshot(objects))

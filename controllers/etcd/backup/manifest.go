@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -31,6 +32,9 @@ type plan struct {
 	// behindFinal is what there is besides the final snapshot that the manifest names, for who must do without that.
 	behindFinal []Object
 }
+
+// choices are the objects to start from, the best first.
+func (p plan) choices() [][]Object { return [][]Object{p.Objects, p.behindFinal} }
 
 // Final tells whether the epoch starts from a final snapshot, so that nothing acknowledged is missing.
 func (m Manifest) Final() bool {
@@ -199,7 +203,7 @@ func noFullSnapshot(deltas []Object) error {
 var ErrNoBackups = errors.New("there are no backups to restore from")
 
 // Check tells whether the bucket has what a restore begins with: an epoch that has started, and a full snapshot of it or
-// of those before it. Whether every object is whole is seen when they are read.
+// of those before it. Whether that can be read is for Readable to say.
 func Check(ctx context.Context, bucket Bucket) error {
 	epochs, err := Epochs(ctx, bucket)
 	if err != nil {
@@ -217,6 +221,30 @@ func Check(ctx context.Context, bucket Bucket) error {
 		return fmt.Errorf("%w: epoch %d has no full snapshot, nor had what it started from", ErrNoBackups, newest)
 	}
 	return nil
+}
+
+// Readable tells whether a Copy that may leave out what is damaged would have something to begin with: a full snapshot that is
+// whole. It reads the newest first, and no more of them than it must; if none is whole it is their damage, as Copy tells it.
+func Readable(ctx context.Context, bucket Bucket) error {
+	planned, err := inherit(ctx, bucket, bucket, math.MaxInt64)
+	if err != nil {
+		return err
+	}
+	var damage error
+	for _, objects := range planned.choices() {
+		chains := chainsOf(objects)
+		if len(objects) > 0 && len(chains) == 0 {
+			damage = errors.Join(damage, noFullSnapshot(objects))
+		}
+		for _, chain := range chains {
+			err := verify(ctx, bucket, chain[0])
+			if _, is := errors.AsType[*DamageError](err); !is {
+				return err
+			}
+			damage = errors.Join(damage, err)
+		}
+	}
+	return damage
 }
 
 // Purge removes everything from the bucket.

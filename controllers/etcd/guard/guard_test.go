@@ -266,6 +266,31 @@ func TestFinalSnapshotWaitsForAHolderThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
+// Who waits for the end of an epoch does not end it.
+func TestO10TheEndOfAnEpochIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.is(ownership.Serving)
+	await := func(epoch int64, patience time.Duration) error {
+		ctx, stop := context.WithTimeout(t.Context(), patience)
+		defer stop()
+		return ownership.AwaitEnd(ctx, w.url, epoch, w.clock, &http.Client{})
+	}
+	if err := await(owner.Epoch, 500*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) || w.guard.State() != ownership.Serving {
+		t.Fatalf("while it serves: %v, and then it is %s", err, w.guard.State())
+	}
+	w.decision.Set(newer)
+	if err := await(owner.Epoch, 30*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if final, err := backup.FinalSnapshot(t.Context(), w.bucket, owner.Epoch); err != nil || final == nil {
+		t.Errorf("it is over, and there is no final snapshot: %v", err)
+	}
+	if err := await(newer.Epoch, 500*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("of another epoch: %v", err)
+	}
+}
+
 func TestReleaseIsRefusedToAnotherEpochAndToASuspendedGuard(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -48,7 +48,7 @@ const (
 	ReadersAwaited // ADR 13: a guard that is fenced waits for what was read before it began
 	LetGoFirst     // O11, ADR 13: a planned end comes when whoever has read DNS has let go
 	EndNoted       // ADR 13: DNS gives nothing for an epoch that its owner has ended
-	DataKept       // O10: the data stays until a newer epoch has started
+	DataKept       // O10: the data stays until a newer epoch has started, or it is in a final snapshot
 	FinalEndsEpoch // O11: an aborted migration goes on with a new epoch
 
 	EpochOutlivesShoot // ADR 5: a deleted shoot leaves its last epoch in DNS

@@ -18,10 +18,11 @@ func (m *Model) takeoverSteps(t *stepper) {
 	t.may("gives up, or crashes: begins again later", func(s *state, p *seat) Property { *p = seat{data: p.data}; return "" })
 }
 
-// cleanStep is the end of O10.
+// cleanStep is the end of O10. A seed that is to become owner again does not wait for a newer epoch, which may never start, but for its
+// final snapshot.
 func (m *Model) cleanStep(t *stepper) {
 	p := &t.from.seats[t.seat]
-	if p.data > 0 && (t.from.started > p.data || !m.has(DataKept)) {
+	if p.data > 0 && (t.from.started > p.data || t.from.finals&bit(p.data) != 0 || !m.has(DataKept)) {
 		t.may("removes the data of its old epoch", func(s *state, p *seat) Property { p.data = 0; return "" })
 	}
 }

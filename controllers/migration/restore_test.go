@@ -1,0 +1,115 @@
+package migration
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
+)
+
+// epochEnd is what the guard of an epoch that was left does when somebody waits for it.
+type epochEnd func(epoch int64) error
+
+func (epochEnd) Release(context.Context, string, int64) error { return errHeld }
+
+func (e epochEnd) AwaitEnd(_ context.Context, _ string, epoch int64) error { return e(epoch) }
+
+// SPEC 9.2, O10: who gets back a shoot that another has taken over, and never begun, has the newest data. It is removed when it
+// is in the bucket, and the restore begins with that.
+func TestWhatIsLeftHereEndsBeforeItGoes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		owner  string
+		asleep bool // its etcd
+		noGate bool // nobody can be asked: there is no Service
+		silent bool // its guard says nothing
+		cutOff bool // the run is over while it waits
+		down   bool // DNS
+
+		asked, kept bool
+		told        eventLog
+		err         error
+	}{
+		"it ends":                       {owner: "c", asked: true},
+		"it does not run":               {owner: "c", asleep: true},
+		"it says nothing":               {owner: "c", silent: true, asked: true, told: eventLog{"s EndOfEpochUnheard"}},
+		"nobody can be asked":           {owner: "c", noGate: true, told: eventLog{"s EndOfEpochUnheard"}},
+		"it is cut off":                 {owner: "c", cutOff: true, asked: true, kept: true, err: context.Canceled},
+		"it is not over":                {owner: "b", kept: true},
+		"nobody knows who the owner is": {owner: "c", down: true, kept: true, err: ownershiptest.ErrDown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cutOff := context.WithCancel(t.Context())
+			defer cutOff()
+			shoot := forced(withWorkers(stranded("s", "b", "b", "Restore", "Processing")))
+			here := leftBehind()
+			for i := range here {
+				switch object := here[i].(type) {
+				case *appsv1.StatefulSet:
+					if c.asleep {
+						object.Spec.Replicas = ptr.To[int32](0)
+					}
+				case *corev1.Service:
+					if c.noGate {
+						object.Name = "another"
+					}
+				}
+			}
+			owners, events, buckets := ownedBy(c.owner, 4), &eventLog{}, shelves{}
+			owners.decision.Down(c.down)
+			r := &Reconciler{Factory: newFactory(t, newGarden(t, "True", shoot), owners, buckets, here...), Runner: &controlplane.Runner{Events: events}}
+			etcd, asked := etcdOf("3"), false
+			hasEtcd := func() bool {
+				err := r.Factory.Seed.Get(t.Context(), client.ObjectKeyFromObject(etcd), etcd)
+				if client.IgnoreNotFound(err) != nil {
+					t.Fatal(err)
+				}
+				return !apierrors.IsNotFound(err)
+			}
+			if !c.asked {
+				buckets["uid-a"] = nil
+			}
+			if c.owner == "b" {
+				buckets["uid-b"] = rot{errors.New("damaged")} // its etcd is restored: it does not matter any more
+			}
+			r.Release = epochEnd(func(epoch int64) error {
+				if asked = true; epoch != 3 || !hasEtcd() {
+					t.Errorf("epoch %d is asked, and its etcd is there: %t", epoch, hasEtcd())
+				}
+				buckets["uid-a"] = nil // its final snapshot
+				switch {
+				case c.cutOff:
+					cutOff()
+					return context.Canceled
+				case c.silent:
+					return errors.New("it says nothing")
+				}
+				return nil
+			})
+			o, err := r.Factory.Operation(t.Context(), logr.Discard(), client.ObjectKeyFromObject(shoot))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.prepareRestore(ctx, o); !errors.Is(err, c.err) {
+				t.Errorf("got %v, want %v", err, c.err)
+			}
+			if asked != c.asked || hasEtcd() != c.kept {
+				t.Errorf("its end was asked for: %t, want %t; it is kept: %t, want %t", asked, c.asked, hasEtcd(), c.kept)
+			}
+			if diff := cmp.Diff(c.told, *events); diff != "" && len(c.told)+len(*events) > 0 {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
