@@ -226,6 +226,11 @@ func (e *Expression) AsksNodes() bool {
 	return slices.ContainsFunc(e.facts, func(f fact) bool { return strings.Contains(f.text, ").workers.") })
 }
 
+// AsksAnswers says whether it asks whether a shoot answers its users.
+func (e *Expression) AsksAnswers() bool {
+	return slices.ContainsFunc(e.facts, func(f fact) bool { return strings.HasSuffix(f.text, ").answers") })
+}
+
 // AsksCloud says whether it asks for anything of the cloud.
 func (e *Expression) AsksCloud() bool {
 	return slices.ContainsFunc(e.facts, func(f fact) bool { return strings.HasPrefix(f.text, "cloud.") })

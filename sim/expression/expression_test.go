@@ -194,7 +194,7 @@ func TestCompileRefuses(t *testing.T) {
 
 func TestAsksWhatCostsMore(t *testing.T) {
 	t.Parallel()
-	type asks struct{ warnings, states, nodes bool }
+	type asks struct{ warnings, states, nodes, answers bool }
 	for text, want := range map[string]asks{
 		"shoot('alpha').healthy":                                          {},
 		"shoot('alpha').lastOperation.state == 'Error'":                   {},
@@ -202,6 +202,7 @@ func TestAsksWhatCostsMore(t *testing.T) {
 		"shoot('alpha').warnings.exists(w, w == 'Gone')":                  {warnings: true},
 		"shoot('alpha').state.bytes > 3":                                  {states: true},
 		"shoot('alpha').workers.all == 2":                                 {nodes: true},
+		"!shoot('alpha').answers":                                         {answers: true},
 		"shoot('alpha').workers.kubelets == ['1.36.3']":                   {nodes: true},
 		"shoot('a').state.exists && shoot('b').warnings == ['Something']": {warnings: true, states: true},
 	} {
@@ -209,7 +210,7 @@ func TestAsksWhatCostsMore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := (asks{e.AsksWarnings(), e.AsksStates(), e.AsksNodes()}); got != want {
+		if got := (asks{e.AsksWarnings(), e.AsksStates(), e.AsksNodes(), e.AsksAnswers()}); got != want {
 			t.Errorf("%s asks for %+v, want %+v", text, got, want)
 		}
 	}

@@ -5,13 +5,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptrace"
 	"strconv"
 	"sync/atomic"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,47 +23,17 @@ import (
 // Connector gives an actor's access to a shoot.
 type Connector func(ctx context.Context) (*rest.Config, error)
 
-const dialTimeout = 5 * time.Second
-
-// freshTransport opens a new connection for each request and closes it after it. client-go would share connections
-// among all clients with the same configuration.
-func freshTransport(config *rest.Config) (http.RoundTripper, error) {
-	return transportOf(config, func(*tls.Config) {})
-}
-
-// resumingTransport is freshTransport whose connections resume the session of the one before. They do so by TLS 1.2, where that takes
-// neither a proof of who the ends are nor an agreement on new keys: most of what a connection costs.
+// resumingTransport is a world.FreshTransport whose connections resume the session of the one before. They do so by TLS 1.2, where that
+// takes neither a proof of who the ends are nor an agreement on new keys: most of what a connection costs.
 func resumingTransport(config *rest.Config) (http.RoundTripper, error) {
-	return transportOf(config, func(trust *tls.Config) {
+	return world.FreshTransport(config, func(trust *tls.Config) {
 		trust.ClientSessionCache, trust.MaxVersion = tls.NewLRUClientSessionCache(1), tls.VersionTLS12
-	})
-}
-
-func transportOf(config *rest.Config, prepare func(*tls.Config)) (http.RoundTripper, error) {
-	trust, err := rest.TLSConfigFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("build the TLS configuration: %w", err)
-	}
-	if trust != nil {
-		prepare(trust)
-	}
-	dial := config.Dial
-	if dial == nil {
-		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
-	}
-	return rest.HTTPWrappersForConfig(config, &http.Transport{
-		TLSClientConfig:     trust,
-		TLSNextProto:        map[string]func(string, *tls.Conn) http.RoundTripper{}, // one request each: HTTP/1.1 will do
-		Proxy:               config.Proxy,
-		DialContext:         dial,
-		TLSHandshakeTimeout: dialTimeout,
-		DisableKeepAlives:   true,
 	})
 }
 
 // freshClient is a clientset of which each request uses a connection of its own.
 func freshClient(config *rest.Config) (kubernetes.Interface, error) {
-	transport, err := freshTransport(noticing(config))
+	transport, err := world.FreshTransport(noticing(config), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -164,10 +131,4 @@ func versionOf(text string) int64 {
 		return 0 // opaque by contract; then it proves nothing
 	}
 	return version
-}
-
-// drain reads an answer to its end, so that its connection ends cleanly.
-func drain(body io.ReadCloser) error {
-	_, err := io.Copy(io.Discard, io.LimitReader(body, 1<<20))
-	return errors.Join(err, body.Close())
 }

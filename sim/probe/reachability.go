@@ -6,9 +6,8 @@ import (
 	"net/http"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
-
 	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/world"
 )
 
 // Reachability tries up to ten times a second, on a new connection each, whether a shoot's API answers by its public name.
@@ -24,8 +23,6 @@ type Reachability struct {
 }
 
 var _ Probe = &Reachability{}
-
-const reachPath = "/api/v1/namespaces/kube-system"
 
 // Name of the probe.
 func (r *Reachability) Name() string { return "reachability of " + r.Shoot }
@@ -45,31 +42,9 @@ func (r *Reachability) Sample(ctx context.Context, to timeline.Recorder) error {
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+reachPath, nil)
-	if err != nil {
-		return fmt.Errorf("make the request: %w", err)
-	}
-	request.Header.Set("Accept", runtime.ContentTypeProtobuf) // costs its server less than JSON
 	seen := timeline.Reached{Sent: timeline.Moment(to.Now())}
-	seen.Outcome, seen.Error = reach(transport, request)
+	seen.Outcome, seen.Error = world.Reach(ctx, transport, config.Host)
 	seen.Answered = timeline.Moment(to.Now())
 	to.Record(timeline.Event{Actor: r.Actor, Subject: r.Shoot, Payload: seen})
 	return nil
-}
-
-func reach(transport http.RoundTripper, request *http.Request) (timeline.Outcome, string) {
-	answer, err := transport.RoundTrip(request)
-	if err != nil {
-		return timeline.Failed, err.Error()
-	}
-	if err := drain(answer.Body); err != nil {
-		return timeline.Failed, err.Error()
-	}
-	switch {
-	case answer.StatusCode == http.StatusOK:
-		return timeline.Acknowledged, ""
-	case answer.StatusCode >= http.StatusInternalServerError:
-		return timeline.Failed, answer.Status
-	}
-	return timeline.Unknown, answer.Status
 }

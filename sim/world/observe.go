@@ -36,13 +36,13 @@ type Query struct {
 	Cloud  bool
 	// Warnings lets events of the shoots be read too, States what the garden keeps of them.
 	Warnings, States bool
-	// Nodes lets the shoots' own API servers be asked for their nodes.
-	Nodes bool
+	// Nodes lets the shoots' own API servers be asked for their nodes, Answers whether they answer their users.
+	Nodes, Answers bool
 }
 
 // Ask is the query for an expression.
 func Ask(e *expression.Expression) Query {
-	return Query{Shoots: e.Shoots(), Seeds: e.Seeds(), Cloud: e.AsksCloud(), Warnings: e.AsksWarnings(), States: e.AsksStates(), Nodes: e.AsksNodes()}
+	return Query{Shoots: e.Shoots(), Seeds: e.Seeds(), Cloud: e.AsksCloud(), Warnings: e.AsksWarnings(), States: e.AsksStates(), Nodes: e.AsksNodes(), Answers: e.AsksAnswers()}
 }
 
 // Observe takes a snapshot. What cannot be read in time is unknown in it.
@@ -106,6 +106,11 @@ func observeShoot(ctx context.Context, w World, name string, clients *Clients, q
 	if query.Nodes {
 		if seen.Workers, err = nodesOf(ctx, w, name); err != nil {
 			unknown["workers"] = err.Error()
+		}
+	}
+	if query.Answers {
+		if seen.Answers, err = answers(ctx, w, name); err != nil {
+			unknown["answers"] = err.Error()
 		}
 	}
 	if len(unknown) > 0 {

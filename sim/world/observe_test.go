@@ -9,7 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/sim/expression"
@@ -158,6 +160,29 @@ func TestObserve(t *testing.T) {
 	if diff := cmp.Diff([]string{"BackupDamaged"}, got.Shoots["alpha"].Warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
+}
+
+func TestObserveAnswers(t *testing.T) {
+	t.Parallel()
+	w := worldtest.New(t, "a", "b")
+	w.Outage = time.Hour
+	clients, garden, shoot := worldtest.Raise(t, w, 0)
+	look := func(want bool) {
+		t.Helper()
+		var got expression.Shoot
+		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+			got = world.Observe(t.Context(), w, clients, world.Query{Shoots: []string{"alpha"}, Answers: true}).Shoots["alpha"]
+			if got.Answers == want && len(got.Unknown) == 0 {
+				return
+			}
+		}
+		t.Fatalf("it answers: %t (%v); want %t", got.Answers, got.Unknown, want)
+	}
+	look(true)
+	if err := garden.Patch(t.Context(), shoot, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"seedName":"b"}}`))); err != nil {
+		t.Fatal(err)
+	}
+	look(false)
 }
 
 func TestObserveStates(t *testing.T) {

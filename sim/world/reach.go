@@ -1,0 +1,100 @@
+package world
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+const (
+	// reachPath is answered by a working store alone.
+	reachPath = "/api/v1/namespaces/kube-system"
+	// reachTimeout is after how long a shoot does not answer its users.
+	reachTimeout = time.Second
+)
+
+// FreshTransport opens a new connection for each request and closes it after it. client-go would share connections
+// among all clients with the same configuration. What else the connections need is prepared.
+func FreshTransport(config *rest.Config, prepare func(*tls.Config)) (http.RoundTripper, error) {
+	trust, err := rest.TLSConfigFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("build the TLS configuration: %w", err)
+	}
+	if trust != nil && prepare != nil {
+		prepare(trust)
+	}
+	dial := config.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	}
+	return rest.HTTPWrappersForConfig(config, &http.Transport{
+		TLSClientConfig:     trust,
+		TLSNextProto:        map[string]func(string, *tls.Conn) http.RoundTripper{}, // one request each: HTTP/1.1 will do
+		Proxy:               config.Proxy,
+		DialContext:         dial,
+		TLSHandshakeTimeout: dialTimeout,
+		DisableKeepAlives:   true,
+	})
+}
+
+// Reach tries whether the API server of a host answers something that takes a working store, and says why not. Unknown is the
+// outcome of an answer that tells nothing of the store.
+func Reach(ctx context.Context, transport http.RoundTripper, host string) (timeline.Outcome, string) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, host+reachPath, nil)
+	if err != nil {
+		return timeline.Unknown, err.Error()
+	}
+	request.Header.Set("Accept", runtime.ContentTypeProtobuf) // costs its server less than JSON
+	answer, err := transport.RoundTrip(request)
+	if err != nil {
+		return timeline.Failed, err.Error()
+	}
+	if err := drain(answer.Body); err != nil {
+		return timeline.Failed, err.Error()
+	}
+	switch {
+	case answer.StatusCode == http.StatusOK:
+		return timeline.Acknowledged, ""
+	case answer.StatusCode >= http.StatusInternalServerError:
+		return timeline.Failed, answer.Status
+	}
+	return timeline.Unknown, answer.Status
+}
+
+// drain reads an answer to its end, so that its connection ends cleanly.
+func drain(body io.ReadCloser) error {
+	_, err := io.Copy(io.Discard, io.LimitReader(body, 1<<20))
+	return errors.Join(err, body.Close())
+}
+
+// answers says whether the shoot's API answers its users.
+func answers(ctx context.Context, w World, shoot string) (bool, error) {
+	config, err := w.ConnectShoot(ctx, shoot, User)
+	if err != nil {
+		return false, fmt.Errorf("find out how to reach the shoot: %w", err)
+	}
+	transport, err := FreshTransport(config, nil)
+	if err != nil {
+		return false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+	defer cancel()
+	switch outcome, why := Reach(ctx, transport, config.Host); outcome {
+	case timeline.Acknowledged:
+		return true, nil
+	case timeline.Failed:
+		return false, nil
+	default:
+		return false, fmt.Errorf("ask the shoot: %s", why)
+	}
+}
