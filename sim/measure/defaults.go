@@ -8,7 +8,8 @@ import (
 )
 
 // AtDefaults is what a recovery would take with the settings that the product has by default (SPEC 9.4), all else
-// being equal: stories shorten the waits, not the work. It is computed, not measured.
+// being equal: stories shorten the waits, not the work. It is computed, not measured, and leaves out that the garden looks for lost
+// seeds every 8 s by default, and in stories every second or so: twice that may come on top.
 type AtDefaults struct {
 	// RTOSeconds is WorkSeconds and WaitSeconds together.
 	RTOSeconds float64 `json:"rtoSeconds"`
