@@ -33,6 +33,8 @@ type Buckets interface {
 	Readable(ctx context.Context, bucket, prefix string) error
 	// Purge removes all objects below prefix.
 	Purge(ctx context.Context, bucket, prefix string) error
+	// Superseded tells whether a newer epoch than this one has begun: what this one uploads belongs to no chain any more.
+	Superseded(ctx context.Context, bucket, prefix string, epoch int64) (bool, error)
 	// HasFinalSnapshot tells whether the final snapshot of the epoch is below prefix.
 	HasFinalSnapshot(ctx context.Context, bucket, prefix string, epoch int64) (bool, error)
 }
@@ -116,7 +118,8 @@ func (o *Operation) etcdRestored(ctx context.Context) (bool, error) {
 	return err == nil && !left, err
 }
 
-// CheckBackups makes sure that there is something to restore etcd from; of a restore by force, that it can be read (SPEC 9.3).
+// CheckBackups makes sure that there is something to restore etcd from; of a restore by force that has not taken the shoot over yet, that
+// it can be read (SPEC 9.3). After that it is for the copy to tell what is damaged: it may have what it needs.
 func (o *Operation) CheckBackups(ctx context.Context) error {
 	bucket, err := o.backupSource(ctx)
 	if err != nil {
@@ -131,6 +134,10 @@ func (o *Operation) CheckBackups(ctx context.Context) error {
 	}
 	if restored || !Forced(o.Shoot) {
 		return nil
+	}
+	record, err := o.decision(ctx)
+	if err != nil || record.Owner == string(o.SeedObject.UID) {
+		return err
 	}
 	if err := o.Bucket.Readable(ctx, bucket, o.BackupPrefix()); err != nil {
 		return fmt.Errorf("read the backups in bucket %q: %w", bucket, err)

@@ -36,9 +36,9 @@ func (o *Operation) HasLeftovers(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("read namespace %q: %w", o.Namespace(), err)
 	}
-	record, _, err := o.Owners.Decision(o.ownerRecordName()).Read(ctx)
+	record, err := o.decision(ctx)
 	if err != nil {
-		return false, fmt.Errorf("ask who owns the shoot: %w", err)
+		return false, err
 	}
 	return !record.Absent() && record.Owner != string(o.SeedObject.UID), nil
 }

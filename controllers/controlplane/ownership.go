@@ -10,6 +10,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -58,9 +59,9 @@ func (o *Operation) HoldOwnership(ctx context.Context) error {
 
 // refuseForeign is an error if DNS gives the shoot to another seed that exists.
 func (o *Operation) refuseForeign(ctx context.Context) error {
-	record, _, err := o.Owners.Decision(o.ownerRecordName()).Read(ctx)
+	record, err := o.decision(ctx)
 	if err != nil {
-		return fmt.Errorf("ask who owns the shoot: %w", err)
+		return err
 	}
 	if record.Absent() || record.Retired() || record.Owner == string(o.SeedObject.UID) {
 		return nil
@@ -75,6 +76,15 @@ func (o *Operation) refuseForeign(ctx context.Context) error {
 		}
 	}
 	return nil // its owner is no more
+}
+
+// decision is the record in DNS.
+func (o *Operation) decision(ctx context.Context) (ownership.Record, error) {
+	record, _, err := o.Owners.Decision(o.ownerRecordName()).Read(ctx)
+	if err != nil {
+		return ownership.Record{}, fmt.Errorf("ask who owns the shoot: %w", err)
+	}
+	return record, nil
 }
 
 // Misplaced tells that the control plane of a shoot that has been created is not on this seed, although this seed is
@@ -136,13 +146,40 @@ func (o *Operation) startedEpoch(ctx context.Context) (int64, error) {
 	return epoch, err
 }
 
-// RunningEpoch is the epoch of the etcd that is to run here, zero if none is.
-func (o *Operation) RunningEpoch(ctx context.Context) (int64, error) {
+// UnsavedEpoch is the epoch of the etcd that is to run here, if that may have what somebody needs and no backup has; else zero: none runs,
+// its final snapshot is there, or a newer epoch has begun, which does not start from it any more.
+func (o *Operation) UnsavedEpoch(ctx context.Context) (int64, error) {
 	epoch, runs, err := o.deployedEtcd(ctx)
-	if !runs {
+	if err != nil || !runs {
 		return 0, err
 	}
-	return epoch, err
+	buckets := sets.New(o.BucketName())
+	for _, read := range []func(context.Context) (*gardencorev1beta1.BackupEntry, error){o.BackupEntry, o.SourceBackupEntry} {
+		entry, err := read(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if entry != nil {
+			buckets.Insert(entry.Spec.BucketName)
+		}
+	}
+	for _, bucket := range sets.List(buckets) {
+		superseded, err := o.Bucket.Superseded(ctx, bucket, o.BackupPrefix(), epoch)
+		if err != nil {
+			return 0, fmt.Errorf("look for newer epochs in bucket %q: %w", bucket, err)
+		}
+		if superseded {
+			return 0, nil
+		}
+	}
+	saved, err := o.Bucket.HasFinalSnapshot(ctx, o.BucketName(), o.BackupPrefix(), epoch)
+	if err != nil {
+		return 0, fmt.Errorf("look for the final snapshot of epoch %d: %w", epoch, err)
+	}
+	if saved {
+		return 0, nil
+	}
+	return epoch, nil
 }
 
 // deployedEtcd is the epoch of the etcd that is deployed here, zero if there is none, and whether it is to run.

@@ -236,6 +236,8 @@ func (s shelves) Purge(_ context.Context, bucket, _ string) error {
 	return nil
 }
 
+func (shelves) Superseded(context.Context, string, string, int64) (bool, error) { return false, nil }
+
 func (shelves) HasFinalSnapshot(context.Context, string, string, int64) (bool, error) {
 	return false, nil
 }
@@ -247,7 +249,7 @@ func arriving(t *testing.T, garden client.Client, buckets shelves, shoot *garden
 	o := &controlplane.Operation{
 		Settings: controlplane.Settings{SeedName: "b", InternalDomain: "test"}, Clock: clock, Bell: &controlplane.Bell{}, Garden: garden,
 		Seed:   fake.NewClientBuilder().WithScheme(gardenScheme(t)).WithObjects(onSeed...).Build(),
-		Bucket: buckets, States: &shootstate.Store{Garden: garden, Clock: clock}, Shoot: &gardencorev1beta1.Shoot{},
+		Owners: ownedBy("a", 3), Bucket: buckets, States: &shootstate.Store{Garden: garden, Clock: clock}, Shoot: &gardencorev1beta1.Shoot{},
 		SeedObject: &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "b", UID: "uid-b"}},
 	}
 	if err := garden.Get(t.Context(), client.ObjectKeyFromObject(shoot), o.Shoot); err != nil {
@@ -261,9 +263,16 @@ func forced(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
 	return shoot
 }
 
+// begins is the look of a destination that has nothing of the shoot's.
+func begins(t *testing.T, o *controlplane.Operation) error {
+	t.Helper()
+	_, err := (&Reconciler{}).prepareRestore(t.Context(), o)
+	return err
+}
+
 // The destination looks again, before it writes to an authority: it says what is missing, which its run writes into
 // the shoot's lastErrors.
-func TestCheckComplete(t *testing.T) {
+func TestARestoreByForceBeginsWhenNothingIsMissing(t *testing.T) {
 	t.Parallel()
 	unreadable, damaged := errors.New("the cloud is away"), rot{errors.New("damaged")}
 	type row struct {
@@ -290,7 +299,7 @@ func TestCheckComplete(t *testing.T) {
 			if c.spoil != nil {
 				c.spoil(t, garden, shoot)
 			}
-			_, err := checkComplete(t.Context(), arriving(t, garden, c.buckets, shoot))
+			err := begins(t, arriving(t, garden, c.buckets, shoot))
 			missing, is := errors.AsType[*IncompleteError](err)
 			switch {
 			case c.named != "":
@@ -304,6 +313,19 @@ func TestCheckComplete(t *testing.T) {
 	}
 }
 
+// Who has taken the shoot over may have copied what it needs: it is for the copy to tell what is damaged now.
+func TestBackupsAreReadBeforeTheShootIsTakenOver(t *testing.T) {
+	t.Parallel()
+	for owner, want := range map[string]bool{"a": true, "b": false} {
+		shoot, damaged := forced(withWorkers(stranded("s", "b", "b", "Restore", "Processing"))), rot{errors.New("damaged")}
+		o := arriving(t, newGarden(t, "Unknown", shoot), shelves{"uid-a": damaged}, shoot)
+		o.Owners = ownedBy(owner, 3)
+		if err := begins(t, o); errors.Is(err, damaged) != want || !want && err != nil {
+			t.Errorf("seed %s owns it: %v", owner, err)
+		}
+	}
+}
+
 // A planned restore trusts the source with the state, but an etcd without a backup would start empty.
 func TestAPlannedRestoreNeedsBackups(t *testing.T) {
 	t.Parallel()
@@ -311,7 +333,7 @@ func TestAPlannedRestoreNeedsBackups(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			shoot := withWorkers(stranded("s", "b", "b", "Restore", "Processing"))
-			_, err := loadState(t.Context(), arriving(t, newGarden(t, "True", shoot), buckets, shoot))
+			err := begins(t, arriving(t, newGarden(t, "True", shoot), buckets, shoot))
 			if _, missing := errors.AsType[*IncompleteError](err); missing != (name == "gone") || !missing && err != nil {
 				t.Errorf("got %v", err)
 			}
@@ -345,7 +367,7 @@ func TestWithoutWorkersNoMachinesAreMissing(t *testing.T) {
 			without := wholeState()
 			without.Machines = nil
 			save(t, garden, shoot, without)
-			_, err := checkComplete(t.Context(), arriving(t, garden, shelves{"uid-a": nil}, shoot))
+			err := begins(t, arriving(t, garden, shelves{"uid-a": nil}, shoot))
 			_, missing := errors.AsType[*IncompleteError](err)
 			if missing != c.missing || !missing && err != nil {
 				t.Errorf("got %v", err)

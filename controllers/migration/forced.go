@@ -26,16 +26,6 @@ func (e *IncompleteError) Error() string {
 	return "restore the shoot by force: missing are " + strings.Join(e.Missing, ", ")
 }
 
-// checkComplete makes sure of everything that a restore needs and the source can no longer be asked for. nothing tells
-// that the shoot has nothing to restore: then nothing is missing either.
-func checkComplete(ctx context.Context, o *controlplane.Operation) (nothing bool, err error) {
-	nothing, err = checkGarden(ctx, o)
-	if nothing || err != nil {
-		return nothing, err
-	}
-	return false, checkBackups(ctx, o)
-}
-
 // checkBackups makes sure that etcd does not start empty.
 func checkBackups(ctx context.Context, o *controlplane.Operation) error {
 	err := o.CheckBackups(ctx)

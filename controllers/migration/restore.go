@@ -2,10 +2,12 @@ package migration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
@@ -60,67 +62,88 @@ func (r *Reconciler) restoreFlow(o *controlplane.Operation) controlplane.Flow {
 	}
 }
 
-// prepareRestore comes before the first write to an authority: what an earlier epoch has left on this seed ends in good order
-// (SPEC 9.2, O10), what the restore needs is read and known to be there, and then what was left, which may be the last other
-// copy, goes. It tells whether there is nothing to restore.
+// prepareRestore comes before the first write to an authority: the state is read and known to be whole, what an earlier epoch has left on
+// this seed ends in good order, there are backups, and then what was left, which may be the last other copy, goes (SPEC 9.2, O10; 9.3). It
+// tells whether there is nothing to restore.
 func (r *Reconciler) prepareRestore(ctx context.Context, o *controlplane.Operation) (nothing bool, err error) {
+	if nothing, err = loadState(ctx, o); err != nil {
+		return false, err
+	}
 	left, err := o.HasLeftovers(ctx)
 	if err != nil {
 		return false, err
 	}
-	if left {
-		if err := r.awaitEnd(ctx, o); err != nil {
+	var unheard *UnheardError
+	if !nothing {
+		if left {
+			err = r.awaitEnd(ctx, o)
+			unheard, _ = errors.AsType[*UnheardError](err)
+		}
+		if err != nil && unheard == nil {
+			return false, err
+		}
+		if err := checkBackups(ctx, o); err != nil {
 			return false, err
 		}
 	}
-	if nothing, err = loadState(ctx, o); err != nil || !left {
-		return nothing, err
+	if !left {
+		return nothing, nil
 	}
 	if err := o.RemoveLeftovers(ctx); err != nil {
 		return false, fmt.Errorf("remove what an earlier epoch has left on this seed: %w", err)
 	}
+	if unheard != nil {
+		r.Runner.Events.Event(o.Shoot, corev1.EventTypeWarning, reasonEndUnheard,
+			fmt.Sprintf("Seed %q has removed what it had left of the shoot; what no backup has of it is lost: %v", o.SeedName, unheard))
+	}
 	return nothing, nil
 }
 
-// endPatience bounds the wait for the end of an epoch that has been left here. It is longer than a guard tries to get its final
-// snapshot into the bucket: who has said nothing by then has lost its data, or cannot start.
+// loadState reads the state; of a restore by force, or of a shoot in deletion, it makes sure that nothing that the garden keeps is missing.
+func loadState(ctx context.Context, o *controlplane.Operation) (nothing bool, err error) {
+	if controlplane.Forced(o.Shoot) || o.Shoot.DeletionTimestamp != nil {
+		return checkGarden(ctx, o)
+	}
+	o.State, err = o.States.Load(ctx, client.ObjectKeyFromObject(o.Shoot))
+	return false, err
+}
+
+// endPatience bounds the wait for the end of an epoch that has been left here. A guard that says nothing for so long has lost its data, or
+// cannot start.
 const endPatience = 3 * time.Minute
 
 // reasonEndUnheard is the reason of the event that tells that an epoch was removed of which nobody could say that it was over.
 const reasonEndUnheard = "EndOfEpochUnheard"
 
-// awaitEnd waits until the etcd that an earlier epoch has left on this seed has its final snapshot. Another owner may have taken the
-// shoot over and never begun: then that snapshot is what this restore starts from.
+// UnheardError says that nobody can tell whether an epoch has ended.
+type UnheardError struct {
+	Epoch int64
+	Err   error
+}
+
+func (e *UnheardError) Error() string { return fmt.Sprintf("the end of epoch %d: %v", e.Epoch, e.Err) }
+
+// Unwrap gives why.
+func (e *UnheardError) Unwrap() error { return e.Err }
+
+// awaitEnd waits until the etcd that an earlier epoch has left on this seed has its final snapshot, if that is needed. Another owner may have
+// taken the shoot over and never begun: then that snapshot is what this restore starts from.
 func (r *Reconciler) awaitEnd(ctx context.Context, o *controlplane.Operation) error {
-	epoch, err := o.RunningEpoch(ctx)
+	epoch, err := o.UnsavedEpoch(ctx)
 	if err != nil || epoch == 0 {
 		return err
 	}
-	guard, unheard := o.GuardURL(ctx)
-	if client.IgnoreNotFound(unheard) != nil {
-		return unheard
+	guard, err := o.GuardURL(ctx)
+	if apierrors.IsNotFound(err) {
+		return &UnheardError{epoch, err}
 	}
-	if unheard == nil {
-		bounded, cancel := context.WithTimeout(ctx, endPatience)
-		defer cancel()
-		unheard = r.Release.AwaitEnd(bounded, guard, epoch)
+	if err != nil {
+		return err
 	}
-	if unheard == nil || ctx.Err() != nil {
-		return unheard
+	bounded, cancel := context.WithTimeout(ctx, endPatience)
+	defer cancel()
+	if err := r.Release.AwaitEnd(bounded, guard, epoch); err != nil && ctx.Err() == nil {
+		return &UnheardError{epoch, err}
 	}
-	r.Runner.Events.Event(o.Shoot, corev1.EventTypeWarning, reasonEndUnheard,
-		fmt.Sprintf("Epoch %d is removed from seed %q; what no backup has of it is lost: %v", epoch, o.SeedName, unheard))
-	return nil
-}
-
-// loadState reads the state and makes sure that there are backups; of a restore by force, or of a shoot in deletion, it
-// makes sure that nothing at all is missing.
-func loadState(ctx context.Context, o *controlplane.Operation) (nothing bool, err error) {
-	if controlplane.Forced(o.Shoot) || o.Shoot.DeletionTimestamp != nil {
-		return checkComplete(ctx, o)
-	}
-	if o.State, err = o.States.Load(ctx, client.ObjectKeyFromObject(o.Shoot)); err != nil {
-		return false, err
-	}
-	return false, checkBackups(ctx, o)
+	return context.Cause(ctx)
 }

@@ -24,27 +24,50 @@ func (epochEnd) Release(context.Context, string, int64) error { return errHeld }
 
 func (e epochEnd) AwaitEnd(_ context.Context, _ string, epoch int64) error { return e(epoch) }
 
+// saved are buckets in which there is more than in shelves.
+type saved struct {
+	shelves
+	newer string // bucket of a newer epoch
+	final bool   // of epoch 3, in b's own
+}
+
+func (s saved) Superseded(_ context.Context, bucket, _ string, epoch int64) (bool, error) {
+	return bucket == s.newer && epoch == 3, nil
+}
+
+func (s saved) HasFinalSnapshot(_ context.Context, bucket, _ string, epoch int64) (bool, error) {
+	return s.final && bucket == "uid-b" && epoch == 3, nil
+}
+
 // SPEC 9.2, O10: who gets back a shoot that another has taken over, and never begun, has the newest data. It is removed when it
 // is in the bucket, and the restore begins with that.
 func TestWhatIsLeftHereEndsBeforeItGoes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		owner  string
-		asleep bool // its etcd
-		noGate bool // nobody can be asked: there is no Service
-		silent bool // its guard says nothing
-		cutOff bool // the run is over while it waits
-		down   bool // DNS
+		owner   string
+		buckets saved // before
+		asleep  bool  // its etcd
+		noGate  bool  // nobody can be asked: there is no Service
+		silent  bool  // its guard says nothing
+		empty   bool  // and there are no backups
+		cutOff  bool  // the run is over while it waits
+		down    bool  // DNS
+		missing bool  // the ShootState
 
 		asked, kept bool
 		told        eventLog
 		err         error
+		incomplete  bool
 	}{
 		"it ends":                       {owner: "c", asked: true},
 		"it does not run":               {owner: "c", asleep: true},
+		"its final snapshot is there":   {owner: "c", buckets: saved{final: true}},
+		"a newer epoch has begun":       {owner: "c", buckets: saved{newer: "uid-a"}},
 		"it says nothing":               {owner: "c", silent: true, asked: true, told: eventLog{"s EndOfEpochUnheard"}},
+		"it says nothing, and is alone": {owner: "c", silent: true, empty: true, asked: true, kept: true, incomplete: true},
 		"nobody can be asked":           {owner: "c", noGate: true, told: eventLog{"s EndOfEpochUnheard"}},
 		"it is cut off":                 {owner: "c", cutOff: true, asked: true, kept: true, err: context.Canceled},
+		"the state is not whole":        {owner: "c", missing: true, kept: true, incomplete: true},
 		"it is not over":                {owner: "b", kept: true},
 		"nobody knows who the owner is": {owner: "c", down: true, kept: true, err: ownershiptest.ErrDown},
 	} {
@@ -66,9 +89,19 @@ func TestWhatIsLeftHereEndsBeforeItGoes(t *testing.T) {
 					}
 				}
 			}
-			owners, events, buckets := ownedBy(c.owner, 4), &eventLog{}, shelves{}
+			garden, owners, events := newGarden(t, "True", shoot), ownedBy(c.owner, 4), &eventLog{}
+			if c.missing {
+				incomplete["no ShootState"].spoil(t, garden, shoot)
+			}
 			owners.decision.Down(c.down)
-			r := &Reconciler{Factory: newFactory(t, newGarden(t, "True", shoot), owners, buckets, here...), Runner: &controlplane.Runner{Events: events}}
+			if c.buckets.shelves = (shelves{}); !c.asked {
+				c.buckets.shelves["uid-a"] = nil
+			}
+			if c.owner == "b" {
+				c.buckets.shelves["uid-b"] = rot{errors.New("damaged")} // its etcd is restored: it does not matter any more
+			}
+			r := &Reconciler{Factory: newFactory(t, garden, owners, nil, here...), Runner: &controlplane.Runner{Events: events}}
+			r.Factory.Bucket = c.buckets
 			etcd, asked := etcdOf("3"), false
 			hasEtcd := func() bool {
 				err := r.Factory.Seed.Get(t.Context(), client.ObjectKeyFromObject(etcd), etcd)
@@ -77,17 +110,13 @@ func TestWhatIsLeftHereEndsBeforeItGoes(t *testing.T) {
 				}
 				return !apierrors.IsNotFound(err)
 			}
-			if !c.asked {
-				buckets["uid-a"] = nil
-			}
-			if c.owner == "b" {
-				buckets["uid-b"] = rot{errors.New("damaged")} // its etcd is restored: it does not matter any more
-			}
 			r.Release = epochEnd(func(epoch int64) error {
 				if asked = true; epoch != 3 || !hasEtcd() {
 					t.Errorf("epoch %d is asked, and its etcd is there: %t", epoch, hasEtcd())
 				}
-				buckets["uid-a"] = nil // its final snapshot
+				if !c.empty {
+					c.buckets.shelves["uid-a"] = nil // its final snapshot
+				}
 				switch {
 				case c.cutOff:
 					cutOff()
@@ -101,8 +130,9 @@ func TestWhatIsLeftHereEndsBeforeItGoes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := r.prepareRestore(ctx, o); !errors.Is(err, c.err) {
-				t.Errorf("got %v, want %v", err, c.err)
+			_, err = r.prepareRestore(ctx, o)
+			if _, is := errors.AsType[*IncompleteError](err); is != c.incomplete || !is && !errors.Is(err, c.err) {
+				t.Errorf("got %v, want %v; that something is missing: %t", err, c.err, c.incomplete)
 			}
 			if asked != c.asked || hasEtcd() != c.kept {
 				t.Errorf("its end was asked for: %t, want %t; it is kept: %t, want %t", asked, c.asked, hasEtcd(), c.kept)

@@ -14,7 +14,7 @@ const (
 	// so nobody may pass anything on the strength of it.
 	PathState = "/state"
 	// PathRevocation answers GET ?holder=<name> with a FenceAnswer as soon as the guard is fenced (200), or with
-	// nothing after a while (204).
+	// nothing after a while (204). Who waits for the end of an epoch that another owner has ended asks here, too.
 	PathRevocation = "/revocation"
 	// PathRevoked takes POST ?holder=<name>: the holder has given up its validity.
 	PathRevoked = "/revoked"
@@ -44,7 +44,7 @@ type ValidityAnswer struct {
 	BootID    string          `json:"bootID"`
 }
 
-// FenceAnswer is the body of PathFence.
+// FenceAnswer is the body of PathFence and PathRevocation.
 type FenceAnswer struct {
 	Epoch int64 `json:"epoch"`
 	// Fenced and Finished tell how far the end of the epoch has come; when finished, the final snapshot, if one was

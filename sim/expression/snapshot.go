@@ -21,7 +21,7 @@ type Shoot struct {
 	SpecSeed string `cel:"specSeed"`
 	// Healthy: its last operation has succeeded, no condition is False, and it is where it shall be.
 	Healthy bool `cel:"healthy"`
-	// Answers is whether its API server, by its public name, answers a user who asks for something.
+	// Answers is whether its API server, by its public name, answers a user; not to answer is not to do so three times in a row, in a second each.
 	Answers bool `cel:"answers"`
 	// Hibernated is status.hibernated: it sleeps.
 	Hibernated bool `cel:"hibernated"`

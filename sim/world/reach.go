@@ -19,8 +19,8 @@ import (
 const (
 	// reachPath is answered by a working store alone.
 	reachPath = "/api/v1/namespaces/kube-system"
-	// reachTimeout is after how long a shoot does not answer its users.
-	reachTimeout = time.Second
+	// reachTimeout bounds one of the questions, reachTries in a row, after which a shoot does not answer its users.
+	reachTimeout, reachTries = time.Second, 3
 )
 
 // FreshTransport opens a new connection for each request and closes it after it. client-go would share connections
@@ -77,7 +77,8 @@ func drain(body io.ReadCloser) error {
 	return errors.Join(err, body.Close())
 }
 
-// answers says whether the shoot's API answers its users.
+// answers says whether the shoot's API answers its users. One question that is not answered in time may be the machine's fault: it does not
+// when several in a row are not.
 func answers(ctx context.Context, w World, shoot string) (bool, error) {
 	config, err := w.ConnectShoot(ctx, shoot, User)
 	if err != nil {
@@ -87,14 +88,21 @@ func answers(ctx context.Context, w World, shoot string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	for range reachTries {
+		switch outcome, why := reachInTime(ctx, transport, config.Host); {
+		case ctx.Err() != nil:
+			return false, fmt.Errorf("ask the shoot: %w", context.Cause(ctx))
+		case outcome == timeline.Acknowledged:
+			return true, nil
+		case outcome == timeline.Unknown:
+			return false, fmt.Errorf("ask the shoot: %s", why)
+		}
+	}
+	return false, nil
+}
+
+func reachInTime(ctx context.Context, transport http.RoundTripper, host string) (timeline.Outcome, string) {
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
-	switch outcome, why := Reach(ctx, transport, config.Host); outcome {
-	case timeline.Acknowledged:
-		return true, nil
-	case timeline.Failed:
-		return false, nil
-	default:
-		return false, fmt.Errorf("ask the shoot: %s", why)
-	}
+	return Reach(ctx, transport, host)
 }

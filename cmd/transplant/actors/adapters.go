@@ -110,6 +110,11 @@ func (b *buckets) Purge(ctx context.Context, bucket, prefix string) error {
 	return backup.Purge(ctx, b.bucket(bucket, prefix))
 }
 
+func (b *buckets) Superseded(ctx context.Context, bucket, prefix string, epoch int64) (bool, error) {
+	newest, err := backup.Newest(ctx, b.bucket(bucket, prefix))
+	return newest > epoch, err
+}
+
 func (b *buckets) HasFinalSnapshot(ctx context.Context, bucket, prefix string, epoch int64) (bool, error) {
 	object, err := backup.FinalSnapshot(ctx, b.bucket(bucket, prefix), epoch)
 	return object != nil, err

@@ -80,6 +80,15 @@ func Epochs(ctx context.Context, bucket Bucket) ([]int64, error) {
 	return epochs, nil
 }
 
+// Newest is the highest epoch that has a manifest; 0 if none has.
+func Newest(ctx context.Context, bucket Bucket) (int64, error) {
+	epochs, err := Epochs(ctx, bucket)
+	if err != nil || len(epochs) == 0 {
+		return 0, err
+	}
+	return epochs[len(epochs)-1], nil
+}
+
 // ReadManifest of an epoch; ErrNotFound if it has none.
 func ReadManifest(ctx context.Context, bucket Bucket, epoch int64) (Manifest, error) {
 	body, err := bucket.Get(ctx, manifestKey(epoch))
@@ -137,12 +146,12 @@ func createManifest(ctx context.Context, target Bucket, manifest Manifest) (Mani
 }
 
 func refuseIfSuperseded(ctx context.Context, bucket Bucket, epoch int64) error {
-	epochs, err := Epochs(ctx, bucket)
+	newest, err := Newest(ctx, bucket)
 	if err != nil {
 		return err
 	}
-	if n := len(epochs); n > 0 && epochs[n-1] > epoch {
-		return &SupersededError{Epoch: epoch, By: epochs[n-1]}
+	if newest > epoch {
+		return &SupersededError{Epoch: epoch, By: newest}
 	}
 	return nil
 }
@@ -205,14 +214,13 @@ var ErrNoBackups = errors.New("there are no backups to restore from")
 // Check tells whether the bucket has what a restore begins with: an epoch that has started, and a full snapshot of it or
 // of those before it. Whether that can be read is for Readable to say.
 func Check(ctx context.Context, bucket Bucket) error {
-	epochs, err := Epochs(ctx, bucket)
+	newest, err := Newest(ctx, bucket)
 	if err != nil {
 		return err
 	}
-	if len(epochs) == 0 {
+	if newest == 0 {
 		return fmt.Errorf("%w: no epoch has a manifest", ErrNoBackups)
 	}
-	newest := epochs[len(epochs)-1]
 	objects, err := objectsFor(ctx, bucket, newest)
 	if err != nil {
 		return err

@@ -18,9 +18,6 @@ import (
 const (
 	// endPause is between two tries of a step of the fence.
 	endPause = 500 * time.Millisecond
-	// endPatience bounds the tries of the final snapshot by a guard that another owner has fenced: the new owner does
-	// not wait for it for ever, and what comes after its manifest belongs to no chain (O7).
-	endPatience = time.Minute
 	// askPatience bounds one question for the final snapshot. It may be shorter than the snapshot takes: the sidecar goes on with
 	// it, and who asks again waits for the same one.
 	askPatience = 20 * time.Second
@@ -60,7 +57,9 @@ func (e *End) Run(ctx context.Context) {
 		return
 	}
 	if memory = e.Guard.Memory(); memory.Served && !memory.Fence.Finished {
-		e.takeFinal(ctx, !memory.Fence.By.Absent())
+		// Without bound, whoever has ended the epoch: the destination of a planned migration does not begin before, and another owner,
+		// who does not wait, may never begin. What comes after its manifest belongs to no chain (O7).
+		e.try(ctx, "take the final snapshot", func() error { return e.final(ctx) })
 		e.Log.Info("Final snapshot is over", "tookSinceFence", e.Clock.Now().Sub(begin).String())
 	}
 	if ctx.Err() == nil {
@@ -68,20 +67,7 @@ func (e *End) Run(ctx context.Context) {
 	}
 }
 
-// takeFinal has the sidecar take the final snapshot. The owner who ended its epoch by its own decision waits for it
-// without bound: the destination does not begin before.
-func (e *End) takeFinal(ctx context.Context, superseded bool) {
-	begin := e.Clock.Now()
-	e.try(ctx, "take the final snapshot", func() error {
-		err := e.final(ctx)
-		if err != nil && superseded && e.Clock.Now().Sub(begin) > endPatience {
-			e.Log.Error(err, "The final snapshot is given up: the epoch belongs to another owner")
-			return nil
-		}
-		return err
-	})
-}
-
+// final has the sidecar take the final snapshot.
 func (e *End) final(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
