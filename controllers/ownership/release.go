@@ -25,7 +25,7 @@ func Release(ctx context.Context, guard string, epoch int64, clock Clock, client
 }
 
 // AwaitEnd waits until the guard of an epoch that another owner has ended has carried its fence through (O3): what no backup
-// had yet is in the bucket then, if the guard could get it there. It decides nothing, and tries until ctx is done.
+// had yet is in the bucket then. It decides nothing, and tries until ctx is done.
 func AwaitEnd(ctx context.Context, guard string, epoch int64, clock Clock, client *http.Client) error {
 	if err := untilFinished(ctx, http.MethodGet, guard, PathRevocation, epoch, clock, client); err != nil {
 		return fmt.Errorf("wait for the end of epoch %d, %w", epoch, err)
