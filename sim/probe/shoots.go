@@ -104,6 +104,8 @@ func Describe(shoot *gardencorev1beta1.Shoot) timeline.ShootSeen {
 			seen.Conditions = append(seen.Conditions, timeline.ConditionIs{Type: name, Status: status})
 		}
 	}
-	slices.SortFunc(seen.Conditions, func(a, b timeline.ConditionIs) int { return cmp.Compare(a.Type, b.Type) })
+	slices.SortFunc(seen.Conditions, byType)
 	return seen
 }
+
+func byType(a, b timeline.ConditionIs) int { return cmp.Compare(a.Type, b.Type) }

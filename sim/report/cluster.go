@@ -16,8 +16,8 @@ func clusterLanes(run *Run) []Lane {
 		return nil
 	}
 	lanes := []Lane{{
-		ID: laneID(groupClusters, landscape.Garden), Group: groupClusters, Label: landscape.Garden, About: "changes of the Shoots in the garden", Form: ticks, Rows: 1,
-		Show: Selector{Kinds: []string{"ShootSeen"}},
+		ID: laneID(groupClusters, landscape.Garden), Group: groupClusters, Label: landscape.Garden, About: "changes of the Shoots and Seeds in the garden", Form: ticks, Rows: 1,
+		Show: Selector{Kinds: []string{"ShootSeen", "SeedSeen"}},
 	}}
 	epochs := epochBars(run)
 	for _, seed := range seedsOf(run, epochs) {

@@ -43,6 +43,10 @@ func toneOf(e timeline.Event) Tone {
 		return Unclear
 	case timeline.ShootSeen:
 		return operationTone(p.Operation)
+	case timeline.SeedSeen:
+		if p.Absent || p.Silent() {
+			return Bad
+		}
 	case timeline.CloudCalled:
 		if !p.Took && p.Outcome != "OK" && p.Outcome != "Replayed" {
 			return Bad

@@ -42,6 +42,11 @@ func told() []timeline.Event {
 		timeline.Settled{Converged: true},
 		timeline.Settled{Waiting: []string{"alpha is not well"}},
 		timeline.RunEnded{Broken: "no more"},
+		timeline.SeedSeen{Conditions: []timeline.ConditionIs{{Type: "GardenletReady", Status: "True"}}},
+		timeline.SeedSeen{Conditions: []timeline.ConditionIs{{Type: "GardenletReady", Status: "Unknown"}}},
+		timeline.SeedSeen{Conditions: []timeline.ConditionIs{{Type: "ExtensionsReady", Status: "Unknown"}, {Type: "GardenletReady", Status: "Unknown"}}},
+		timeline.SeedSeen{Conditions: []timeline.ConditionIs{{Type: "GardenletReady", Status: "True"}}},
+		timeline.SeedSeen{Absent: true},
 	} {
 		events = append(events, timeline.Event{Seq: i + 1, At: time.Duration(i) * time.Second, Kind: p.Kind(), Subject: "alpha", Payload: p})
 	}
@@ -69,6 +74,9 @@ func TestPlainLines(t *testing.T) {
    18.0s ✓ it has come to rest
    19.0s ✗ alpha is not well
    20.0s ✗ no more
+   22.0s seed alpha is not heard of
+   24.0s seed alpha is heard of again
+   25.0s seed alpha is gone
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

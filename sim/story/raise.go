@@ -18,8 +18,11 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// cloudGroup of probes; the others are named after their shoot.
-const cloudGroup = "cloud"
+// Groups of probes that are of no shoot; the others are named after theirs.
+const (
+	cloudGroup = "cloud"
+	seedsGroup = "seeds"
+)
 
 // loadGroup of a shoot: what writes to it.
 func loadGroup(shoot string) string { return "load of " + shoot }

@@ -116,6 +116,9 @@ func (t *teller) tell(ctx context.Context) error {
 	if err := t.followCloud(ctx); err != nil {
 		return err
 	}
+	if err := t.followSeeds(ctx); err != nil {
+		return err
+	}
 	raised := t.raiseAll(ctx)
 	var told error
 	if raised == nil {
@@ -188,6 +191,16 @@ func (t *teller) sample(ctx context.Context, group string, p probe.Probe) {
 
 func (t *teller) record(subject string, p timeline.Payload) {
 	t.Journal.Record(timeline.Event{Actor: world.Operator, Subject: subject, Payload: p})
+}
+
+// followSeeds follows what the garden says of the seeds.
+func (t *teller) followSeeds(ctx context.Context) error {
+	garden, err := t.clients.Cluster(landscape.Garden)
+	if err != nil || t.Unwatched {
+		return err
+	}
+	t.crew.follow(ctx, seedsGroup, &probe.Seeds{Garden: garden})
+	return nil
 }
 
 // followCloud starts with what happens from now on: earlier entries are of earlier stories.

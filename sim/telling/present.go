@@ -30,19 +30,21 @@ type Present struct {
 	doing     map[string]timeline.Operation
 	down      map[string]bool
 	before    map[string]string // what was last said about a shoot
+	seeds     map[string]string // what was last said about a seed
 	turned    map[string]bool   // shoots whose reachability this event has changed
 	operation bool              // this event has changed what a shoot is doing
+	seed      bool              // there is something new to say about a seed
 }
 
 // NewPresent is how things are before the first event.
 func NewPresent() Present {
-	return Present{doing: map[string]timeline.Operation{}, down: map[string]bool{}, before: map[string]string{}, turned: map[string]bool{}}
+	return Present{doing: map[string]timeline.Operation{}, down: map[string]bool{}, before: map[string]string{}, seeds: map[string]string{}, turned: map[string]bool{}}
 }
 
 // Take goes on by one event.
 func (p *Present) Take(e timeline.Event) {
 	clear(p.turned)
-	p.operation = false
+	p.operation, p.seed = false, false
 	switch content := e.Payload.(type) {
 	case timeline.Write:
 		if content.Outcome == timeline.Acknowledged {
@@ -59,6 +61,11 @@ func (p *Present) Take(e timeline.Event) {
 		text := shootLine(content)
 		p.operation = text != p.before[e.Subject]
 		p.before[e.Subject] = text
+	case timeline.SeedSeen:
+		text, _ := seedLine(content)
+		before, known := p.seeds[e.Subject]
+		p.seed = text != before && (known || content.Silent()) // one that is well to begin with is nothing new
+		p.seeds[e.Subject] = text
 	}
 }
 
@@ -99,6 +106,11 @@ func (p *Present) Line(e timeline.Event) (string, Mark) {
 		if p.operation {
 			return e.Subject + " " + shootLine(content), Plain
 		}
+	case timeline.SeedSeen:
+		if p.seed {
+			text, mark := seedLine(content)
+			return fmt.Sprintf("seed %s %s", e.Subject, text), mark
+		}
 	case timeline.Reached:
 		if p.turned[e.Subject] {
 			return reachLine(e.Subject, content)
@@ -133,6 +145,16 @@ func stepLine(s timeline.StepEnded) (string, Mark) {
 	default:
 		return "✗ " + s.Message, Bad
 	}
+}
+
+func seedLine(s timeline.SeedSeen) (string, Mark) {
+	switch {
+	case s.Absent:
+		return "is gone", Bad
+	case s.Silent():
+		return "is not heard of", Bad
+	}
+	return "is heard of again", Good
 }
 
 func reachLine(shoot string, r timeline.Reached) (string, Mark) {

@@ -111,6 +111,8 @@ func worldSentence(payload timeline.Payload) string {
 	switch p := payload.(type) {
 	case timeline.ShootSeen:
 		return shootSentence(p)
+	case timeline.SeedSeen:
+		return seedSentence(p)
 	case timeline.EpochSeen:
 		return fmt.Sprintf("epoch %d on seed %s is %s, %s left, revision %d", p.Epoch, p.Seed, p.State, time.Duration(p.Remaining).Round(time.Millisecond), p.Revision)
 	case timeline.NodeSeen:
@@ -173,13 +175,36 @@ func shootSentence(p timeline.ShootSeen) string {
 			parts = append(parts, is.text)
 		}
 	}
-	for _, c := range p.Conditions {
+	parts = append(parts, notTrue(p.Conditions)...)
+	for _, problem := range p.Errors {
+		parts = append(parts, "error: "+problem)
+	}
+	return strings.Join(parts, "; ")
+}
+
+func notTrue(conditions []timeline.ConditionIs) []string {
+	var parts []string
+	for _, c := range conditions {
 		if c.Status != "True" {
 			parts = append(parts, c.Type+" is "+c.Status)
 		}
 	}
-	for _, problem := range p.Errors {
-		parts = append(parts, "error: "+problem)
+	return parts
+}
+
+func seedSentence(p timeline.SeedSeen) string {
+	if p.Absent {
+		return "there is no such Seed any more"
+	}
+	var parts []string
+	if p.Deleting {
+		parts = append(parts, "being deleted")
+	}
+	if len(p.Conditions) == 0 {
+		parts = append(parts, "has no conditions yet")
+	}
+	if parts = append(parts, notTrue(p.Conditions)...); len(parts) == 0 {
+		return "every condition is True"
 	}
 	return strings.Join(parts, "; ")
 }

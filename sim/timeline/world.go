@@ -1,5 +1,7 @@
 package timeline
 
+import "slices"
+
 // ShootSeen is the state of a Shoot in the garden, noted whenever any of it has changed.
 type ShootSeen struct {
 	Absent          bool          `json:"absent,omitempty"` // there is none of this name
@@ -33,6 +35,22 @@ type ConditionIs struct {
 	Type   string `json:"type"`
 	Status string `json:"status"`
 }
+
+// SeedSeen is the state of a Seed in the garden, noted whenever any of it has changed; the subject is the seed.
+type SeedSeen struct {
+	Absent     bool          `json:"absent,omitempty"` // it was deleted
+	UID        string        `json:"uid,omitempty"`
+	Deleting   bool          `json:"deleting,omitempty"`
+	Conditions []ConditionIs `json:"conditions,omitempty"`
+}
+
+// Silent says that the garden does not hear of the seed any more: GardenletReady is Unknown (SPEC 9.4).
+func (s SeedSeen) Silent() bool {
+	return slices.Contains(s.Conditions, ConditionIs{Type: "GardenletReady", Status: "Unknown"})
+}
+
+// Kind of SeedSeen.
+func (SeedSeen) Kind() Kind { return "SeedSeen" }
 
 // EpochSeen is what one control plane of a shoot says about its ownership (SPEC 9.1), asked past every link. The
 // subject is the shoot.
