@@ -102,7 +102,7 @@ func (o *Operation) etcdContainer(mounts ...corev1.VolumeMount) corev1.Container
 			"--initial-cluster=" + EtcdName + "=http://$(POD_IP):2380",
 			"--auto-compaction-mode=periodic", "--auto-compaction-retention=30m",
 		},
-		Env: []corev1.EnvVar{podIP, goMemory}, VolumeMounts: mounts,
+		Env: []corev1.EnvVar{podIP}, VolumeMounts: mounts,
 	}
 }
 
@@ -134,7 +134,7 @@ func (o *Operation) backupContainer(mounts []corev1.VolumeMount) corev1.Containe
 			"--delta-interval=" + o.DeltaInterval.String(),
 			"--full-interval=" + o.FullSnapshotInterval.String(),
 		}, o.backupFlags()...),
-		Env: []corev1.EnvVar{podIP, goMemory}, VolumeMounts: mounts, Ports: metricsAt(backupPort),
+		Env: []corev1.EnvVar{podIP}, VolumeMounts: mounts, Ports: metricsAt(backupPort),
 		ReadinessProbe: httpProbe(corev1.URISchemeHTTP, "/healthz", backupPort, 3),
 	}
 }
@@ -160,7 +160,7 @@ func (o *Operation) guardContainer(mounts []corev1.VolumeMount) corev1.Container
 			"--owner-check-timeout=" + o.OwnerCheckTimeout.String(),
 			fmt.Sprintf("--backup-url=http://$(POD_IP):%d", backupPort),
 		},
-		Env: []corev1.EnvVar{podIP, goMemory}, VolumeMounts: mounts, Ports: metricsAt(guardPort),
+		Env: []corev1.EnvVar{podIP}, VolumeMounts: mounts, Ports: metricsAt(guardPort),
 		ReadinessProbe: httpProbe(corev1.URISchemeHTTP, "/readyz", guardPort, 3),
 	}
 }

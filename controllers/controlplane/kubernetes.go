@@ -65,7 +65,7 @@ func (o *Operation) DeployAPIServer(ctx context.Context, replicas int32) error {
 				"--shutdown-watch-termination-grace-period=1s",
 				o.emulatedVersion(),
 			},
-			Env:            []corev1.EnvVar{podIP, goMemory},
+			Env:            []corev1.EnvVar{podIP},
 			Ports:          []corev1.ContainerPort{{Name: "https", ContainerPort: apiServerPort}},
 			VolumeMounts:   mounts,
 			ReadinessProbe: ready,
@@ -93,7 +93,7 @@ func (o *Operation) DeployControllers(ctx context.Context, replicas int32) error
 				"--kube-api-qps=200", "--kube-api-burst=400",
 				o.emulatedVersion(),
 			},
-			Env: []corev1.EnvVar{podIP, goMemory}, VolumeMounts: mounts,
+			Env: []corev1.EnvVar{podIP}, VolumeMounts: mounts,
 		}},
 	}); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (o *Operation) DeployControllers(ctx context.Context, replicas int32) error
 				"--leader-elect=false", "--secure-port=0",
 				o.emulatedVersion(),
 			},
-			Env: []corev1.EnvVar{podIP, goMemory}, VolumeMounts: mounts,
+			Env: []corev1.EnvVar{podIP}, VolumeMounts: mounts,
 		}},
 	})
 }
@@ -143,7 +143,7 @@ func (o *Operation) DeployMachineController(ctx context.Context, replicas int32)
 				fmt.Sprintf("--guard-url=http://$(ETCD_MAIN_CLIENT_SERVICE_HOST):%d", guardPort),
 				metricsFlag,
 			},
-			Env: []corev1.EnvVar{podIP, goMemory}, VolumeMounts: mounts, Ports: metricsAt(metricsPort),
+			Env: []corev1.EnvVar{podIP}, VolumeMounts: mounts, Ports: metricsAt(metricsPort),
 		}},
 	})
 }

@@ -17,9 +17,6 @@ var podIP = corev1.EnvVar{Name: "POD_IP", ValueFrom: &corev1.EnvVarSource{
 	FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "status.podIP"},
 }}
 
-// goMemory lets a garbage collector run twice as often: on a machine that holds many control planes memory is dearer.
-var goMemory = corev1.EnvVar{Name: "GOGC", Value: "50"}
-
 // metricsPort is where controllers serve metrics, by metricsFlag.
 const (
 	metricsPort = 9100

@@ -36,7 +36,7 @@ func (o *Operation) DeployResourceManager(ctx context.Context, replicas int32) e
 				"--target-kubeconfig=" + secretFile(secretResourceManager, "kubeconfig"),
 				metricsFlag,
 			},
-			Env: []corev1.EnvVar{podIP, goMemory}, VolumeMounts: mounts, Ports: metricsAt(metricsPort),
+			Env: []corev1.EnvVar{podIP}, VolumeMounts: mounts, Ports: metricsAt(metricsPort),
 		}},
 	})
 }

@@ -6,9 +6,6 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 )
 
-// apiServerGOGC trades a little CPU for 40 MB a cluster.
-const apiServerGOGC = "GOGC=50"
-
 // Issuer of ServiceAccount tokens.
 const Issuer = "https://kubernetes.default.svc"
 
@@ -54,5 +51,5 @@ func (c Cluster) APIServer(flags ...string) process.Spec {
 	if c.AdminToken != "" {
 		args = append(args, "--token-auth-file="+c.tokenFile())
 	}
-	return c.spec("kube-apiserver", []string{apiServerGOGC}, append(args, flags...)...)
+	return c.spec("kube-apiserver", append(args, flags...)...)
 }

@@ -56,12 +56,12 @@ func Env() []string {
 	return []string{"HTTP2_READ_IDLE_TIMEOUT_SECONDS=5", "HTTP2_PING_TIMEOUT_SECONDS=3"}
 }
 
-func (c Cluster) spec(program string, env []string, args ...string) process.Spec {
+func (c Cluster) spec(program string, args ...string) process.Spec {
 	return process.Spec{
 		Name: c.Name + "/" + program,
 		Path: c.Binary,
 		Args: append([]string{program}, args...),
-		Env:  append(Env(), env...),
+		Env:  Env(),
 		Dir:  c.Dir,
 		Log:  c.Log(program),
 	}

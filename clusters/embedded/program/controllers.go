@@ -31,11 +31,11 @@ func (c Cluster) ControllerManager(flags ...string) process.Spec {
 		"--service-account-private-key-file=" + c.PKI().Key(serviceAccounts),
 		"--root-ca-file=" + c.PKI().Certificate(ClusterCA),
 	}, fast...)
-	return c.spec("kube-controller-manager", nil, append(args, flags...)...)
+	return c.spec("kube-controller-manager", append(args, flags...)...)
 }
 
 // Scheduler is the command line of the cluster's kube-scheduler.
 func (c Cluster) Scheduler(flags ...string) process.Spec {
 	args := append([]string{"--kubeconfig=" + c.Kubeconfig(Scheduler)}, fast...)
-	return c.spec("kube-scheduler", nil, append(args, flags...)...)
+	return c.spec("kube-scheduler", append(args, flags...)...)
 }

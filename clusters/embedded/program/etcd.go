@@ -10,7 +10,7 @@ import (
 func (c Cluster) Etcd() process.Spec {
 	peer := fmt.Sprintf("https://%s:%d", c.Address, EtcdPeerPort)
 	keys := c.PKI()
-	return c.spec("etcd", nil,
+	return c.spec("etcd",
 		"--name="+c.Name,
 		"--data-dir="+c.EtcdData(),
 		"--listen-client-urls="+c.EtcdURL(),
