@@ -24,7 +24,7 @@ RUN      := bin/transplant run --backend $(BACKEND) $(if $(NODE_IMAGE),--node-im
 help: ## Explain the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@printf '\nVariables: SCENARIO=%s BACKEND=%s OUT=%s SAMPLE=%s\n' $(SCENARIO) $(BACKEND) $(OUT) $(SAMPLE)
-	@printf 'JOBS=%s (landscapes at once in catalogue and sweep; two want four cores: on two they only wait for each other)\n' $(JOBS)
+	@printf 'JOBS=%s (landscapes at once in catalogue and sweep; two on two cores take longer each, and less together)\n' $(JOBS)
 	@printf 'SEED=%s (a number repeats the dice, and the points that SAMPLE takes; rolled and printed by each run when empty)\n' $(SEED)
 	@printf 'TIMEOUT_MULTIPLIER=%s (2 or 3 on a slow or busy machine), MUTANTS="a b" (some instead of all)\n' $(TIMEOUT_MULTIPLIER)
 

@@ -27,7 +27,7 @@ func TestTheSeedsAreFollowed(t *testing.T) {
 	seen := func() []string {
 		var all []string
 		for e, s := range timeline.Of[timeline.SeedSeen](j.Events()) {
-			all = append(all, fmt.Sprintf("%s silent %t absent %t", e.Subject, s.Silent(), s.Absent))
+			all = append(all, fmt.Sprintf("%s silent %t absent %t", e.Subject, s.Gardenlet("Unknown"), s.Absent))
 		}
 		return all
 	}

@@ -44,7 +44,7 @@ func toneOf(e timeline.Event) Tone {
 	case timeline.ShootSeen:
 		return operationTone(p.Operation)
 	case timeline.SeedSeen:
-		if p.Absent || p.Silent() {
+		if p.Absent || p.Gardenlet("Unknown") {
 			return Bad
 		}
 	case timeline.CloudCalled:

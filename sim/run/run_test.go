@@ -257,23 +257,29 @@ func TestAMigrationIsHeld(t *testing.T) {
 // Unwatched there is the load, and nobody beside it: whatever happens, it proves nothing.
 func TestAnUnwatchedStoryProvesNothing(t *testing.T) {
 	t.Parallel()
-	s, folder := &small{t: t, bug: worldtest.LosesWrites}, t.TempDir()
-	out, worst, err := tellAs(t.Context(), s, func(r *runner) { r.unwatched = true }, folder, write(t, t.TempDir(), "planned"))
-	if err != nil || worst != verdict.Inconclusive || !strings.Contains(out, "told with --unwatched") {
-		t.Errorf("verdict %s, %v\n%s", worst, err, out)
-	}
-	kept, err := timeline.ReadFile(filepath.Join(folder, timeline.FileName))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, loaded := timeline.First[timeline.Write](kept.Events); !loaded {
-		t.Error("there was no load")
-	}
-	for name, seen := range map[string]bool{
-		"the shoot": saw[timeline.ShootSeen](kept), "its API": saw[timeline.Reached](kept), "its versions": saw[timeline.VersionsSeen](kept), "reads": saw[timeline.Read](kept),
-	} {
-		if seen {
-			t.Errorf("somebody has watched %s", name)
+	for _, unwatched := range []bool{false, true} {
+		s, folder := &small{t: t, bug: worldtest.LosesWrites}, t.TempDir()
+		out, worst, err := tellAs(t.Context(), s, func(r *runner) { r.unwatched = unwatched }, folder, write(t, t.TempDir(), "planned"))
+		if want := map[bool]verdict.Verdict{false: verdict.Violated, true: verdict.Inconclusive}[unwatched]; err != nil || worst != want {
+			t.Errorf("verdict %s, want %s, %v\n%s", worst, want, err, out)
+		}
+		if told := strings.Contains(out, "told with --unwatched"); told != unwatched {
+			t.Errorf("unwatched %t, and told of it is %t\n%s", unwatched, told, out)
+		}
+		kept, err := timeline.ReadFile(filepath.Join(folder, timeline.FileName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !saw[timeline.Write](kept) {
+			t.Error("there was no load")
+		}
+		for name, seen := range map[string]bool{
+			"the shoot": saw[timeline.ShootSeen](kept), "the seeds": saw[timeline.SeedSeen](kept), "its API": saw[timeline.Reached](kept),
+			"its versions": saw[timeline.VersionsSeen](kept), "reads": saw[timeline.Read](kept),
+		} {
+			if seen == unwatched {
+				t.Errorf("unwatched %t, and somebody has watched %s is %t", unwatched, name, seen)
+			}
 		}
 	}
 }

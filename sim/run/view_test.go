@@ -47,6 +47,7 @@ func told() []timeline.Event {
 		timeline.SeedSeen{Conditions: []timeline.ConditionIs{{Type: "ExtensionsReady", Status: "Unknown"}, {Type: "GardenletReady", Status: "Unknown"}}},
 		timeline.SeedSeen{Conditions: []timeline.ConditionIs{{Type: "GardenletReady", Status: "True"}}},
 		timeline.SeedSeen{Absent: true},
+		timeline.SeedSeen{},
 	} {
 		events = append(events, timeline.Event{Seq: i + 1, At: time.Duration(i) * time.Second, Kind: p.Kind(), Subject: "alpha", Payload: p})
 	}

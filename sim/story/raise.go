@@ -18,10 +18,10 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// Groups of probes that are of no shoot; the others are named after theirs.
+// Groups of probes that are of no shoot, by names that no shoot can have; the others are named after theirs.
 const (
-	cloudGroup = "cloud"
-	seedsGroup = "seeds"
+	cloudGroup = "the cloud"
+	seedsGroup = "the seeds"
 )
 
 // loadGroup of a shoot: what writes to it.

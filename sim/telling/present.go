@@ -4,6 +4,7 @@
 package telling
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -64,8 +65,8 @@ func (p *Present) Take(e timeline.Event) {
 	case timeline.SeedSeen:
 		text, _ := seedLine(content)
 		before, known := p.seeds[e.Subject]
-		p.seed = text != before && (known || content.Silent()) // one that is well to begin with is nothing new
-		p.seeds[e.Subject] = text
+		p.seed = text != "" && text != before && (known || !content.Gardenlet("True")) // one that is well to begin with is nothing new
+		p.seeds[e.Subject] = cmp.Or(text, before)
 	}
 }
 
@@ -147,14 +148,17 @@ func stepLine(s timeline.StepEnded) (string, Mark) {
 	}
 }
 
+// seedLine is empty for a seed of which nothing can be said yet.
 func seedLine(s timeline.SeedSeen) (string, Mark) {
 	switch {
 	case s.Absent:
 		return "is gone", Bad
-	case s.Silent():
+	case s.Gardenlet("Unknown"):
 		return "is not heard of", Bad
+	case s.Gardenlet("True"):
+		return "is heard of again", Good
 	}
-	return "is heard of again", Good
+	return "", Plain
 }
 
 func reachLine(shoot string, r timeline.Reached) (string, Mark) {

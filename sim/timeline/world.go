@@ -44,9 +44,10 @@ type SeedSeen struct {
 	Conditions []ConditionIs `json:"conditions,omitempty"`
 }
 
-// Silent says that the garden does not hear of the seed any more: GardenletReady is Unknown (SPEC 9.4).
-func (s SeedSeen) Silent() bool {
-	return slices.Contains(s.Conditions, ConditionIs{Type: "GardenletReady", Status: "Unknown"})
+// Gardenlet says whether this is the status of GardenletReady, which is Unknown for a seed that the garden does not hear of any
+// more (SPEC 9.4).
+func (s SeedSeen) Gardenlet(status string) bool {
+	return slices.Contains(s.Conditions, ConditionIs{Type: "GardenletReady", Status: status})
 }
 
 // Kind of SeedSeen.
