@@ -162,22 +162,6 @@ func (s *shoot) kubeletVersion(m *machine, inPlace string) string {
 	return ""
 }
 
-// clearHolders makes the leases free for a new kwok, which would wait for their end otherwise.
-func (s *shoot) clearHolders(ctx context.Context, leases map[string]*coordinationv1.Lease) error {
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(leases)) {
-		if leases[name].Spec.HolderIdentity == nil {
-			continue
-		}
-		_, err := s.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).
-			Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"holderIdentity":null}}`), metav1.PatchOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			errs = append(errs, fmt.Errorf("free the lease of node %q: %w", name, err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
 // stuckPods are those on the nodes that wait for kwok: to run, or to go.
 func (s *shoot) stuckPods(ctx context.Context, nodes map[string]*corev1.Node) (map[string]bool, error) {
 	// From the watch cache: a little old does not matter, being cheap does.

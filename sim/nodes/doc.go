@@ -18,6 +18,9 @@
 //     for a node that is gone. Such a lease is noticed, and kwok is started again.
 //   - A restarted kwok has a new identity and would wait until the old leases end, long enough for nodes to be
 //     declared lost. So the holders are cleared before it starts.
+//   - It may look for its leases before it has listed any. It then makes one that is there already, and comes back to it only
+//     when the next renewal is due: two moves of half a minute each, and a lease of 40 s was over in between. So the leases
+//     of nodes that live are renewed from here when their holders are cleared.
 //   - A stage whose write breaks off is repeated only when the connection was refused or the server said so; otherwise it
 //     waits for the next listing, which mostly follows soon. Nodes and pods that stay behind are noticed, and kwok is
 //     started again.

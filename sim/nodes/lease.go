@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -23,11 +25,7 @@ const agentLeasePrefix = "gardener-node-agent-"
 func (s *shoot) renewAgents(ctx context.Context, machines []*machine, nodes map[string]*corev1.Node) error {
 	now, renewed := s.clock.Now(), map[types.UID]time.Time{}
 	var errs []error
-	for _, m := range machines {
-		node := nodes[m.nodeName()]
-		if node == nil || node.Spec.ProviderID != m.providerID() {
-			continue
-		}
+	for _, node := range nodesOf(machines, nodes) {
 		if last, known := s.renewed[node.UID]; known && now.Sub(last) < s.leaseDuration()/4 {
 			renewed[node.UID] = last
 			continue
@@ -39,6 +37,44 @@ func (s *shoot) renewAgents(ctx context.Context, machines []*machine, nodes map[
 		renewed[node.UID] = now
 	}
 	s.renewed = renewed
+	return errors.Join(errs...)
+}
+
+// nodesOf are the nodes that have their machines: those that live.
+func nodesOf(machines []*machine, nodes map[string]*corev1.Node) []*corev1.Node {
+	var living []*corev1.Node
+	for _, m := range machines {
+		if node := nodes[m.nodeName()]; node != nil && node.Spec.ProviderID == m.providerID() {
+			living = append(living, node)
+		}
+	}
+	return living
+}
+
+// freeLeases makes the leases of the kubelets free for a new kwok, which would wait for their end otherwise. Those of nodes that
+// live are renewed, too, as kubelets do as soon as they are answered: it may be a quarter of a lease's time until kwok comes to it.
+func (s *shoot) freeLeases(ctx context.Context, living []*corev1.Node, leases map[string]*coordinationv1.Lease) error {
+	renew := map[string]bool{}
+	for _, node := range living {
+		renew[node.Name] = true
+	}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(leases)) {
+		spec := map[string]any{"holderIdentity": nil}
+		switch {
+		case renew[name]:
+			spec["renewTime"] = metav1.NewMicroTime(s.clock.Now())
+		case leases[name].Spec.HolderIdentity == nil:
+			continue
+		}
+		patch, err := json.Marshal(map[string]any{"spec": spec})
+		if err == nil {
+			_, err = s.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			errs = append(errs, fmt.Errorf("free the lease of node %q: %w", name, err))
+		}
+	}
 	return errors.Join(errs...)
 }
 

@@ -60,3 +60,43 @@ func TestRenewAgents(t *testing.T) {
 	nodes["node-1"].UID = "5"
 	expect(noon.Add(11*time.Second), "5")
 }
+
+// TestFreeLeases: before kwok is started, the leases of nodes that live are renewed and have no holder; those of others have none
+// either, but are not renewed.
+func TestFreeLeases(t *testing.T) {
+	t.Parallel()
+	noon := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	long, now := metav1.NewMicroTime(noon.Add(-time.Hour)), metav1.NewMicroTime(noon)
+	there := map[string]*coordinationv1.Lease{}
+	client := fake.NewClientset()
+	for name, holder := range map[string]*string{"lives": ptr.To("kwok"), "free": nil, "dead": ptr.To("kwok")} {
+		lease := &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: name},
+			Spec:       coordinationv1.LeaseSpec{HolderIdentity: holder, LeaseDurationSeconds: ptr.To[int32](40), RenewTime: &long},
+		}
+		if _, err := client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Create(t.Context(), lease, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		there[name] = lease
+	}
+	there["gone"] = &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("kwok")}} // since it was listed
+	s := &shoot{client: client, clock: testingclock.NewFakeClock(noon), log: logr.Discard()}
+	living := []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "lives"}}, {ObjectMeta: metav1.ObjectMeta{Name: "free"}}, {ObjectMeta: metav1.ObjectMeta{Name: "has none yet"}}}
+	if err := s.freeLeases(t.Context(), living, there); err != nil {
+		t.Fatal(err)
+	}
+	leases, err := client.CoordinationV1().Leases(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]time.Time{}
+	for _, lease := range leases.Items {
+		if lease.Spec.HolderIdentity != nil || *lease.Spec.LeaseDurationSeconds != 40 {
+			t.Errorf("the lease of %s: %+v", lease.Name, lease.Spec)
+		}
+		got[lease.Name] = lease.Spec.RenewTime.Time
+	}
+	if diff := cmp.Diff(map[string]time.Time{"lives": now.Time, "free": now.Time, "dead": long.Time}, got); diff != "" {
+		t.Errorf("renewals (-want +got):\n%s", diff)
+	}
+}

@@ -98,7 +98,7 @@ func (s *shoot) keepKwok(ctx context.Context, machines []*machine, nodes map[str
 		s.log.Info("Kwok has ended and is started again", "error", s.kwok.process.Err())
 	}
 	s.watchdog.blind()
-	if err := s.clearHolders(ctx, leases); err != nil {
+	if err := s.freeLeases(ctx, nodesOf(machines, nodes), leases); err != nil {
 		return err
 	}
 	return s.kwok.start(s.name, s.using)

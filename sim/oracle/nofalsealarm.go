@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -68,7 +69,7 @@ func (NoFalseAlarm) judgeState(f *findings, e timeline.Event, seen timeline.Shoo
 	for _, c := range seen.Conditions {
 		key, alarm := e.Subject+" "+c.Type, c.Status == "False"
 		if alarm && !raised[key] && slices.Contains(alarms, c.Type) {
-			f.add(e.At, proof(e.Seq), "%s: %s is %s, though nothing is wrong with the shoot", e.Subject, c.Type, c.Status)
+			f.add(e.At, proof(e.Seq), "%s: %s is %s (%s), though nothing is wrong with the shoot", e.Subject, c.Type, c.Status, cmp.Or(c.Why(), "it does not say why"))
 		}
 		raised[key] = alarm
 	}

@@ -12,6 +12,9 @@ func TestNoFalseAlarm(t *testing.T) {
 	state := func(kind, status string) timeline.Event {
 		s := shoot("a", "a", "Reconcile", "Succeeded")
 		s.Conditions = []timeline.ConditionIs{{Type: kind, Status: status}}
+		if status == "False" {
+			s.Conditions[0].Reason, s.Conditions[0].Message = "HealthzRequestError", "it does not answer"
+		}
 		return seen(s)
 	}
 	fine, ill, unknown := state("APIServerAvailable", "True"), state("APIServerAvailable", "False"), state("APIServerAvailable", "Unknown")
@@ -20,13 +23,13 @@ func TestNoFalseAlarm(t *testing.T) {
 	longAfter[4].At += 2 * convalescence
 	check(t, oracle.NoFalseAlarm{}, map[string]row{
 		"well all the time":           {events: history(steady(1), fine, step("migrate"), state("APIServerAvailable", "Progressing"), fine)},
-		"ill for no reason":           {events: history(steady(1), fine, step("migrate"), ill, ill), want: "alpha: APIServerAvailable is False, though nothing is wrong with the shoot"},
+		"ill for no reason":           {events: history(steady(1), fine, step("migrate"), ill, ill), want: "alpha: APIServerAvailable is False (HealthzRequestError: it does not answer), though nothing is wrong with the shoot"},
 		"nobody knows":                {events: history(steady(1), fine, unknown)},
 		"ill while something is done": {events: history(steady(1), fine, step("delete"), ill)},
 		"before it was well":          {events: history(ill, steady(1), fine)},
 		"ill with a fault":            {events: history(steady(1), fine, injected, ill)},
 		"recovering":                  {events: history(steady(1), fine, injected, healed, ill)},
-		"ill long after a fault":      {events: longAfter, want: "APIServerAvailable is False"},
+		"ill long after a fault":      {events: longAfter, want: "APIServerAvailable is False (HealthzRequestError"},
 		"a constraint is no alarm":    {events: history(steady(1), fine, state("HibernationPossible", "False"))},
 		"nothing was seen":            {events: history(steady(1)), lacks: "conditions of a shoot"},
 	})

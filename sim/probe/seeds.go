@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -69,10 +68,7 @@ func (s *Seeds) see(object *unstructured.Unstructured, to timeline.Recorder) err
 		return fmt.Errorf("decode the Seed %q: %w", object.GetName(), err)
 	}
 	seen := timeline.SeedSeen{UID: string(seed.UID), Deleting: seed.DeletionTimestamp != nil}
-	for _, condition := range seed.Status.Conditions {
-		seen.Conditions = append(seen.Conditions, timeline.ConditionIs{Type: string(condition.Type), Status: string(condition.Status)})
-	}
-	slices.SortFunc(seen.Conditions, byType)
+	seen.Conditions = conditionsAre(seed.Status.Conditions)
 	s.note(seed.Name, seen, to)
 	return nil
 }

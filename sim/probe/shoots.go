@@ -99,13 +99,20 @@ func Describe(shoot *gardencorev1beta1.Shoot) timeline.ShootSeen {
 	if identity := shoot.Status.ClusterIdentity; identity != nil {
 		seen.ClusterIdentity = *identity
 	}
-	for _, statuses := range []map[string]string{facts.Conditions, facts.Constraints} {
-		for name, status := range statuses {
-			seen.Conditions = append(seen.Conditions, timeline.ConditionIs{Type: name, Status: status})
-		}
-	}
-	slices.SortFunc(seen.Conditions, byType)
+	seen.Conditions = conditionsAre(shoot.Status.Conditions, shoot.Status.Constraints)
 	return seen
 }
 
-func byType(a, b timeline.ConditionIs) int { return cmp.Compare(a.Type, b.Type) }
+// conditionsAre are the conditions of all lists, in the order of their types.
+func conditionsAre(lists ...[]gardencorev1beta1.Condition) []timeline.ConditionIs {
+	var all []timeline.ConditionIs
+	for _, c := range slices.Concat(lists...) {
+		is := timeline.ConditionIs{Type: string(c.Type), Status: string(c.Status)}
+		if c.Status != gardencorev1beta1.ConditionTrue {
+			is.Reason, is.Message = c.Reason, c.Message
+		}
+		all = append(all, is)
+	}
+	slices.SortFunc(all, func(a, b timeline.ConditionIs) int { return cmp.Compare(a.Type, b.Type) })
+	return all
+}

@@ -211,17 +211,21 @@ func conditionBars(run *Run, shoot string) []Bar {
 		if e.Subject != shoot {
 			continue
 		}
-		now := map[string]string{}
+		now := map[string]timeline.ConditionIs{}
 		for _, c := range p.Conditions {
 			if types[c.Type] == nil {
 				types[c.Type] = &stretches{}
 			}
 			if c.Status != "True" {
-				now[c.Type] = c.Status
+				now[c.Type] = c
 			}
 		}
 		for name, s := range types {
-			s.change(ms(e.At), now[name], Bar{Tone: conditionTone(now[name]), Label: name + " " + now[name], About: fmt.Sprintf("%s: %s is %s", shoot, name, now[name]), Event: e.Seq})
+			status, about := now[name].Status, fmt.Sprintf("%s: %s is %s", shoot, name, now[name].Status)
+			if why := now[name].Why(); why != "" {
+				about += ": " + why
+			}
+			s.change(ms(e.At), status, Bar{Tone: conditionTone(status), Label: name + " " + status, About: about, Event: e.Seq})
 		}
 	}
 	var all []Bar

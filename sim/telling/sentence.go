@@ -186,7 +186,7 @@ func notTrue(conditions []timeline.ConditionIs) []string {
 	var parts []string
 	for _, c := range conditions {
 		if c.Status != "True" {
-			parts = append(parts, c.Type+" is "+c.Status)
+			parts = append(parts, trail(c.Type+" is "+c.Status, c.Why()))
 		}
 	}
 	return parts

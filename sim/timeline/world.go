@@ -34,6 +34,17 @@ type Operation struct {
 type ConditionIs struct {
 	Type   string `json:"type"`
 	Status string `json:"status"`
+	// Reason and Message say why it is not True. They are left out of one that is.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// Why it is not True: its reason and its message, as far as they are known.
+func (c ConditionIs) Why() string {
+	if c.Reason == "" || c.Message == "" {
+		return c.Reason + c.Message
+	}
+	return c.Reason + ": " + c.Message
 }
 
 // SeedSeen is the state of a Seed in the garden, noted whenever any of it has changed; the subject is the seed.
@@ -47,7 +58,7 @@ type SeedSeen struct {
 // Gardenlet says whether this is the status of GardenletReady, which is Unknown for a seed that the garden does not hear of any
 // more (SPEC 9.4).
 func (s SeedSeen) Gardenlet(status string) bool {
-	return slices.Contains(s.Conditions, ConditionIs{Type: "GardenletReady", Status: status})
+	return slices.ContainsFunc(s.Conditions, func(c ConditionIs) bool { return c.Type == "GardenletReady" && c.Status == status })
 }
 
 // Kind of SeedSeen.
