@@ -17,6 +17,9 @@ var (
 // harmTimeout bounds the wait for Docker to harm a node.
 const harmTimeout = time.Minute
 
+// pauseAgain is the time between two attempts to hold a node whose processes could not all be held.
+const pauseAgain = 200 * time.Millisecond
+
 // undisturbed is for harm: Docker goes on with what it has begun when nobody waits for it any more, so somebody does. Else
 // it might be done after the heal.
 func undisturbed(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -68,8 +71,23 @@ func (c *Cluster) Freeze(ctx context.Context) error {
 	defer c.abilities.Unlock()
 	ctx, cancel := undisturbed(ctx)
 	defer cancel()
-	_, err := docker(ctx, "pause", c.Node())
-	return c.done("freeze", err)
+	return c.done("freeze", pause(ctx, c.Node()))
+}
+
+// pause holds a container. On cgroup v1 the kernel may lose a race against processes that are just being made; runc tries for some
+// tenths of a second, lets all go again, and leaves it to its callers to come back (opencontainers/runc#4388).
+func pause(ctx context.Context, container string) error {
+	for {
+		_, err := docker(ctx, "pause", container)
+		if err == nil || !strings.Contains(err.Error(), "unable to freeze") {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pauseAgain):
+		}
+	}
 }
 
 // Thaw lets everything go that Freeze has held, which may be nothing.
