@@ -69,18 +69,25 @@ func (c *Cluster) Return(ctx context.Context) error {
 func (c *Cluster) Freeze(ctx context.Context) error {
 	c.abilities.Lock()
 	defer c.abilities.Unlock()
-	ctx, cancel := undisturbed(ctx)
-	defer cancel()
 	return c.done("freeze", pause(ctx, c.Node()))
 }
 
 // pause holds a container. On cgroup v1 the kernel may lose a race against processes that are just being made; runc tries for some
 // tenths of a second, lets all go again, and leaves it to its callers to come back (opencontainers/runc#4388).
 func pause(ctx context.Context, container string) error {
-	for {
+	attempt := func() error {
+		ctx, cancel := undisturbed(ctx)
+		defer cancel()
 		_, err := docker(ctx, "pause", container)
+		return err
+	}
+	for began := time.Now(); ; {
+		err := attempt()
 		if err == nil || !strings.Contains(err.Error(), "unable to freeze") {
 			return err
+		}
+		if tried := time.Since(began); tried > harmTimeout {
+			return fmt.Errorf("tried for %s: %w", tried.Round(time.Second), err)
 		}
 		select {
 		case <-ctx.Done():

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// holding has a docker command that takes its time to hold a container, and knows which it holds.
+// holding has a docker command that takes its time to hold a container, and knows which it holds. A file "busy" in its folder keeps
+// it from holding once, a file "absent" for good.
 func holding(t *testing.T) (folder string, held, begun func() bool) {
 	t.Helper()
 	folder = t.TempDir()

@@ -52,11 +52,15 @@ func nodesOf(machines []*machine, nodes map[string]*corev1.Node) []*corev1.Node 
 }
 
 // freeLeases makes the leases of the kubelets free for a new kwok, which would wait for their end otherwise. Those of nodes that
-// live are renewed, too, as kubelets do as soon as they are answered: it may be a quarter of a lease's time until kwok comes to it.
+// live are renewed, too, as kubelets do within seconds of an answer: it may be a quarter of a lease's time until kwok comes to it.
+// It is done once for each kwok that we want, not for one that ends on its own or cannot be started: its nodes are not well.
 func (s *shoot) freeLeases(ctx context.Context, living []*corev1.Node, leases map[string]*coordinationv1.Lease) error {
 	renew := map[string]bool{}
-	for _, node := range living {
-		renew[node.Name] = true
+	if s.kwok.process == nil && s.revived <= s.kwok.starts {
+		s.revived = s.kwok.starts + 1
+		for _, node := range living {
+			renew[node.Name] = node.Labels[managedLabel] == managedValue
+		}
 	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(leases)) {

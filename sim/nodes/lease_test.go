@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
 )
 
 // TestRenewAgents: the agent of each node that has its machine says that it runs, four times as often as it must, and again
@@ -62,41 +63,71 @@ func TestRenewAgents(t *testing.T) {
 }
 
 // TestFreeLeases: before kwok is started, the leases of nodes that live are renewed and have no holder; those of others have none
-// either, but are not renewed.
+// either, but are not renewed. Nothing is renewed for a kwok that has ended on its own, nor again for one that could not be started.
 func TestFreeLeases(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
-	long, now := metav1.NewMicroTime(noon.Add(-time.Hour)), metav1.NewMicroTime(noon)
-	there := map[string]*coordinationv1.Lease{}
-	client := fake.NewClientset()
-	for name, holder := range map[string]*string{"lives": ptr.To("kwok"), "free": nil, "dead": ptr.To("kwok")} {
-		lease := &coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: name},
-			Spec:       coordinationv1.LeaseSpec{HolderIdentity: holder, LeaseDurationSeconds: ptr.To[int32](40), RenewTime: &long},
-		}
-		if _, err := client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Create(t.Context(), lease, metav1.CreateOptions{}); err != nil {
+	leases := func(client *fake.Clientset) map[string]*coordinationv1.Lease {
+		list, err := client.CoordinationV1().Leases(corev1.NamespaceNodeLease).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
 			t.Fatal(err)
 		}
-		there[name] = lease
-	}
-	there["gone"] = &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("kwok")}} // since it was listed
-	s := &shoot{client: client, clock: testingclock.NewFakeClock(noon), log: logr.Discard()}
-	living := []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "lives"}}, {ObjectMeta: metav1.ObjectMeta{Name: "free"}}, {ObjectMeta: metav1.ObjectMeta{Name: "has none yet"}}}
-	if err := s.freeLeases(t.Context(), living, there); err != nil {
-		t.Fatal(err)
-	}
-	leases, err := client.CoordinationV1().Leases(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]time.Time{}
-	for _, lease := range leases.Items {
-		if lease.Spec.HolderIdentity != nil || *lease.Spec.LeaseDurationSeconds != 40 {
-			t.Errorf("the lease of %s: %+v", lease.Name, lease.Spec)
+		there := map[string]*coordinationv1.Lease{}
+		for i := range list.Items {
+			there[list.Items[i].Name] = &list.Items[i]
 		}
-		got[lease.Name] = lease.Spec.RenewTime.Time
+		return there
 	}
-	if diff := cmp.Diff(map[string]time.Time{"lives": now.Time, "free": now.Time, "dead": long.Time}, got); diff != "" {
-		t.Errorf("renewals (-want +got):\n%s", diff)
+	living := []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "unmanaged"}}}
+	for _, name := range []string{"lives", "free", "has none yet"} {
+		living = append(living, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{managedLabel: managedValue}}})
+	}
+	for name, c := range map[string]struct {
+		kwok    *kwok
+		revived int
+		renewed bool
+	}{
+		"the first kwok":                {kwok: &kwok{}, renewed: true},
+		"one that we have ended":        {kwok: &kwok{starts: 3}, revived: 3, renewed: true},
+		"one that could not be started": {kwok: &kwok{starts: 3}, revived: 4},
+		"one that has ended on its own": {kwok: &kwok{starts: 3, process: &process.Process{}}, revived: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clock, client := testingclock.NewFakeClock(noon), fake.NewClientset()
+			long := metav1.NewMicroTime(noon.Add(-time.Hour))
+			for name, holder := range map[string]*string{"lives": ptr.To("kwok"), "free": nil, "dead": ptr.To("kwok"), "unmanaged": ptr.To("kwok")} {
+				lease := &coordinationv1.Lease{
+					ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: name},
+					Spec:       coordinationv1.LeaseSpec{HolderIdentity: holder, LeaseDurationSeconds: ptr.To[int32](40), RenewTime: &long},
+				}
+				if _, err := client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Create(t.Context(), lease, metav1.CreateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			listed := leases(client)
+			listed["gone"] = &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("kwok")}} // since then
+			s := &shoot{client: client, clock: clock, log: logr.Discard(), kwok: c.kwok, revived: c.revived}
+			want := map[string]time.Time{"lives": long.Time, "free": long.Time, "dead": long.Time, "unmanaged": long.Time}
+			if c.renewed {
+				want["lives"], want["free"] = noon, noon
+			}
+			for range 2 { // the second time it could not be started
+				if err := s.freeLeases(t.Context(), living, listed); err != nil {
+					t.Fatal(err)
+				}
+				clock.Step(time.Second)
+			}
+			got := map[string]time.Time{}
+			for name, lease := range leases(client) {
+				if lease.Spec.HolderIdentity != nil || *lease.Spec.LeaseDurationSeconds != 40 {
+					t.Errorf("the lease of %s: %+v", name, lease.Spec)
+				}
+				got[name] = lease.Spec.RenewTime.Time
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("renewals (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

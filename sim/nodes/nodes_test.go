@@ -37,22 +37,23 @@ func (w *world) uids(names ...string) map[string]string {
 	return uids
 }
 
-func (w *world) renewal(name string) time.Time {
+// renewal is when a lease was last renewed, and whether kwok holds it.
+func (w *world) renewal(name string) (last time.Time, held bool) {
 	lease, err := w.admin.CoordinationV1().Leases("kube-node-lease").Get(w.t.Context(), name, metav1.GetOptions{})
 	if err != nil || lease.Spec.RenewTime == nil {
-		return time.Time{}
+		return time.Time{}, false
 	}
-	return lease.Spec.RenewTime.Time
+	return lease.Spec.RenewTime.Time, lease.Spec.HolderIdentity != nil
 }
 
-// renewed waits until the leases have been renewed after now.
+// renewed waits until the leases have been renewed after now, by kwok and not only from here before it starts.
 func (w *world) renewed(names ...string) {
 	w.t.Helper()
 	since := time.Now()
 	for _, name := range names {
 		w.eventually("the lease of "+name+" is renewed", func() string {
-			if last := w.renewal(name); !last.After(since) {
-				return fmt.Sprintf("last renewed %s ago", time.Since(last))
+			if last, held := w.renewal(name); !last.After(since) || !held {
+				return fmt.Sprintf("last renewed %s ago, held: %t", time.Since(last), held)
 			}
 			return ""
 		})
@@ -289,8 +290,8 @@ func TestTerminatedMachinesFallSilent(t *testing.T) {
 func (w *world) silent(name string) {
 	w.t.Helper()
 	w.eventually("the lease of "+name+" runs out", func() string {
-		if since := time.Since(w.renewal(name)); since < leaseSeconds*time.Second {
-			return fmt.Sprintf("renewed %s ago", since)
+		if last, _ := w.renewal(name); time.Since(last) < leaseSeconds*time.Second {
+			return fmt.Sprintf("renewed %s ago", time.Since(last))
 		}
 		return ""
 	})

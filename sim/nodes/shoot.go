@@ -45,6 +45,7 @@ type shoot struct {
 	missing    map[string]time.Time    // since when the Node of a machine that had one is missing
 	registered map[string]bool         // machines whose Node has been seen
 	renewed    map[types.UID]time.Time // when the leases of the nodes' agents were
+	revived    int                     // the start of kwok for which the leases of the kubelets were last renewed from here
 	agents     map[string]agentConfig  // by the names of their Secrets
 	watchdog   watchdog
 }

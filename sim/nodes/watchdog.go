@@ -117,7 +117,7 @@ func (s *shoot) undone(ctx context.Context, machines []*machine, nodes map[strin
 			undone["node "+name+" is not ready"] = true
 		}
 		lease, there := leases[name]
-		if !there || lease.Spec.RenewTime == nil || s.clock.Since(lease.Spec.RenewTime.Time) > s.watchdog.overdue {
+		if !there || lease.Spec.HolderIdentity == nil || lease.Spec.RenewTime == nil || s.clock.Since(lease.Spec.RenewTime.Time) > s.watchdog.overdue {
 			undone["the lease of "+name+" is not renewed"] = true
 		}
 	}

@@ -225,7 +225,10 @@ func conditionBars(run *Run, shoot string) []Bar {
 			if why := now[name].Why(); why != "" {
 				about += ": " + why
 			}
-			s.change(ms(e.At), status, Bar{Tone: conditionTone(status), Label: name + " " + status, About: about, Event: e.Seq})
+			s.change(ms(e.At), status, Bar{Tone: conditionTone(status), Label: name + " " + status, Event: e.Seq})
+			if bar := s.open(); bar != nil {
+				bar.About = about
+			}
 		}
 	}
 	var all []Bar

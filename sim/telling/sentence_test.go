@@ -37,7 +37,7 @@ func TestSentences(t *testing.T) {
 		{timeline.Reached{Outcome: timeline.Failed, Sent: second, Answered: 2 * second, Error: "refused"}, "the API does not answer (failed, after 1s): refused"},
 		{timeline.VersionsSeen{Resource: "configmaps", Source: "watch", Versions: []int64{5, 6, 9}}, "configmaps by watch: 3 versions, 5 to 9"},
 		{timeline.ShootSeen{SpecSeed: "b", StatusSeed: "a", Operation: timeline.Operation{Type: "Migrate", State: "Processing", Progress: 43, Description: "Saving"},
-			Conditions: []timeline.ConditionIs{{Type: "EveryNodeReady", Status: "Unknown", Reason: "Unseen", Message: "no answer"}, {Type: "Fine", Status: "True"}}},
+			Conditions: []timeline.ConditionIs{{Type: "EveryNodeReady", Status: "Unknown", Reason: "Unseen", Message: "no\n answer"}, {Type: "Fine", Status: "True"}}},
 			"bound to b, on a; Migrate Processing 43%: Saving; EveryNodeReady is Unknown: Unseen: no answer"},
 		{timeline.SeedSeen{}, "has no conditions yet"},
 		{timeline.SeedSeen{Conditions: []timeline.ConditionIs{{Type: "GardenletReady", Status: "True"}}}, "every condition is True"},

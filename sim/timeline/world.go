@@ -1,6 +1,9 @@
 package timeline
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // ShootSeen is the state of a Shoot in the garden, noted whenever any of it has changed.
 type ShootSeen struct {
@@ -30,21 +33,22 @@ type Operation struct {
 	Description string `json:"description,omitempty"`
 }
 
-// ConditionIs is the status of one condition or constraint.
+// ConditionIs is one condition or constraint.
 type ConditionIs struct {
 	Type   string `json:"type"`
 	Status string `json:"status"`
-	// Reason and Message say why it is not True. They are left out of one that is.
+	// Reason and Message are its own, left out of one that is True. One that is handed over to another seed keeps those it had.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 }
 
-// Why it is not True: its reason and its message, as far as they are known.
+// Why it is not True: its reason and its message on one line, as far as they are known.
 func (c ConditionIs) Why() string {
-	if c.Reason == "" || c.Message == "" {
-		return c.Reason + c.Message
+	message := strings.Join(strings.Fields(c.Message), " ")
+	if c.Reason == "" || message == "" {
+		return c.Reason + message
 	}
-	return c.Reason + ": " + c.Message
+	return c.Reason + ": " + message
 }
 
 // SeedSeen is the state of a Seed in the garden, noted whenever any of it has changed; the subject is the seed.
