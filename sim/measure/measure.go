@@ -19,6 +19,9 @@ type Measures struct {
 	APIDowntimeSeconds *float64 `json:"apiDowntimeSeconds,omitempty"`
 	// APILongestGapSeconds is the longest single outage in it.
 	APILongestGapSeconds *float64 `json:"apiLongestGapSeconds,omitempty"`
+	// APIUnobservedSeconds is how long nobody tried to reach the API though it was due: the downtime may be longer by
+	// that. Absent when it was observed all the time.
+	APIUnobservedSeconds *float64 `json:"apiUnobservedSeconds,omitempty"`
 	// LostWrites is the number of acknowledged writes that are not in the data at the end, of all shoots together.
 	LostWrites *int `json:"lostWrites,omitempty"`
 	// RPOSeconds is the time between the newest write that survived before the first lost one of a store, and the newest lost one of
@@ -68,14 +71,16 @@ func (m Measures) Numbers() iter.Seq2[string, float64] {
 func Of(events []timeline.Event) Measures {
 	var m Measures
 	for _, shoot := range shoots(events) {
-		if outages, probed := Outages(events, shoot); probed {
-			var total, longest time.Duration
-			for _, o := range outages {
-				total += o.Length()
+		if seen := AvailabilityOf(events, shoot); seen.Attempted && isFollowed(events, shoot) {
+			var longest time.Duration
+			for _, o := range seen.Outages {
 				longest = max(longest, o.Length())
 			}
-			worst(&m.APIDowntimeSeconds, total)
+			worst(&m.APIDowntimeSeconds, seen.Downtime())
 			worst(&m.APILongestGapSeconds, longest)
+			if blind := total(seen.Unobserved); blind > 0 {
+				worst(&m.APIUnobservedSeconds, blind)
+			}
 		}
 		if rpo, applies := rpo(events, shoot); applies {
 			worst(&m.RPOSeconds, rpo)
@@ -140,8 +145,11 @@ func rpo(events []timeline.Event, shoot string) (time.Duration, bool) {
 			lost[loss.Write.Number] = true
 		}
 	}
-	if !read || !written || len(lost) == 0 {
-		return 0, read && written
+	if !read || !written || oracle.MissingWrites(events, shoot) != "" {
+		return 0, false
+	}
+	if len(lost) == 0 {
+		return 0, true
 	}
 	return longestLoss(acknowledged, lost, oracle.EpochsOf(events, shoot)), true
 }
@@ -185,6 +193,9 @@ func recovered(events []timeline.Event, shoot string) (took time.Duration, byAno
 	if !any {
 		return 0, false, false
 	}
+	if !isFollowed(events, shoot) { // who comes after an owner may have had the shoot handed over
+		return 0, false, false
+	}
 	owners := ownersOf(events, shoot)
 	planned := owners.planned(fault.At)
 	var before store
@@ -201,4 +212,14 @@ func recovered(events []timeline.Event, shoot string) (took time.Duration, byAno
 		}
 	}
 	return 0, false, false
+}
+
+// isFollowed says that somebody has seen the Shoot in the garden.
+func isFollowed(events []timeline.Event, shoot string) bool {
+	for e := range timeline.Of[timeline.ShootSeen](events) {
+		if e.Subject == shoot {
+			return true
+		}
+	}
+	return false
 }

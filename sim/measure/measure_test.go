@@ -60,31 +60,99 @@ func shoot(second float64, spec, status, operation, state string) at {
 
 const good, bad = timeline.Acknowledged, timeline.Failed
 
-func TestOutages(t *testing.T) {
+func TestAvailability(t *testing.T) {
 	t.Parallel()
-	asleep := at{4, timeline.ShootSeen{WantsToSleep: true}}
-	awake := at{7, timeline.ShootSeen{}}
+	steady := at{0.5, timeline.ShootSteady{}}
+	asleep, awake := at{4, timeline.ShootSeen{WantsToSleep: true}}, at{7, timeline.ShootSeen{}}
 	for name, c := range map[string]struct {
 		events []timeline.Event
-		want   []measure.Interval
-		probed bool
+		want   measure.Availability
 	}{
-		"never tried":        {},
-		"always there":       {events: history(reached(1, good), reached(2, good)), probed: true},
-		"one gap":            {events: history(reached(1, good), reached(2, bad), reached(3, bad), reached(4, good)), want: []measure.Interval{{From: d(1.1), To: d(4.1)}}, probed: true},
-		"a blip overtaken":   {events: history(reached(1, good), reached(2, bad), reached(2.1, good), reached(3, good)), want: []measure.Interval{{From: d(1.1), To: d(2.2)}}, probed: true},
-		"to the end":         {events: history(reached(1, good), reached(2, bad), reached(3, timeline.Unknown)), want: []measure.Interval{{From: d(1.1), To: d(3.1)}}, probed: true},
-		"not there at first": {events: history(reached(1, bad), reached(2, good)), probed: true},
-		"asleep": {
-			events: history(reached(1, good), reached(3, good), asleep, reached(5, bad), reached(6, bad), awake, reached(7.5, bad), reached(8, good)),
-			want:   []measure.Interval{{From: d(3.1), To: d(4)}, {From: d(7), To: d(8.1)}}, probed: true,
+		"not known to be ready": {events: history(reached(1, bad), reached(2, good)), want: measure.Availability{Attempted: true}},
+		"nobody tried, for a moment": {
+			events: history(steady, at{2, timeline.Settled{}}),
+			want:   measure.Availability{Due: []measure.Interval{{From: d(0.5), To: d(2)}}},
+		},
+		"nobody tried": {
+			events: history(steady, at{20, timeline.Settled{}}),
+			want: measure.Availability{
+				Due: []measure.Interval{{From: d(0.5), To: d(20)}}, Unobserved: []measure.Interval{{From: d(0.5), To: d(20)}},
+			},
+		},
+		"always there": {
+			events: history(steady, reached(1, good), reached(2, good)),
+			want:   measure.Availability{Due: []measure.Interval{{From: d(0.5), To: d(2.1)}}, Attempted: true},
+		},
+		"one gap": {
+			events: history(steady, reached(1, good), reached(2, bad), reached(3, bad), reached(4, good)),
+			want: measure.Availability{
+				Due: []measure.Interval{{From: d(0.5), To: d(4.1)}}, Outages: []measure.Interval{{From: d(1.1), To: d(4.1)}}, Attempted: true,
+			},
+		},
+		"a blip overtaken": {
+			events: history(steady, reached(1, good), reached(2, bad), reached(2.1, good), reached(3, good)),
+			want: measure.Availability{
+				Due: []measure.Interval{{From: d(0.5), To: d(3.1)}}, Outages: []measure.Interval{{From: d(1.1), To: d(2.2)}}, Attempted: true,
+			},
+		},
+		"to the end": {
+			events: history(steady, reached(1, good), reached(2, bad), reached(3, timeline.Unknown)),
+			want: measure.Availability{
+				Due: []measure.Interval{{From: d(0.5), To: d(3.1)}}, Outages: []measure.Interval{{From: d(1.1), To: d(3.1)}}, Attempted: true,
+			},
+		},
+		// Its seed is lost before anybody has reached it, and after it was ready.
+		"away before the first good answer": {
+			events: history(steady, reached(1, bad), reached(2, bad), reached(3, good)),
+			want: measure.Availability{
+				Due: []measure.Interval{{From: d(0.5), To: d(3.1)}}, Outages: []measure.Interval{{From: d(0.5), To: d(3.1)}}, Attempted: true,
+			},
+		},
+		"when it went away was not observed": {
+			events: history(steady, reached(1, good), reached(9, bad), reached(10, good)),
+			want: measure.Availability{
+				Due:     []measure.Interval{{From: d(0.5), To: d(10.1)}},
+				Outages: []measure.Interval{{From: d(9), To: d(10.1)}}, Unobserved: []measure.Interval{{From: d(1.1), To: d(9)}}, Attempted: true,
+			},
+		},
+		"when it came back was not observed": {
+			events: history(steady, reached(1, good), reached(2, bad), reached(9, good)),
+			want: measure.Availability{
+				Due:     []measure.Interval{{From: d(0.5), To: d(9.1)}},
+				Outages: []measure.Interval{{From: d(1.1), To: d(2.1)}}, Unobserved: []measure.Interval{{From: d(2.1), To: d(9)}}, Attempted: true,
+			},
+		},
+		"the probe ends early": {
+			events: history(steady, reached(1, good), at{20, timeline.Settled{}}),
+			want: measure.Availability{
+				Due: []measure.Interval{{From: d(0.5), To: d(20)}}, Unobserved: []measure.Interval{{From: d(1.1), To: d(20)}}, Attempted: true,
+			},
+		},
+		"after it had settled": {
+			events: history(steady, reached(1, good), at{2, timeline.Settled{}}, reached(3, bad)),
+			want:   measure.Availability{Due: []measure.Interval{{From: d(0.5), To: d(2)}}, Attempted: true},
+		},
+		"hibernated": {
+			events: history(steady, reached(1, good), reached(3, good), asleep, reached(5, bad), reached(6, bad), awake, reached(7.5, bad), reached(8, good)),
+			want: measure.Availability{
+				Due:     []measure.Interval{{From: d(0.5), To: d(4)}, {From: d(7), To: d(8.1)}},
+				Away:    []measure.Interval{{From: d(4), To: d(7)}},
+				Outages: []measure.Interval{{From: d(3.1), To: d(4)}, {From: d(7), To: d(8.1)}}, Attempted: true,
+			},
+		},
+		"deleted, and created again": {
+			events: history(steady, reached(1, good), at{2, timeline.StepStarted{Verb: "delete"}}, at{3, timeline.ShootSeen{Absent: true}},
+				at{29, timeline.ShootSeen{}}, at{30, timeline.ShootSteady{}}, reached(30.5, bad), reached(31, good)),
+			want: measure.Availability{
+				Due:     []measure.Interval{{From: d(0.5), To: d(2)}, {From: d(30), To: d(31.1)}},
+				Outages: []measure.Interval{{From: d(30), To: d(31.1)}}, Attempted: true,
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, probed := measure.Outages(c.events, "alpha")
-			if diff := cmp.Diff(c.want, got); diff != "" || probed != c.probed {
-				t.Errorf("probed %t, (-want +got):\n%s", probed, diff)
+			if diff := cmp.Diff(c.want, measure.AvailabilityOf(c.events, "alpha")); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -146,7 +214,7 @@ func TestOf(t *testing.T) {
 			want:   measure.Measures{LostWrites: number(2), RPOSeconds: number(9.0)},
 		},
 		"recovery from a fault": {
-			events: history(steady, valid(1, 1, 10), wrote(1, 1, 11), at{2, timeline.FaultInjected{}}, wrote(2.5, 2, 12), valid(8, 2, 1_000_000), wrote(9, 3, 1_000_001)),
+			events: history(steady, shoot(1, "a", "a", "Create", "Succeeded"), valid(1, 1, 10), wrote(1, 1, 11), at{2, timeline.FaultInjected{}}, wrote(2.5, 2, 12), valid(8, 2, 1_000_000), wrote(9, 3, 1_000_001)),
 			want:   measure.Measures{RTOSeconds: number(7.0), Phases: map[string]float64{"recovery.firstWrite": 7}},
 		},
 		// Nobody has to recover from a move that was asked for: its price is the downtime.

@@ -19,70 +19,6 @@ func (i Interval) Overlap(other Interval) time.Duration {
 	return max(min(i.To, other.To)-max(i.From, other.From), 0)
 }
 
-// Outages are the times at which a shoot's API could not be reached by its name: each from the last good answer before
-// it to the first after it, or to the last attempt. Times at which the shoot slept, was about to, or was being deleted,
-// are cut out. probed is false when nobody tried to reach it, or never did.
-func Outages(events []timeline.Event, shoot string) (outages []Interval, probed bool) {
-	unreachable, probed := Unreachable(events, shoot)
-	absent := absences(events, shoot)
-	for _, one := range unreachable {
-		outages = append(outages, one.Without(absent)...)
-	}
-	return outages, probed
-}
-
-// Unreachable are the times of Outages, with those at which nobody may expect to reach the shoot.
-func Unreachable(events []timeline.Event, shoot string) (all []Interval, probed bool) {
-	var samples []timeline.Reached
-	for e, p := range timeline.Of[timeline.Reached](events) {
-		if e.Subject == shoot {
-			samples = append(samples, p)
-		}
-	}
-	slices.SortStableFunc(samples, func(a, b timeline.Reached) int { return int(a.Sent - b.Sent) })
-	var open *Interval
-	last := time.Duration(-1)
-	for _, s := range samples {
-		at := time.Duration(s.Answered)
-		switch good := s.Outcome == timeline.Acknowledged; {
-		case good && open != nil:
-			open.To = max(at, open.From)
-			all = append(all, *open)
-			open, last = nil, at
-		case good:
-			last = max(last, at)
-		case open == nil && last >= 0:
-			open = &Interval{From: last, To: max(at, last)}
-		case open != nil:
-			open.To = max(open.To, at)
-		}
-	}
-	if open != nil {
-		all = append(all, *open)
-	}
-	return all, last >= 0
-}
-
-// absences are the times at which nobody may expect to reach the shoot.
-func absences(events []timeline.Event, shoot string) []Interval {
-	var all []Interval
-	gone := false
-	for e, p := range timeline.Of[timeline.ShootSeen](events) {
-		if e.Subject != shoot {
-			continue
-		}
-		was := gone
-		gone = oracle.AwayAtEnd(p)
-		switch {
-		case gone && !was:
-			all = append(all, Interval{From: e.At, To: events[len(events)-1].At})
-		case !gone && was:
-			all[len(all)-1].To = e.At
-		}
-	}
-	return all
-}
-
 // Without cuts the others out of the interval. They are in order and apart.
 func (i Interval) Without(others []Interval) []Interval {
 	var left []Interval
@@ -99,4 +35,181 @@ func (i Interval) Without(others []Interval) []Interval {
 		left = append(left, i)
 	}
 	return left
+}
+
+// total length of intervals.
+func total(all []Interval) (sum time.Duration) {
+	for _, one := range all {
+		sum += one.Length()
+	}
+	return sum
+}
+
+// blindAfter is how long nobody may have tried to reach a shoot before it counts as unobserved whether it could be
+// reached. It is twice what one attempt may take, and some twenty times the pace of attempts.
+const blindAfter = 2 * time.Second
+
+// Availability is what attempts to reach one shoot's API by its name have shown, from the moment at which the shoot was
+// known to be ready until everything had settled, or it was deleted.
+type Availability struct {
+	// Due are the times at which the API has to be reachable.
+	Due []Interval
+	// Away are the times at which nobody may expect to reach it: it was hibernated or about to be, or being deleted.
+	Away []Interval
+	// Outages are the times at which the API was due and could not be reached: each from the last good answer before it
+	// to the first after it, or to the last attempt. That the shoot is ready counts as a good answer.
+	Outages []Interval
+	// Unobserved are the times at which the API was due, and no attempt shows whether it could be reached.
+	Unobserved []Interval
+	// Attempted says that somebody tried.
+	Attempted bool
+}
+
+// Downtime is the length of all outages.
+func (a Availability) Downtime() time.Duration { return total(a.Outages) }
+
+// AvailabilityOf one shoot. One that was never ready has none.
+func AvailabilityOf(events []timeline.Event, shoot string) Availability {
+	attempts, absent := attemptsOf(events, shoot), absences(events, shoot)
+	seen := Availability{Attempted: len(attempts) > 0}
+	for _, lived := range livedTimes(events, shoot) {
+		w := watcher{last: lived.From, seen: lived.From}
+		for _, a := range attempts {
+			if sent := time.Duration(a.Sent); sent >= lived.From && sent < lived.To {
+				w.take(a)
+			}
+		}
+		w.end(lived.To)
+		due := lived.Without(absent)
+		seen.Due = append(seen.Due, due...)
+		seen.Away = append(seen.Away, lived.Without(due)...)
+		for _, one := range w.outages {
+			seen.Outages = append(seen.Outages, one.Without(absent)...)
+		}
+		for _, one := range w.blind {
+			seen.Unobserved = append(seen.Unobserved, one.Without(absent)...)
+		}
+	}
+	return seen
+}
+
+// watcher goes through the attempts of one life of a shoot, in the order in which they were sent.
+type watcher struct {
+	last, seen     time.Duration // the last good answer, and the last answer of any kind
+	open           *Interval     // the outage that goes on
+	outages, blind []Interval
+}
+
+func (w *watcher) take(a timeline.Reached) {
+	sent, answered := time.Duration(a.Sent), time.Duration(a.Answered)
+	unobserved := w.gap(sent)
+	switch good := a.Outcome == timeline.Acknowledged; {
+	case good && w.open != nil:
+		w.open.To = max(answered, w.open.From)
+		w.close()
+		w.last = answered
+	case good:
+		w.last = max(w.last, answered)
+	case w.open == nil && unobserved: // when it began is not known
+		w.open = &Interval{From: sent, To: max(answered, sent)}
+	case w.open == nil:
+		w.open = &Interval{From: w.last, To: max(answered, w.last)}
+	default:
+		w.open.To = max(w.open.To, answered)
+	}
+	w.seen = max(w.seen, answered)
+}
+
+// gap notes that nobody tried for long before a moment, if that is so. An outage that goes on before and after it may
+// have had an end in between.
+func (w *watcher) gap(until time.Duration) bool {
+	if until-w.seen <= blindAfter {
+		return false
+	}
+	if w.open != nil {
+		w.close()
+	}
+	w.blind = append(w.blind, Interval{From: w.seen, To: until})
+	return true
+}
+
+func (w *watcher) close() {
+	w.outages = append(w.outages, *w.open)
+	w.open = nil
+}
+
+func (w *watcher) end(at time.Duration) {
+	w.gap(at)
+	if w.open != nil {
+		w.close()
+	}
+}
+
+func attemptsOf(events []timeline.Event, shoot string) (attempts []timeline.Reached) {
+	for e, p := range timeline.Of[timeline.Reached](events) {
+		if e.Subject == shoot {
+			attempts = append(attempts, p)
+		}
+	}
+	slices.SortStableFunc(attempts, func(a, b timeline.Reached) int { return int(a.Sent - b.Sent) })
+	return attempts
+}
+
+// livedTimes are those from when a shoot was ready until everything had settled, or its deletion was asked for. The
+// record's end is the end of everything.
+func livedTimes(events []timeline.Event, shoot string) (lived []Interval) {
+	var open *Interval
+	end := func(at time.Duration) {
+		if open != nil && at > open.From {
+			lived = append(lived, Interval{From: open.From, To: at})
+		}
+		open = nil
+	}
+	for _, e := range events {
+		switch p := e.Payload.(type) {
+		case timeline.ShootSteady:
+			if e.Subject == shoot && open == nil {
+				open = &Interval{From: e.At}
+			}
+		case timeline.ShootSeen:
+			if e.Subject == shoot && p.Absent {
+				end(e.At)
+			}
+		case timeline.StepStarted:
+			if e.Subject == shoot && p.Verb == "delete" && !p.Refused {
+				end(e.At)
+			}
+		case timeline.Settled:
+			end(e.At)
+		}
+	}
+	end(lastMoment(events))
+	return lived
+}
+
+func lastMoment(events []timeline.Event) time.Duration {
+	if len(events) == 0 {
+		return 0
+	}
+	return events[len(events)-1].At
+}
+
+// absences are the times at which nobody may expect to reach the shoot.
+func absences(events []timeline.Event, shoot string) []Interval {
+	var all []Interval
+	gone := false
+	for e, p := range timeline.Of[timeline.ShootSeen](events) {
+		if e.Subject != shoot {
+			continue
+		}
+		was := gone
+		gone = oracle.AwayAtEnd(p)
+		switch {
+		case gone && !was:
+			all = append(all, Interval{From: e.At, To: lastMoment(events)})
+		case !gone && was:
+			all[len(all)-1].To = e.At
+		}
+	}
+	return all
 }

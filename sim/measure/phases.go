@@ -76,17 +76,17 @@ func Phases(events []timeline.Event) map[string]float64 {
 		if count[m.Shoot]++; len(all) > 1 {
 			prefix = fmt.Sprintf("%s.%d.", m.Shoot, count[m.Shoot])
 		}
-		outages, probed := Outages(events, m.Shoot)
+		seen := AvailabilityOf(events, m.Shoot)
 		for name, part := range m.Parts() {
 			if part.To == 0 || part.From == 0 {
 				continue
 			}
 			phases[prefix+name] = Seconds(part.Length())
-			if !probed || name == "total" {
+			if !seen.Attempted || name == "total" {
 				continue
 			}
 			var down time.Duration
-			for _, o := range outages {
+			for _, o := range seen.Outages {
 				down += o.Overlap(part)
 			}
 			phases[prefix+"apiDown."+name] = Seconds(down)

@@ -38,7 +38,7 @@ func TestRecovery(t *testing.T) {
 	lost := []at{
 		steady, owner(1), shoot(1, "a", "a", "Create", "Succeeded"), epoch(2, 1, "Serving", 100), wrote(3, 1, 100), wrote(9.9, 2, 110), fire,
 		shoot(20, "b", "a", "Reconcile", "Succeeded"), shoot(20.1, "b", "b", "Migrate", "Aborted"), shoot(20.2, "b", "b", "Restore", "Processing"),
-		owner(20.5), epoch(28, 2, "Starting", 0), epoch(30, 2, "Serving", 1000000000), wrote(34, 9, 1000000001),
+		owner(20.5), epoch(28, 2, "Starting", 0), epoch(30, 2, "Serving", 1000000000), wrote(34, 3, 1000000001),
 		shoot(38, "b", "b", "Restore", "Succeeded"), {53.5, timeline.Settled{Converged: true, Since: timeline.Moment(d(50))}},
 	}
 	want := map[string]float64{
@@ -84,7 +84,7 @@ func TestRecovery(t *testing.T) {
 	if got := atMost(append(lost, has(60, 1))...); got == nil || *got != 10.9 {
 		t.Errorf("at the defaults at most %v s are lost", got)
 	}
-	if got := atMost(append(lost, has(60, 9))...); got == nil || *got != 5 {
+	if got := atMost(append(lost, has(60, 3))...); got == nil || *got != 5 {
 		t.Errorf("at the defaults at most %v s are lost, where nothing was", got)
 	}
 	for name, events := range map[string][]at{

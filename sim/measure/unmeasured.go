@@ -1,34 +1,32 @@
 package measure
 
 import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
 	"time"
 
 	"github.com/transplant-sim/transplant/sim/oracle"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// Unreached says of which shoots the downtime is not known, or not to its end: those that are there and awake, and that nobody
-// has reached, or tried to reach once the story had come to its last part.
-func Unreached(events []timeline.Event) (unseen []string) {
-	last := oracle.LastSeen(events)
-	settling, _, settled := timeline.First[timeline.Settling](events)
+// Unreached says of which shoots it is not known whether the downtime is within a limit: those of which so much was not
+// observed that they may have been away for longer.
+func Unreached(events []timeline.Event, limit time.Duration) (unseen []string) {
 	for _, shoot := range shoots(events) {
-		if oracle.AwayAtEnd(last[shoot]) {
+		if !isFollowed(events, shoot) {
+			unseen = append(unseen, "the Shoot "+shoot+" in the garden, which says when it is due")
 			continue
 		}
-		reached, tried := false, !settled
-		for e, p := range timeline.Of[timeline.Reached](events) {
-			if e.Subject == shoot {
-				reached = reached || p.Outcome == timeline.Acknowledged
-				tried = tried || time.Duration(p.Sent) > settling.At
-			}
+		seen := AvailabilityOf(events, shoot)
+		blind := total(seen.Unobserved)
+		if blind == 0 || seen.Downtime()+blind <= limit {
+			continue
 		}
-		switch {
-		case !reached:
-			unseen = append(unseen, "whether "+shoot+" could be reached")
-		case !tried:
-			unseen = append(unseen, "whether "+shoot+" could be reached in the end")
-		}
+		longest := slices.MaxFunc(seen.Unobserved, func(a, b Interval) int { return cmp.Compare(a.Length(), b.Length()) })
+		unseen = append(unseen, fmt.Sprintf("whether %s could be reached for %s of the run (the longest part from %s to %s)",
+			shoot, blind.Round(time.Millisecond), longest.From.Round(time.Millisecond), longest.To.Round(time.Millisecond)))
 	}
 	return unseen
 }
@@ -58,6 +56,10 @@ func NotRecovered(events []timeline.Event) (all []Unrecovered) {
 			continue
 		}
 		hit := seedAt(events, shoot, fault.At)
+		if !isFollowed(events, shoot) {
+			all = append(all, Unrecovered{Shoot: shoot})
+			continue
+		}
 		if hit == "" {
 			continue // it was not there yet
 		}
@@ -82,7 +84,8 @@ func wasHandedOver(events []timeline.Event, shoot string, fault time.Duration) b
 	return newest.handed && newest == owners.planned(fault)
 }
 
-// lastAsked is the write that was sent last after a moment, and whether any of those was acknowledged.
+// lastAsked is the write that was sent last after a moment, and whether any of those was acknowledged. A write that an
+// API server has refused because of what it says was answered, and tells nothing of a recovery that is late.
 func lastAsked(events []timeline.Event, shoot string, after time.Duration) (asked timeline.Event, answers bool) {
 	var sent timeline.Moment
 	for e, w := range timeline.Of[timeline.Write](events) {
@@ -90,11 +93,21 @@ func lastAsked(events []timeline.Event, shoot string, after time.Duration) (aske
 			continue
 		}
 		answers = answers || w.Outcome == timeline.Acknowledged
-		if w.Sent > sent {
+		if w.Sent > sent && !refusedForItsContent(w) {
 			sent, asked = w.Sent, e
 		}
 	}
 	return asked, answers
+}
+
+// refusedForItsContent says that an API server which works has refused a write of the load: it knows its user, and
+// finds no fault with itself.
+func refusedForItsContent(w timeline.Write) bool {
+	switch w.Status {
+	case http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity, http.StatusBadRequest:
+		return w.Outcome == timeline.Failed
+	}
+	return false
 }
 
 // seedAt is on which seed a shoot was at a moment.

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -177,4 +178,42 @@ func blindAtEnd(events []timeline.Event, probe string) bool {
 		}
 	}
 	return false
+}
+
+// MissingWrites says which writes to a shoot are not on the record, though they were made: what is in the data, and what
+// a key was at, cannot be explained without them. Empty when all are there.
+func MissingWrites(events []timeline.Event, shoot string) string {
+	recorded := map[int]bool{}
+	least, most := math.MaxInt, 0
+	life := LastLife(events, shoot)
+	for e, w := range timeline.Of[timeline.Write](life) {
+		if e.Subject == shoot {
+			recorded[w.Number] = true
+			least, most = min(least, w.Number), max(most, w.Number)
+		}
+	}
+	begun := false
+	for e, p := range timeline.Of[timeline.ShootSteady](life) {
+		if begun = begun || e.Subject == shoot; e.Subject == shoot && p.Objects > 0 { // which are the first writes
+			least, most = 1, max(most, p.Objects)
+		}
+	}
+	if !begun {
+		return "the beginning of " + shoot
+	}
+	missing := 0
+	for number := least; number <= most; number++ {
+		if !recorded[number] {
+			missing++
+		}
+	}
+	if missing > 0 {
+		return fmt.Sprintf("%d of the writes %d to %d to %s", missing, least, most, shoot)
+	}
+	for _, l := range loadsOf(events) {
+		if l.shoot == shoot && l.tried == 0 && l.asked() > 0 {
+			return "any write of the load of " + shoot
+		}
+	}
+	return ""
 }

@@ -208,9 +208,10 @@ func TestMigrationEnds(t *testing.T) {
 	check(t, oracle.MigrationEnds{}, map[string]row{
 		"there and well":      {events: history(steady(0), seen(shoot("a", "a", "Create", "Succeeded")), seen(shoot("b", "a", "Migrate", "Processing")), seen(shoot("b", "b", "Restore", "Succeeded")))},
 		"broken off":          {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")), by("operator", "", timeline.RunEnded{Broken: "the story was interrupted"}))},
-		"still migrating":     {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing"))), want: `the migration that began at 2s has not ended: bound to "b", running on "a", Migrate Processing 50% (Copying backups)`},
-		"restore failed":      {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Succeeded")), seen(shoot("b", "b", "Restore", "Error"))), want: "Restore Error"},
-		"stopped between":     {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Succeeded")), seen(shoot("b", "b", "Migrate", "Succeeded"))), want: "Migrate Succeeded"},
+		"the record is cut":   {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")))},
+		"still migrating":     {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")), of("", timeline.RunEnded{})), want: `the migration that began at 2s has not ended: bound to "b", running on "a", Migrate Processing 50% (Copying backups)`},
+		"restore failed":      {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Succeeded")), seen(shoot("b", "b", "Restore", "Error")), of("", timeline.RunEnded{})), want: "Restore Error"},
+		"stopped between":     {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Succeeded")), seen(shoot("b", "b", "Migrate", "Succeeded")), of("", timeline.RunEnded{})), want: "Migrate Succeeded"},
 		"not migrated":        {events: history(steady(0), seen(shoot("a", "a", "Create", "Succeeded")))},
 		"same authority":      {events: history(steady(0), authority(1, "x"), authority(1, ""), authority(2, "x"), seen(shoot("b", "b", "Restore", "Succeeded")))},
 		"another authority":   {events: history(steady(0), authority(1, "x"), authority(2, "y"), seen(shoot("b", "b", "Restore", "Succeeded"))), want: "the certificate authority changes from x to y"},
@@ -226,6 +227,5 @@ func TestMigrationEnds(t *testing.T) {
 		"without fields of a newer Gardener": {events: history(steady(0), seen(marked("a", "")), seen(marked("b", "")))},
 		"deleted on the way":                 {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")), seen(deleting))},
 		"gone":                               {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")), seen(timeline.ShootSeen{Absent: true}))},
-		"the Shoot was unseen":               {events: history(steady(0)), lacks: "the Shoot alpha in the garden"},
 	})
 }

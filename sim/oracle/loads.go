@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -71,4 +72,37 @@ func endOfLoad(events []timeline.Event, shoot string) (at time.Duration, dismiss
 		}
 	}
 	return events[len(events)-1].At, false
+}
+
+// UnservedLoads says what is missing of the loads of a run: each has to have an acknowledged write, and one after the
+// last fault that began beside it, unless its shoot is deleted or hibernated by then. A load that writes to nowhere
+// shows nothing, whatever else was seen.
+func UnservedLoads(events []timeline.Event) (lacks []string) {
+	last := LastSeen(events)
+	for _, l := range loadsOf(events) {
+		if l.acknowledged == 0 {
+			lacks = append(lacks, "any acknowledged write of the load of "+l.shoot)
+			continue
+		}
+		fault, any := lastFaultIn(events, l)
+		if !any || l.dismissed || AwayAtEnd(last[l.shoot]) {
+			continue
+		}
+		served := func(w write) bool {
+			return w.Outcome == timeline.Acknowledged && time.Duration(w.Sent) > fault.At
+		}
+		if !slices.ContainsFunc(writesOf(events, l.shoot), served) {
+			lacks = append(lacks, fmt.Sprintf("any acknowledged write of the load of %s after the fault %q began", l.shoot, fault.Subject))
+		}
+	}
+	return lacks
+}
+
+func lastFaultIn(events []timeline.Event, l load) (fault timeline.Event, any bool) {
+	for e := range timeline.Of[timeline.FaultInjected](events) {
+		if e.At >= l.from && e.At <= l.to {
+			fault, any = e, true
+		}
+	}
+	return fault, any
 }

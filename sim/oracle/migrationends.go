@@ -18,15 +18,9 @@ var _ Oracle = MigrationEnds{}
 // Name of the promise.
 func (MigrationEnds) Name() string { return "MigrationEnds" }
 
-// Lacks the Shoot in the garden, or what its extensions bring.
+// Lacks what the extensions of a shoot bring, or what is in their state.
 func (MigrationEnds) Lacks(events []timeline.Event) []string {
-	last := LastSeen(events)
 	var lacks []string
-	for _, shoot := range shootsOf(events) {
-		if _, seen := last[shoot]; !seen {
-			lacks = append(lacks, "the Shoot "+shoot+" in the garden")
-		}
-	}
 	for e, p := range timeline.Of[timeline.ShootSteady](events) {
 		brought := map[string]bool{}
 		for seen, object := range timeline.Of[timeline.ExtensionSeen](events) {
@@ -152,9 +146,9 @@ func judgeBrought(f *findings, events []timeline.Event) {
 	}
 }
 
-// brokenOff is whether the story was not told to its end: an interrupt, or a failure of the harness. What had begun by
-// then has had no time to end.
+// brokenOff is whether the run did not get to its end: an interrupt, a failure of the harness, or a record that was cut
+// off. What had begun by then has had no time to end.
 func brokenOff(events []timeline.Event) bool {
 	_, ended, found := timeline.First[timeline.RunEnded](events)
-	return found && ended.Broken != ""
+	return !found || ended.Broken != ""
 }

@@ -27,6 +27,9 @@ func (o NoLostWrite) Judge(events []timeline.Event) []Violation {
 		}
 	}
 	for e, data := range timeline.Of[timeline.DataSeen](events) {
+		if MissingWrites(events, e.Subject) != "" {
+			continue // what seems to be written by nobody may be of a write that is not recorded
+		}
 		o.judgeInvented(&f, e, data, keysOf(writesOf(events, e.Subject)))
 	}
 	return f.sorted()
@@ -60,6 +63,9 @@ func (NoLostWrite) Lacks(events []timeline.Event) []string {
 	last, loaded := LastSeen(events), Loaded(events)
 	total := 0
 	for _, shoot := range shootsOf(events) {
+		if missing := MissingWrites(events, shoot); missing != "" && read[shoot] {
+			lacks = append(lacks, missing)
+		}
 		acknowledged := acknowledgedOf(events, shoot)
 		total += acknowledged
 		gone, written := last[shoot].Absent || last[shoot].Deleting, slices.Contains(loaded, shoot)

@@ -86,6 +86,12 @@ type place struct {
 	seen   int // the look before the story, by its Seq
 }
 
+// knows says whether somebody has seen the shoot with this technical id in the garden.
+func (p place) knows(id string) bool {
+	_, seen := p.last[p.ids[id]]
+	return seen
+}
+
 // holds says whether the shoot with this technical id belongs here.
 func (p place) holds(id string) bool {
 	seen, known := p.last[p.ids[id]]
@@ -97,7 +103,7 @@ func (p place) holds(id string) bool {
 
 func (p place) empty() bool {
 	for id := range p.ids {
-		if p.holds(id) {
+		if p.holds(id) || !p.knows(id) {
 			return false
 		}
 	}
@@ -161,7 +167,8 @@ func (NoOrphans) isOrphan(here place, item timeline.Item, belongs bool) bool {
 		return false
 	}
 	if len(item.Mentions) > 0 {
-		return !slices.ContainsFunc(item.Mentions, here.holds)
+		belongs := func(id string) bool { return here.holds(id) || !here.knows(id) }
+		return !slices.ContainsFunc(item.Mentions, belongs)
 	}
 	return here.isSeed && here.empty() && !belongs && !transient[item.Class]
 }

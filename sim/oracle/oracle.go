@@ -60,6 +60,20 @@ func Find(name string) (Oracle, bool) {
 	return nil, false
 }
 
+// Unseen is what an oracle lacks, and what any oracle does: a shoot that was ready, and what the garden says of each.
+func Unseen(o Oracle, events []timeline.Event) (lacks []string) {
+	shoots, last := shootsOf(events), LastSeen(events)
+	if len(shoots) == 0 {
+		lacks = append(lacks, "any shoot that was ready")
+	}
+	for _, shoot := range shoots {
+		if _, seen := last[shoot]; !seen {
+			lacks = append(lacks, "the Shoot "+shoot+" in the garden")
+		}
+	}
+	return append(lacks, o.Lacks(events)...)
+}
+
 // findings collects the violations of one oracle.
 type findings struct {
 	oracle string

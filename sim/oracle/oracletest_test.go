@@ -122,15 +122,20 @@ func TestEveryOracleIsListedAndFound(t *testing.T) {
 	}
 }
 
-func TestNothingSeenIsNotGood(t *testing.T) {
+func TestUnseen_OfARecordInWhichNothingWasSeen_IsNeverEmpty(t *testing.T) {
 	t.Parallel()
-	for _, o := range oracle.All() {
-		events := history(steady(3))
-		if found := o.Judge(events); len(found) > 0 {
-			t.Errorf("%s: what was not seen is a violation: %v", o.Name(), found)
-		}
-		if len(o.Lacks(events)) == 0 {
-			t.Errorf("%s lacks nothing though nothing was seen", o.Name())
+	for name, events := range map[string][]timeline.Event{
+		"no events":          nil,
+		"no shoot was ready": history(of("", timeline.RunStarted{}), of("", timeline.RunEnded{})),
+		"nobody has looked":  history(steady(3)),
+	} {
+		for _, o := range oracle.All() {
+			if found := o.Judge(events); len(found) > 0 {
+				t.Errorf("%s: %s: what was not seen is a violation: %v", name, o.Name(), found)
+			}
+			if len(oracle.Unseen(o, events)) == 0 {
+				t.Errorf("%s: %s lacks nothing", name, o.Name())
+			}
 		}
 	}
 }

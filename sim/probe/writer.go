@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -63,6 +65,20 @@ func (w *Writer) Sample(ctx context.Context, to timeline.Recorder) error {
 		w.Keys.done(again, write)
 	}
 	to.Record(timeline.Event{Actor: w.Actor, Subject: w.Shoot, Payload: write})
+	if write.Verb == "create" && write.Status == http.StatusNotFound {
+		return w.makeNamespace(ctx, client)
+	}
+	return nil
+}
+
+// makeNamespace makes the load's namespace again, for later writes. A restore may have lost it with the writes around
+// its creation: that the load then has nowhere to write to is no failure of the product.
+func (w *Writer) makeNamespace(ctx context.Context, client kubernetes.Interface) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}
+	_, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("make the namespace %q of the load again: %w", Namespace, err)
+	}
 	return nil
 }
 

@@ -105,7 +105,7 @@ func TestLanesTellTheStory(t *testing.T) {
 		"shoots/alpha-operation": {
 			{1000, 2000, "Create", report.Busy}, {2000, 21000, "on a", report.Good}, {21000, 22000, "Migrate Aborted", report.Bad}, {22000, 37000, "Restore", report.Busy}, {37000, 40000, "on b", report.Good},
 		},
-		"shoots/alpha-API":        {{2500, 9925, "reachable", report.Good}, {9925, 26000, "unreachable", report.Bad}, {26000, 35900, "reachable", report.Good}},
+		"shoots/alpha-API":        {{2100, 9925, "reachable", report.Good}, {9925, 26000, "unreachable", report.Bad}, {26000, 39000, "reachable", report.Good}},
 		"shoots/alpha-nodes":      {{2000, 40000, "3 of 3 ready", report.Good}},
 		"shoots/alpha-conditions": {{1000, 2000, "EveryNodeReady Unknown", report.Unclear}, {21000, 37000, "EveryNodeReady Unknown", report.Unclear}},
 		"clusters/seed-a":         {{2500, 9250, "alpha epoch 1 Serving", report.Good}},
@@ -127,21 +127,22 @@ func TestWhatIsNotKnownIsNotShown(t *testing.T) {
 	epoch := func(at float64, state string) {
 		one.at(at, "observer", "alpha", timeline.EpochSeen{Seed: "a", Epoch: 1, State: state, Answered: moment(at)})
 	}
-	reached := func(at float64, outcome timeline.Outcome) {
-		one.at(at, "user", "alpha", timeline.Reached{Outcome: outcome, Sent: moment(at), Answered: moment(at)})
+	reached := func(from, to float64, outcome timeline.Outcome) { // once a second
+		for at := from; at <= to; at++ {
+			one.at(at, "user", "alpha", timeline.Reached{Outcome: outcome, Sent: moment(at), Answered: moment(at)})
+		}
 	}
 	epoch(1, "Starting")
 	epoch(1.5, "Serving")
 	one.seen(1.5, "a", "a", "Create", "Succeeded", 100)
-	reached(2, timeline.Acknowledged)
+	one.at(2, "operator", "alpha", timeline.ShootSteady{})
 	epoch(2, "Serving")
-	reached(10, timeline.Acknowledged)
+	reached(2, 10, timeline.Acknowledged)
 	one.at(11, "observer", "alpha", timeline.ShootSeen{UID: "u", SpecSeed: "a", StatusSeed: "a", WantsToSleep: true, Operation: timeline.Operation{Type: "Reconcile", State: "Processing"}})
-	reached(12, timeline.Failed)
-	reached(19, timeline.Failed)
+	reached(12, 19, timeline.Failed)
 	one.seen(20, "a", "a", "Reconcile", "Succeeded", 100)
-	reached(22, timeline.Acknowledged)
-	reached(30, timeline.Acknowledged)
+	reached(21, 21, timeline.Failed)
+	reached(22, 30, timeline.Acknowledged)
 	epoch(60, "Suspended")
 	one.judge()
 	m := report.ModelOf(load(t, one.folder), 0)
@@ -150,8 +151,8 @@ func TestWhatIsNotKnownIsNotShown(t *testing.T) {
 			{1000, 1500, "alpha epoch 1 Starting", report.Plain}, {1500, 2000, "alpha epoch 1 Serving", report.Good}, {60000, 60000, "alpha epoch 1 Suspended", report.Plain},
 		},
 		"shoots/alpha-API": {
-			{2000, 10000, "reachable", report.Good}, {10000, 11000, "unreachable", report.Bad}, {11000, 20000, "asleep, or being deleted", report.Plain},
-			{20000, 22000, "unreachable", report.Bad}, {22000, 30000, "reachable", report.Good},
+			{2000, 10000, "reachable", report.Good}, {10000, 11000, "unreachable", report.Bad}, {11000, 20000, "hibernated, or being deleted", report.Plain},
+			{20000, 22000, "unreachable", report.Bad}, {22000, 30000, "reachable", report.Good}, {30000, 60000, "not observed", report.Plain},
 		},
 	} {
 		if diff := cmp.Diff(want, barsOf(lane(t, m, id))); diff != "" {

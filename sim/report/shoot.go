@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/transplant-sim/transplant/sim/measure"
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -139,41 +138,25 @@ func momentBars(run *Run, shoot string) []Bar {
 }
 
 func apiBars(run *Run, shoot string) []Bar {
-	outages, probed := measure.Outages(run.Events, shoot)
-	if !probed {
+	seen := measure.AvailabilityOf(run.Events, shoot)
+	if !seen.Attempted {
 		return nil
 	}
-	first, last := time.Duration(-1), time.Duration(0)
-	for e, p := range timeline.Of[timeline.Reached](run.Events) {
-		if e.Subject != shoot {
-			continue
-		}
-		if first < 0 && p.Outcome == timeline.Acknowledged {
-			first = time.Duration(p.Answered)
-		}
-		last = max(last, time.Duration(p.Answered))
-	}
 	var all []Bar
-	add := func(from, to time.Duration, tone Tone, label string) {
-		if to > from {
-			all = append(all, Bar{From: ms(from), To: ms(to), Tone: tone, Label: label, About: fmt.Sprintf("%s's API: %s for %.3f s", shoot, label, (to - from).Seconds())})
+	add := func(intervals []measure.Interval, tone Tone, label string) {
+		for _, i := range intervals {
+			about := fmt.Sprintf("%s's API: %s for %.3f s", shoot, label, i.Length().Seconds())
+			all = append(all, Bar{From: ms(i.From), To: ms(i.To), Tone: tone, Label: label, About: about})
 		}
 	}
-	unreachable, _ := measure.Unreachable(run.Events, shoot)
-	for _, all := range [][]measure.Interval{outages, unreachable} {
-		slices.SortFunc(all, func(a, b measure.Interval) int { return cmp.Compare(a.From, b.From) })
+	notGood := slices.Concat(seen.Outages, seen.Unobserved)
+	slices.SortFunc(notGood, func(a, b measure.Interval) int { return cmp.Compare(a.From, b.From) })
+	for _, due := range seen.Due {
+		add(due.Without(notGood), Good, "reachable")
 	}
-	for _, u := range unreachable {
-		add(first, u.From, Good, "reachable")
-		first = u.To
-		for _, away := range u.Without(outages) {
-			add(away.From, away.To, Plain, "asleep, or being deleted")
-		}
-	}
-	for _, o := range outages {
-		add(o.From, o.To, Bad, "unreachable")
-	}
-	add(first, last, Good, "reachable")
+	add(seen.Outages, Bad, "unreachable")
+	add(seen.Unobserved, Plain, "not observed")
+	add(seen.Away, Plain, "hibernated, or being deleted")
 	slices.SortFunc(all, func(a, b Bar) int { return cmp.Compare(a.From, b.From) })
 	return all
 }

@@ -78,7 +78,18 @@ func (t *tale) write(seconds float64, outcome timeline.Outcome, revision int64) 
 		w.Error = "no answer: " + unkind
 	}
 	t.at(seconds, "user", "alpha", w)
-	t.at(seconds, "user", "alpha", timeline.Reached{Outcome: outcome, Sent: moment(seconds - 0.01), Answered: moment(seconds), Error: w.Error})
+	t.tried(seconds, outcome)
+}
+
+// tried to reach the API once.
+func (t *tale) tried(seconds float64, outcome timeline.Outcome) {
+	failure := ""
+	if outcome != timeline.Acknowledged {
+		failure = "no answer: " + unkind
+	}
+	t.at(seconds, "user", "alpha", timeline.Reached{
+		Outcome: outcome, Sent: moment(seconds - 0.01), Answered: moment(seconds), Error: failure,
+	})
 }
 
 // begin tells the story until the seed is lost: n writes in the first ten seconds.
@@ -109,16 +120,21 @@ func (t *tale) finish(n, lost int) *verdict.Report {
 	for i := range n {
 		t.write(10.2+9.8*float64(i)/float64(n), timeline.Unknown, 0)
 	}
+	t.tried(20.5, timeline.Unknown)
 	t.seen(21, "b", "a", "Migrate", "Aborted", 10)
 	t.seen(22, "b", "a", "Restore", "Processing", 30)
+	t.tried(22.4, timeline.Unknown)
 	t.at(23, "gardenlet-b", "", timeline.CloudCalled{Number: 1, Verb: "put", What: "records", Name: "owner.alpha.p.x", Outcome: "OK", Took: true, Made: moment(22.9)})
+	t.tried(24.3, timeline.Unknown)
 	t.at(25, "observer", "alpha", timeline.EpochSeen{Seed: "b", Epoch: 2, State: "Serving", Remaining: timeline.Length(4 * time.Second), Sent: moment(25), Answered: moment(25), Revision: 1000000})
 	for i := range n {
 		t.write(26+10*float64(i)/float64(n), timeline.Acknowledged, int64(1000001+i))
 	}
 	t.seen(37, "b", "b", "Restore", "Succeeded", 100)
+	t.tried(37.05, timeline.Acknowledged)
 	t.at(37.1, "operator", "alpha", timeline.StepEnded{Index: 1, Verb: "expect", Text: "expect shoot('alpha').seed == 'b'", Outcome: timeline.StepDone})
 	t.at(38, "operator", "fire", timeline.FaultHealed{Fault: "loseCluster(a)", Touched: 12})
+	t.tried(38.05, timeline.Acknowledged)
 	t.at(38.1, "operator", "", timeline.Settling{})
 	t.at(39, "operator", "", timeline.Settled{Converged: true})
 	data := timeline.DataSeen{Version: 1000100}

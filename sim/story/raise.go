@@ -113,7 +113,11 @@ func (t *teller) populate(ctx context.Context, shoot landscape.Shoot) (timeline.
 	if err := t.prepare(ctx, client, shoot); err != nil {
 		return steady, err
 	}
-	return steady, probe.Preload(ctx, shoot.Name, client, t.keysOf(shoot.Name), shoot.Objects, t.Journal)
+	if err := probe.Preload(ctx, shoot.Name, client, t.keysOf(shoot.Name), shoot.Objects, t.Journal); err != nil {
+		return steady, err
+	}
+	steady.BackedUp, err = t.awaitBackup(ctx, shoot.Name, client)
+	return steady, err
 }
 
 func (t *teller) technicalID(ctx context.Context, shoot string) (string, error) {

@@ -39,6 +39,8 @@ type ShootSteady struct {
 	Objects     int    `json:"objects"`
 	// Extensions is how many objects its extensions have brought into it that are looked at.
 	Extensions int `json:"extensions,omitempty"`
+	// BackedUp says that the shoot's backups contain all of that: the loss of its seed may not take any of it.
+	BackedUp bool `json:"backedUp,omitempty"`
 }
 
 // Kind of ShootSteady.

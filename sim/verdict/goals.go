@@ -28,7 +28,9 @@ func (r *Report) judgeGoals(events []timeline.Event, goals scenario.Measure, tol
 			})...)
 		}
 	}
-	seconds("apiDowntime", r.Measures.APIDowntimeSeconds, goals.APIDowntime, measure.Unreached)
+	seconds("apiDowntime", r.Measures.APIDowntimeSeconds, goals.APIDowntime, func(events []timeline.Event) []string {
+		return measure.Unreached(events, goals.APIDowntime.Max.Duration)
+	})
 	if goals.RTO != nil {
 		lacks = append(lacks, r.judgeRecoveries(events, Objective{Measure: "rto", Max: goals.RTO.Seconds(), Measured: r.Measures.RTOSeconds}, goals.RTO.Max.Duration, told)...)
 	}

@@ -3,7 +3,6 @@ package verdict
 import (
 	"encoding/xml"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -36,7 +35,6 @@ type testCase struct {
 	Failure *problem `xml:"failure"`
 	Error   *problem `xml:"error"`
 	Skipped *problem `xml:"skipped"`
-	Out     string   `xml:"system-out,omitempty"`
 }
 
 type problem struct {
@@ -45,8 +43,8 @@ type problem struct {
 }
 
 // suiteOf makes a test case of each step, each promise and each goal; a story that is Broken or Inconclusive has one in
-// error. An expectation or a promise that nobody has seen enough of is skipped, the latter unless it was broken all the same. What was measured without a goal
-// has a case that says how much, and passes. Properties tell everything measured.
+// error. An expectation, a promise or a goal that nobody has seen enough of is skipped, the latter two unless they were
+// broken all the same. Properties tell everything measured.
 func suiteOf(r *Report, events []timeline.Event) suite {
 	s := suite{Name: r.Scenario, Time: r.WallSeconds, Measured: propertiesOf(r)}
 	s.steps(events)
@@ -58,7 +56,6 @@ func suiteOf(r *Report, events []timeline.Event) suite {
 	for _, o := range r.Objectives {
 		s.objective(r, o)
 	}
-	s.measured(r)
 	if r.Verdict == Broken || r.Verdict == Inconclusive {
 		text := strings.Join(r.Reasons, "\n")
 		s.Cases = append(s.Cases, testCase{Class: r.Scenario, Name: string(r.Verdict), Error: &problem{firstLine(text), text}})
@@ -130,16 +127,6 @@ func (s *suite) objective(r *Report, o Objective) {
 		c.Skipped = unseenProblem(o.Unseen)
 	}
 	s.judged(r, c, func(v Violation) bool { return v.Measure == o.Measure })
-}
-
-// measured adds a test case for everything that was measured and has no goal.
-func (s *suite) measured(r *Report) {
-	for name, value := range r.Measures.Numbers() {
-		name = strings.TrimSuffix(name, "Seconds") // as scenarios name it
-		if !slices.ContainsFunc(r.Objectives, func(o Objective) bool { return o.Measure == name }) {
-			s.Cases = append(s.Cases, testCase{Class: s.Name, Name: "measure " + name, Out: fmt.Sprintf("%g, without a goal", value)})
-		}
-	}
 }
 
 // judged adds a test case that fails with the violations that are its own.

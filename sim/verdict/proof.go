@@ -40,8 +40,7 @@ func outageProof(events []timeline.Event) []int {
 		known, looked := edges[e.Subject]
 		if !looked {
 			known = map[time.Duration]bool{}
-			outages, _ := measure.Outages(events, e.Subject)
-			for _, o := range outages {
+			for _, o := range measure.AvailabilityOf(events, e.Subject).Outages {
 				known[o.From], known[o.To] = true, true
 			}
 			edges[e.Subject] = known

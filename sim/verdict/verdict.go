@@ -155,10 +155,13 @@ func Judge(events []timeline.Event) (*Report, error) {
 	}
 	r := Begin(started)
 	r.Measures, r.AtDefaults, r.WallSeconds = measure.Of(events), measure.Defaults(events, story.Spec.Landscape.Settings), measure.Seconds(events[len(events)-1].At)
-	broken := r.judgeStory(events)
+	broken, unfelt := r.judgeStory(events), r.judgeFaults(events)
 	lacks := []string{"nobody watched: the run was told with --unwatched, to learn what watching costs"}
 	if !started.Unwatched {
 		lacks = append(r.judgePromises(events, story), r.judgeGoals(events, story.Spec.Measure, len(broken) == 0)...)
+	}
+	for _, what := range oracle.UnservedLoads(events) {
+		lacks = append(lacks, "the run has not seen "+what)
 	}
 	for _, what := range unknownSteps(events) {
 		lacks = append(lacks, Expect+" has not seen "+what)
@@ -166,7 +169,7 @@ func Judge(events []timeline.Event) (*Report, error) {
 	for _, what := range unknownRest(events) {
 		lacks = append(lacks, Settle+" has not seen "+what)
 	}
-	unfelt := r.judgeFaults(events)
+	r.moot(slices.Concat(broken, unfelt))
 	slices.SortStableFunc(r.Violations, func(a, b Violation) int { return cmp.Compare(a.At, b.At) })
 	switch {
 	case len(r.Violations) > 0:
@@ -211,17 +214,17 @@ func (r *Report) judgeStory(events []timeline.Event) (broken []string) {
 			}
 		}
 	}
+	if !ended {
+		broken = append(broken, "the record ends before the run does")
+	}
 	if len(broken) == 0 {
 		r.judgeRest(rest)
-	}
-	if !ended {
-		broken = append(broken, "the record ends before the story does")
 	}
 	return broken
 }
 
 // judgeRest finds what had not come to rest in time. It is owed from the last heal on: where a fault could not be injected or
-// healed, or a step not carried out, so that there was no such moment, it is not.
+// healed, or a step not carried out, so that there was no such moment, it is not; nor where the record ends too early to say so.
 func (r *Report) judgeRest(settled []timeline.Event) {
 	for _, e := range settled {
 		for _, what := range e.Payload.(timeline.Settled).Waiting {
@@ -253,19 +256,38 @@ func (r *Report) judgePromises(events []timeline.Event, story *scenario.Scenario
 		if len(violations) > 0 {
 			continue // it takes no more evidence that it was broken
 		}
-		unseen := o.Lacks(events)
-		if len(unseen) == 0 {
-			continue
-		}
-		if r.Unseen == nil {
-			r.Unseen = map[string][]string{}
-		}
-		r.Unseen[string(name)] = unseen
-		for _, what := range unseen {
+		for _, what := range oracle.Unseen(o, events) {
 			lacks = append(lacks, fmt.Sprintf("%s has not seen %s", name, what))
+			r.lack(string(name), what)
 		}
 	}
 	return lacks
+}
+
+// lack notes evidence that is missing for a promise.
+func (r *Report) lack(promise, what string) {
+	if r.Unseen == nil {
+		r.Unseen = map[string][]string{}
+	}
+	r.Unseen[promise] = append(r.Unseen[promise], what)
+}
+
+// moot takes from every promise and every goal that was not broken that it was kept, for these reasons: a run that did not
+// get to its end, or of which a fault hit nothing, shows nothing.
+func (r *Report) moot(reasons []string) {
+	for _, why := range reasons {
+		what := "the run as it was to be: " + why
+		for _, name := range r.Promises {
+			if !slices.ContainsFunc(r.Violations, func(v Violation) bool { return v.Oracle == name }) {
+				r.lack(name, what)
+			}
+		}
+		for i := range r.Objectives {
+			if o := &r.Objectives[i]; o.Measured != nil && !o.Missed() {
+				o.Unseen = append(o.Unseen, what)
+			}
+		}
+	}
 }
 
 // judgeFaults finds the faults that nobody felt, and those whose moment never came.

@@ -174,6 +174,12 @@ type BackupBreaker interface {
 	DamageBackup(ctx context.Context, shoot string, last Backup, missing bool) (Injection, error)
 }
 
+// BackupReader is a World that knows how far a shoot's backups reach.
+type BackupReader interface {
+	// BackedUpTo is the newest revision of the shoot's store that a backup contains, 0 when there is none.
+	BackedUpTo(ctx context.Context, shoot string) (revision int64, err error)
+}
+
 // Inventory is a World that knows what is there beside the objects of API servers: processes, data folders, buckets
 // and their objects, DNS records. The keys are seeds, or other places such as "cloud".
 type Inventory interface {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/transplant-sim/transplant/api/cloud"
@@ -33,33 +34,64 @@ func (w *World) DamageBackup(ctx context.Context, shoot string, last world.Backu
 
 // lastBackup finds the ids of the shoot's last backup object of a kind: one in each bucket that has a copy of it.
 func (w *World) lastBackup(ctx context.Context, shoot string, last world.Backup) ([]string, error) {
-	buckets, err := w.cloud.Buckets().List(ctx, cloud.Filter{})
-	if err != nil {
-		return nil, fmt.Errorf("list the buckets: %w", err)
-	}
 	var newest backup.Object
 	var ids []string
-	for _, bucket := range buckets {
-		for object, err := range w.cloud.Bucket(bucket.Name).All(ctx, technicalID(shoot)+"--") {
-			if err != nil {
-				return nil, fmt.Errorf("list the backups of shoot %q in bucket %q: %w", shoot, bucket.Name, err)
-			}
-			found, is := backupOf(object.Key, last)
-			if !is {
-				continue
-			}
-			switch order := later(found, newest); {
-			case order > 0:
-				newest, ids = found, []string{object.ID}
-			case order == 0:
-				ids = append(ids, object.ID)
-			}
+	for stored, err := range w.backups(ctx, shoot, last) {
+		if err != nil {
+			return nil, err
+		}
+		switch order := later(stored.Object, newest); {
+		case order > 0:
+			newest, ids = stored.Object, []string{stored.id}
+		case order == 0:
+			ids = append(ids, stored.id)
 		}
 	}
 	if len(ids) == 0 {
-		return nil, fmt.Errorf("find the last backup (%s) of shoot %q: the %d buckets have none", last, shoot, len(buckets))
+		return nil, fmt.Errorf("find the last backup (%s) of shoot %q: no bucket has one", last, shoot)
 	}
 	return ids, nil
+}
+
+var _ world.BackupReader = &World{}
+
+// BackedUpTo implements world.BackupReader.
+func (w *World) BackedUpTo(ctx context.Context, shoot string) (revision int64, err error) {
+	for stored, err := range w.backups(ctx, shoot, world.AnyBackup) {
+		if err != nil {
+			return 0, err
+		}
+		revision = max(revision, stored.Last)
+	}
+	return revision, nil
+}
+
+// storedBackup is a backup object in one bucket.
+type storedBackup struct {
+	backup.Object
+	id string
+}
+
+// backups yields the backup objects of a shoot of one kind, in all buckets.
+func (w *World) backups(ctx context.Context, shoot string, kind world.Backup) iter.Seq2[storedBackup, error] {
+	return func(yield func(storedBackup, error) bool) {
+		buckets, err := w.cloud.Buckets().List(ctx, cloud.Filter{})
+		if err != nil {
+			yield(storedBackup{}, fmt.Errorf("list the buckets: %w", err))
+			return
+		}
+		for _, bucket := range buckets {
+			for object, err := range w.cloud.Bucket(bucket.Name).All(ctx, technicalID(shoot)+"--") {
+				if err != nil {
+					yield(storedBackup{}, fmt.Errorf("list the backups of shoot %q in bucket %q: %w", shoot, bucket.Name, err))
+					return
+				}
+				if found, is := backupOf(object.Key, kind); is && !yield(storedBackup{found, object.ID}, nil) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // backupOf reads a key of a bucket: the name of the BackupEntry, that of the etcd, and what the backup calls its object.
