@@ -48,6 +48,7 @@ func (m Measures) Numbers() iter.Seq2[string, float64] {
 			count   *int
 		}{
 			{name: "apiDowntimeSeconds", seconds: m.APIDowntimeSeconds}, {name: "apiLongestGapSeconds", seconds: m.APILongestGapSeconds},
+			{name: "apiUnobservedSeconds", seconds: m.APIUnobservedSeconds},
 			{name: "rtoSeconds", seconds: m.RTOSeconds}, {name: "rpoSeconds", seconds: m.RPOSeconds},
 			{name: "lostWrites", count: m.LostWrites}, {name: "restoresAtOnce", count: m.RestoresAtOnce},
 		} {

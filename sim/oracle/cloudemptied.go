@@ -48,11 +48,12 @@ func (CloudEmptied) Lacks(events []timeline.Event) []string {
 
 // Judge what was there when a shoot was gone.
 func (o CloudEmptied) Judge(events []timeline.Event) []Violation {
-	f := findings{oracle: o.Name()}
+	f, read := findings{oracle: o.Name()}, ledgerReadUntil(events)
 	for id, shoot := range technicalIDs(events) {
 		begun := time.Duration(0)
 		for _, end := range endsOf(events, shoot) {
-			o.judgeLife(&f, shoot, callsIn(events, id, begun, end.At), askedToGo(events, shoot, end.At), end)
+			known := timeline.Moment(end.At) <= read
+			o.judgeLife(&f, shoot, callsIn(events, id, begun, end.At), askedToGo(events, shoot, end.At), end, known)
 			begun = end.At
 		}
 	}
@@ -105,7 +106,8 @@ func callsIn(events []timeline.Event, id string, from, to time.Duration) []made 
 	return calls
 }
 
-func (CloudEmptied) judgeLife(f *findings, shoot string, calls []made, asked timeline.Moment, end timeline.Event) {
+// judgeLife of a shoot by its calls, which are known up to its end, or not.
+func (CloudEmptied) judgeLife(f *findings, shoot string, calls []made, asked timeline.Moment, end timeline.Event, known bool) {
 	left, ended := map[string]made{}, (*made)(nil)
 	for _, call := range calls {
 		switch key := call.What + "/" + call.ID; call.Verb {
@@ -121,6 +123,9 @@ func (CloudEmptied) judgeLife(f *findings, shoot string, calls []made, asked tim
 					shoot, call.What, nameOf(call.CloudCalled), nameOf(ended.CloudCalled))
 			}
 		}
+	}
+	if !known {
+		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(left)) {
 		call := left[key]

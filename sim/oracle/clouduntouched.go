@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -91,6 +92,18 @@ func judgeEpochs(f *findings, events []timeline.Event, id, shoot string) {
 			owner, began = call.Epoch, e.Seq
 		}
 	}
+}
+
+// ledgerReadUntil is up to when the cloud's ledger is known: what does not stand in it until then has not happened. Entries
+// are read some time after they were made, so that a record that is cut off may lack the last ones.
+func ledgerReadUntil(events []timeline.Event) (until timeline.Moment) {
+	if _, _, ended := timeline.First[timeline.RunEnded](events); ended && !blindAtEnd(events, timeline.CloudLedger) {
+		return math.MaxInt64
+	}
+	for _, call := range timeline.Of[timeline.CloudCalled](events) {
+		until = max(until, call.Made)
+	}
+	return until
 }
 
 func nameOf(call timeline.CloudCalled) string {

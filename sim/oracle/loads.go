@@ -80,6 +80,9 @@ func endOfLoad(events []timeline.Event, shoot string) (at time.Duration, dismiss
 func UnservedLoads(events []timeline.Event) (lacks []string) {
 	last := LastSeen(events)
 	for _, l := range loadsOf(events) {
+		if l.asked() == 0 {
+			continue // it ended before its first write was due
+		}
 		if l.acknowledged == 0 {
 			lacks = append(lacks, "any acknowledged write of the load of "+l.shoot)
 			continue

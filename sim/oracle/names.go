@@ -25,6 +25,7 @@ func extensionsOn(events []timeline.Event, seed string) []string {
 // extensions, and all of them lead to the same gateway (SPEC 2.9.2, 7.4).
 func judgeNames(f *findings, events []timeline.Event, id, shoot string) {
 	n := names{findings: f, shoot: shoot, events: events, calls: writesOfNames(events, id), told: map[int]bool{}}
+	read := ledgerReadUntil(events)
 	on := "" // the seed that the shoot rests on
 	var last timeline.Event
 	for e, seen := range timeline.Of[timeline.ShootSeen](events) {
@@ -35,12 +36,12 @@ func judgeNames(f *findings, events []timeline.Event, id, shoot string) {
 		if on = ""; rests(seen) {
 			on = seen.StatusSeed
 		}
-		if on != "" && on != was {
+		if on != "" && on != was && timeline.Moment(e.At) <= read {
 			n.judge(e, on, e.At)
 		}
 		last = e
 	}
-	if on != "" {
+	if on != "" && timeline.Moment(last.At) <= read {
 		n.judge(last, on, math.MaxInt64)
 	}
 }

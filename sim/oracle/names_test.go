@@ -1,11 +1,14 @@
 package oracle_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/transplant-sim/transplant/sim/oracle"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
+
+func isEnd(e timeline.Event) bool { return e.Kind == timeline.RunEnded{}.Kind() }
 
 // The names of a shoot follow it, all of them.
 func TestNamesFollowTheShoot(t *testing.T) {
@@ -17,7 +20,7 @@ func TestNamesFollowTheShoot(t *testing.T) {
 	const internal, external = "api.alpha.internal", "api.alpha.external"
 	// from is a shoot that rests on seed a, with two names.
 	from := func(more ...timeline.Event) []timeline.Event {
-		return history(append([]timeline.Event{put("a", internal, "1"), put("a", external, "1"), steady(0), seen(shoot("a", "a", "Create", "Succeeded")), step("migrate")}, more...)...)
+		return whole(append([]timeline.Event{put("a", internal, "1"), put("a", external, "1"), steady(0), seen(shoot("a", "a", "Create", "Succeeded")), step("migrate")}, more...)...)
 	}
 	released, restored := seen(shoot("b", "b", "Migrate", "Succeeded")), seen(shoot("b", "b", "Restore", "Succeeded"))
 	asleep := shoot("b", "b", "Restore", "Succeeded")
@@ -33,6 +36,7 @@ func TestNamesFollowTheShoot(t *testing.T) {
 		"read after it was done":        {events: from(released, put("b", internal, "2"), restored, late)},
 		"on the way they have not":      {events: from(released, put("b", internal, "2"))},
 		"one has not":                   {events: from(released, put("b", internal, "2"), restored), want: "alpha rests on seed b, but its name api.alpha.external leads to 1, where extensions-a has put it"},
+		"the record is cut off":         {events: slices.DeleteFunc(from(released, restored), isEnd)},
 		"one has not until it was back": {events: from(put("b", internal, "2"), restored, seen(shoot("a", "b", "Restore", "Succeeded")), put("a", internal, "1"), seen(shoot("a", "a", "Restore", "Succeeded"))), want: "alpha rests on seed b, but its name api.alpha.external leads to 1"},
 		"one leads elsewhere":           {events: from(put("b", internal, "2"), put("b", external, "3"), restored), want: "its name api.alpha.external leads to 3, but api.alpha.internal to 2"},
 		"one leads nowhere":             {events: from(put("b", internal, "2"), record("put", "extensions-b", external), restored), want: "its name api.alpha.external leads to nowhere, but api.alpha.internal to 2"},

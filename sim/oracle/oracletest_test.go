@@ -24,6 +24,11 @@ func history(events ...timeline.Event) []timeline.Event {
 	return events
 }
 
+// whole is a history of a run that came to its end.
+func whole(events ...timeline.Event) []timeline.Event {
+	return history(append(events, of("", timeline.RunEnded{}))...)
+}
+
 func of(subject string, p timeline.Payload) timeline.Event {
 	return timeline.Event{Subject: subject, Payload: p}
 }

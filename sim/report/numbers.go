@@ -47,6 +47,7 @@ func measuresOf(run *Run) []measured {
 	seconds("RPO", "age of the newest lost write against the newest that survived before the first lost one", m.RPOSeconds, goals.RPO)
 	count("lost writes", "acknowledged, and not in the data at the end", m.LostWrites, goals.LostWrites)
 	seconds("API downtime", "how long the API could not be reached by name, in all; of the worst shoot", m.APIDowntimeSeconds, goals.APIDowntime)
+	seconds("API not observed", "how long nobody tried to reach the API though it was due: the downtime may be longer by that", m.APIUnobservedSeconds, nil)
 	seconds("longest outage", "the longest single outage in it", m.APILongestGapSeconds, nil)
 	count("restores at once", "the most shoots that one seed was restoring at the same time", m.RestoresAtOnce, goals.RestoresAtOnce)
 	if d := run.Verdict.AtDefaults; d != nil {

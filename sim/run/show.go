@@ -62,7 +62,11 @@ func measureLines(r *verdict.Report) []string {
 		}
 	}
 	m := r.Measures
-	seconds("API downtime", m.APIDowntimeSeconds, goalOf(r, "apiDowntime", " s"))
+	downtime := goalOf(r, "apiDowntime", " s")
+	if m.APIUnobservedSeconds != nil {
+		downtime += fmt.Sprintf(", at least: for %.3f s nobody tried", *m.APIUnobservedSeconds)
+	}
+	seconds("API downtime", m.APIDowntimeSeconds, downtime)
 	seconds("longest outage", m.APILongestGapSeconds, "")
 	if m.LostWrites != nil {
 		add("lost writes", "%8d", *m.LostWrites, goalOf(r, "lostWrites", ""))
