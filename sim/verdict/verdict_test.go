@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/transplant-sim/transplant/sim/oracle"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
@@ -336,28 +337,14 @@ func checkJUnit(t *testing.T, folder string, want map[string]string) {
 			Name  string `xml:"name,attr"`
 			Value string `xml:"value,attr"`
 		} `xml:"properties>property"`
-		Cases []struct {
-			Name    string    `xml:"name,attr"`
-			Failure *struct{} `xml:"failure"`
-			Error   *struct{} `xml:"error"`
-			Skipped *struct{} `xml:"skipped"`
-		} `xml:"testcase"`
+		Cases []junitCase `xml:"testcase"`
 	}
 	if err := xml.Unmarshal(content, &suite); err != nil {
 		t.Fatal(err)
 	}
 	cases, properties, count := map[string]string{}, map[string]string{}, map[string]int{}
 	for _, c := range suite.Cases {
-		switch {
-		case c.Failure != nil:
-			cases[c.Name] = "failed"
-		case c.Error != nil:
-			cases[c.Name] = "error"
-		case c.Skipped != nil:
-			cases[c.Name] = "skipped"
-		default:
-			cases[c.Name] = "passed"
-		}
+		cases[c.Name] = c.outcome()
 		count[cases[c.Name]]++
 	}
 	for _, p := range suite.Properties {
@@ -394,4 +381,72 @@ func TestAnExpectationThatNobodyCouldSeeIsSkipped(t *testing.T) {
 	if !strings.Contains(string(content), `<skipped message="not known within 1s">`) || !strings.Contains(string(content), `failures="0"`) {
 		t.Errorf("%s", content)
 	}
+}
+
+// What a run does not show is no test that has passed.
+func TestJUnit_RunThatShowsNothing_HasNoPassedPromise(t *testing.T) {
+	t.Parallel()
+	const goals = `"apiDowntime":{"max":"9s"}`
+	const promises = `"MigrationEnds","SingleWriter","NoOrphans","CloudUntouched","NodesPreserved","NoFalseAlarm","Revisions"`
+	good := []timeline.Payload{steady, restores, reached(3, timeline.Acknowledged), timeline.Settled{Converged: true}}
+	for name, events := range map[string][]timeline.Event{
+		"nothing happened":   run(promises, goals, ended),
+		"it could not begin": run(promises, goals, timeline.RunEnded{Broken: "no landscape"}),
+		"it was cut off":     run(promises, goals, good...),
+		"a step failed":      run(promises, goals, append(good, step(timeline.StepFailed, "refused"), ended)...),
+		"a fault hit nothing": run(promises, goals, append([]timeline.Payload{timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{}},
+			append(good, ended)...)...),
+	} {
+		r, err := verdict.Judge(events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict == verdict.Held || r.Verdict == verdict.Violated {
+			t.Errorf("%s: the run is %s", name, r.Verdict)
+		}
+		folder := t.TempDir()
+		if err := verdict.Write(folder, r, events); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range junitOf(t, folder) {
+			if _, isOracle := oracle.Find(c.Name); (isOracle || c.Name == "measure apiDowntime") && c.outcome() == "passed" {
+				t.Errorf("%s: %s has passed", name, c.Name)
+			}
+		}
+	}
+}
+
+// junitCase is a test case as programs read it.
+type junitCase struct {
+	Name    string    `xml:"name,attr"`
+	Failure *struct{} `xml:"failure"`
+	Error   *struct{} `xml:"error"`
+	Skipped *struct{} `xml:"skipped"`
+}
+
+func (c junitCase) outcome() string {
+	switch {
+	case c.Failure != nil:
+		return "failed"
+	case c.Error != nil:
+		return "error"
+	case c.Skipped != nil:
+		return "skipped"
+	}
+	return "passed"
+}
+
+func junitOf(t *testing.T, folder string) []junitCase {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(folder, "junit.xml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var suite struct {
+		Cases []junitCase `xml:"testcase"`
+	}
+	if err := xml.Unmarshal(content, &suite); err != nil {
+		t.Fatal(err)
+	}
+	return suite.Cases
 }
