@@ -114,7 +114,20 @@ func lessenings(whole []timeline.Event) map[string]lessened {
 		all["without "+source] = lessened{"no " + source, keep(whole, func(e timeline.Event) bool { return sourceOf(e) != source })}
 		all[source+" told late"] = lessened{"a source told late", later(whole, source)}
 	}
+	all["the cloud's clock is late"] = lessened{"the cloud's clock late", lateClock(whole)}
 	return all
+}
+
+// lateClock has the cloud, which is the only one with a clock of its own on the record, tell earlier times.
+func lateClock(whole []timeline.Event) []timeline.Event {
+	wrong := slices.Clone(whole)
+	for i, e := range wrong {
+		if call, is := e.Payload.(timeline.CloudCalled); is {
+			call.Made = max(0, call.Made-timeline.Moment(lateness))
+			wrong[i].Payload = call
+		}
+	}
+	return wrong
 }
 
 // allCuts is set where a record is to be cut off at each of its events. That takes minutes; else some are enough.
