@@ -75,9 +75,22 @@ func text(s *string) string {
 func (w *World) report(path, seed string, kind, state string, progress int, hibernated bool) {
 	w.update(path, object{"status": object{
 		"seedName": seed, "technicalID": technicalID(path[strings.LastIndex(path, "/")+1:]), "uid": "u", "clusterIdentity": "c",
-		"hibernated": hibernated, "gardener": object{"id": "", "name": "", "version": ""},
+		"hibernated": hibernated, "conditions": conditions(state), "gardener": object{"id": "", "name": "", "version": ""},
 		"lastOperation": object{"type": kind, "state": state, "progress": progress, "description": kind + " " + state, "lastUpdateTime": time.Now().UTC().Format(time.RFC3339)},
 	}})
+}
+
+// conditions of a shoot: nothing is known to be well while somebody works on it.
+func conditions(state string) []object {
+	status := "Progressing"
+	if state == "Succeeded" {
+		status = "True"
+	}
+	var all []object
+	for _, kind := range []string{"APIServerAvailable", "ControlPlaneHealthy", "EveryNodeReady", "SystemComponentsHealthy"} {
+		all = append(all, object{"type": kind, "status": status})
+	}
+	return all
 }
 
 func (w *World) update(path string, patch object) {
