@@ -9,9 +9,9 @@ import (
 )
 
 // NoOrphans promises that nothing of a shoot is left on a seed that it has left: no object of any type, cluster-scoped
-// ones too, no process, data folder, backup or DNS record (SPEC 2.14, CPM-8); and no folder of a pod outlives its pod.
-// When a source has let a shoot go it keeps the control-plane namespace until the shoot is restored elsewhere. In it is
-// nothing by then that an extension has made, but for the Secrets that move with the shoot (SPEC 3.10 B4, B5).
+// ones too, no process, data folder, backup or DNS record (SPEC 2.14, CPM-8); that no folder of a pod outlives its pod;
+// and that a source that has let a shoot go, and keeps the namespace until the shoot is restored, has nothing in it that
+// extensions have made, but for the Secrets that move with the shoot (SPEC 3.10 B4, B5).
 type NoOrphans struct{}
 
 var _ Oracle = NoOrphans{}
