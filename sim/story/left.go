@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
@@ -77,7 +78,7 @@ func (t *teller) lookAtHandOver(ctx context.Context, h handOver) error {
 }
 
 // controlPlane is one look. A namespace that is not there while the shoot is still being restored holds nothing: its
-// source keeps it until then. What was in one that has gone, or goes, is not known.
+// source keeps it until then. What was in one that has gone, or goes, or is the shoot's again, is not known.
 func (t *teller) controlPlane(ctx context.Context, h handOver) (*timeline.InventorySeen, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.Patience.Finale)
 	defer cancel()
@@ -89,29 +90,34 @@ func (t *teller) controlPlane(ctx context.Context, h handOver) (*timeline.Invent
 	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", h, err)
 	}
-	late := stage == probe.Going
-	if stage == probe.Gone {
-		if late, err = t.restored(ctx, h.shoot); err != nil {
-			return nil, err
-		}
+	late, err := t.late(ctx, h, stage)
+	if err != nil {
+		return nil, err
 	}
 	if late {
-		seen.Unreadable = append(seen.Unreadable, "namespace "+h.namespace+", which was removed before anybody could look")
+		seen.Items = []timeline.Item{}
+		seen.Unreadable = append(seen.Unreadable, "namespace "+h.namespace+": nobody looked into it in time")
 	}
 	return &seen, nil
 }
 
-// restored says whether the shoot is on its new seed by now, or gone.
-func (t *teller) restored(ctx context.Context, name string) (bool, error) {
+// late says whether the namespace in this stage may have held something else when the source let the shoot go.
+func (t *teller) late(ctx context.Context, h handOver, stage probe.Stage) (bool, error) {
 	garden, err := t.clients.Cluster(landscape.Garden)
 	if err != nil {
 		return false, err
 	}
 	shoot := &gardencorev1beta1.Shoot{}
-	if err := garden.Get(ctx, t.World.ShootKey(name), shoot); err != nil {
+	if err := garden.Get(ctx, t.World.ShootKey(h.shoot), shoot); err != nil {
 		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	}
-	o := shoot.Status.LastOperation
-	isMigrate := o != nil && o.Type == gardencorev1beta1.LastOperationTypeMigrate
-	return o == nil || !isMigrate && o.State == gardencorev1beta1.LastOperationStateSucceeded, nil
+	switch stage {
+	case probe.There:
+		return ptr.Deref(shoot.Spec.SeedName, "") == h.source, nil
+	case probe.Gone:
+		o := shoot.Status.LastOperation
+		isMigrate := o != nil && o.Type == gardencorev1beta1.LastOperationTypeMigrate
+		return o == nil || !isMigrate && o.State == gardencorev1beta1.LastOperationStateSucceeded, nil
+	}
+	return true, nil
 }
