@@ -170,23 +170,27 @@ func (e *Expression) doings(s Snapshot) []string {
 		if shoot.LastOperation.Type == "" {
 			continue
 		}
-		doing := fmt.Sprintf("%s: %s %s %d%%", name, shoot.LastOperation.Type, shoot.LastOperation.State, shoot.LastOperation.Progress)
-		if shoot.LastOperation.Description != "" {
-			doing += " (" + shoot.LastOperation.Description + ")"
-		}
-		for _, problem := range shoot.LastErrors {
-			doing += ", error: " + problem
-		}
-		for _, statuses := range []map[string]string{shoot.Conditions, shoot.Constraints} {
-			for _, kind := range slices.Sorted(maps.Keys(statuses)) {
-				if statuses[kind] == "False" {
-					doing += fmt.Sprintf(", %s is False (%s)", kind, shoot.Reasons[kind])
-				}
+		doing := name + ": " + shoot.Doing()
+		for _, kind := range slices.Sorted(maps.Keys(shoot.Constraints)) {
+			if shoot.Constraints[kind] == "False" {
+				doing += fmt.Sprintf(", %s is False (%s)", kind, shoot.Reasons[kind])
 			}
 		}
 		parts = append(parts, doing)
 	}
 	return parts
+}
+
+// Doing is what the shoot is busy with, and what keeps it from being healthy.
+func (s Shoot) Doing() string {
+	text := fmt.Sprintf("%s %s %d%%", s.LastOperation.Type, s.LastOperation.State, s.LastOperation.Progress)
+	if s.LastOperation.Description != "" {
+		text += " (" + s.LastOperation.Description + ")"
+	}
+	for _, problem := range s.LastErrors {
+		text += ", error: " + problem
+	}
+	return strings.Join(append([]string{text}, s.Problems...), ", ")
 }
 
 func show(value ref.Val) string {

@@ -20,6 +20,7 @@ var world = expression.Snapshot{
 		Conditions:    map[string]string{"APIServerAvailable": "True"},
 		Constraints:   map[string]string{"EvacuationPossible": "False"},
 		Reasons:       map[string]string{"EvacuationPossible": "StateIncomplete"},
+		Problems:      []string{"EveryNodeReady is Progressing (MissingNodes: 1 of 2)"},
 	}},
 	Seeds: map[string]expression.Seed{
 		"a": {Ready: true, Shoots: 1},
@@ -44,13 +45,13 @@ func TestEvaluate(t *testing.T) {
 		`seed('b').ready`:                                         {met: true},
 		`shoot('alpha').lastOperation.state in ['Processing']`:    {met: true},
 		`shoot('alpha').seed == 'b' && shoot('alpha').healthy`: {
-			why: `shoot("alpha").seed is "a"; shoot("alpha").healthy is false; alpha: Migrate Processing 43% (Creating final snapshot), error: bucket is slow, EvacuationPossible is False (StateIncomplete)`,
+			why: `shoot("alpha").seed is "a"; shoot("alpha").healthy is false; alpha: Migrate Processing 43% (Creating final snapshot), error: bucket is slow, EveryNodeReady is Progressing (MissingNodes: 1 of 2), EvacuationPossible is False (StateIncomplete)`,
 		},
 		`seed('b').shoots == 0`: {why: `seed("b").shoots cannot be told (shoots is unknown: the API server does not answer)`, unknown: silent},
 		// Unknown is not true either.
 		`seed('b').shoots != 0`: {why: `seed("b").shoots cannot be told (shoots is unknown: the API server does not answer)`, unknown: silent},
 		`shoot('alpha').lastOperation.progress > 50`: {
-			why: `shoot("alpha").lastOperation.progress is 43; alpha: Migrate Processing 43% (Creating final snapshot), error: bucket is slow, EvacuationPossible is False (StateIncomplete)`,
+			why: `shoot("alpha").lastOperation.progress is 43; alpha: Migrate Processing 43% (Creating final snapshot), error: bucket is slow, EveryNodeReady is Progressing (MissingNodes: 1 of 2), EvacuationPossible is False (StateIncomplete)`,
 		},
 		`cloud.machines == 0`:                   {why: `cloud.machines is 3`},
 		`seed('a').conditions['Ready']=='True'`: {why: `seed("a").conditions["Ready"] is not there (no such key: Ready)`},
@@ -58,11 +59,11 @@ func TestEvaluate(t *testing.T) {
 			why: `seed("a").conditions["Ready"] is not there (no such key: Ready); seed("b").shoots cannot be told (` + silent + `)`, unknown: silent,
 		},
 		`seed('b').ready && shoot('alpha').lastErrors[1] == ''`: {
-			why: `seed("b").ready is true; shoot("alpha").lastErrors[1] is not there (index out of bounds: 1); alpha: Migrate Processing 43% (Creating final snapshot), error: bucket is slow, EvacuationPossible is False (StateIncomplete)`,
+			why: `seed("b").ready is true; shoot("alpha").lastErrors[1] is not there (index out of bounds: 1); alpha: Migrate Processing 43% (Creating final snapshot), error: bucket is slow, EveryNodeReady is Progressing (MissingNodes: 1 of 2), EvacuationPossible is False (StateIncomplete)`,
 		},
 		// What is known decides where it can.
 		`seed('b').shoots == 0 && shoot('alpha').seed == 'b'`: {
-			why: `seed("b").shoots cannot be told (` + silent + `); shoot("alpha").seed is "a"; alpha: Migrate Processing 43% (Creating final snapshot), error: bucket is slow, EvacuationPossible is False (StateIncomplete)`,
+			why: `seed("b").shoots cannot be told (` + silent + `); shoot("alpha").seed is "a"; alpha: Migrate Processing 43% (Creating final snapshot), error: bucket is slow, EveryNodeReady is Progressing (MissingNodes: 1 of 2), EvacuationPossible is False (StateIncomplete)`,
 		},
 		`seed('b').shoots == 0 || shoot('alpha').seed == 'a'`: {met: true},
 		`!(seed('b').shoots == 0 || cloud.machines == 3)`:     {why: `seed("b").shoots cannot be told (` + silent + `); cloud.machines is 3`},

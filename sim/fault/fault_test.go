@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -222,6 +223,10 @@ func TestConformance(t *testing.T) {
 			_, healed, _ := timeline.First[timeline.FaultHealed](journal.Events())
 			if injected.Fault != f.Name() || healed.Touched != felt || healed.Error != "" {
 				t.Errorf("recorded %+v, %+v", injected, healed)
+			}
+			takes := map[string][]string{"loseCluster": {"a"}, "freezeCluster": {"garden"}}
+			if diff := cmp.Diff(takes[kind], injected.Clusters); diff != "" {
+				t.Errorf("clusters that it takes away (-want +got):\n%s", diff)
 			}
 		})
 	}

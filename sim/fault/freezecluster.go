@@ -36,3 +36,6 @@ func (f *FreezeCluster) Inject(ctx context.Context, w world.World) (world.Inject
 	}
 	return breaker.FreezeCluster(ctx, f.Cluster.Cluster)
 }
+
+// takes implements taker.
+func (f *FreezeCluster) takes() []string { return []string{f.Cluster.Cluster} }

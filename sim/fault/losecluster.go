@@ -41,3 +41,6 @@ func (l *LoseCluster) Inject(ctx context.Context, w world.World) (world.Injectio
 	}
 	return breaker.LoseCluster(ctx, l.Cluster.Cluster, l.Wipe)
 }
+
+// takes implements taker.
+func (l *LoseCluster) takes() []string { return []string{l.Cluster.Cluster} }

@@ -91,6 +91,14 @@ type awaiter interface {
 	await(ctx context.Context, w world.World) error
 }
 
+// taker is a fault that takes whole clusters away.
+type taker interface{ takes() []string }
+
+var (
+	_ taker = &LoseCluster{}
+	_ taker = &FreezeCluster{}
+)
+
 // inject a fault. It stands in the record from before it does anything: what is measured from a fault on is measured
 // from there. What was begun before an error is ended at once: nobody knows the fault by a name to heal.
 func (w *Ward) inject(ctx context.Context, p *patient) error {
@@ -99,7 +107,11 @@ func (w *Ward) inject(ctx context.Context, p *patient) error {
 			return fmt.Errorf("inject the fault %q, %s: %w", p.name, p.fault.Name(), err)
 		}
 	}
-	w.tell(p, timeline.FaultInjected{Fault: p.fault.Name()})
+	injected := timeline.FaultInjected{Fault: p.fault.Name()}
+	if takes, is := p.fault.(taker); is {
+		injected.Clusters = takes.takes()
+	}
+	w.tell(p, injected)
 	injection, err := p.fault.Inject(ctx, w.world)
 	if err != nil {
 		err = fmt.Errorf("inject the fault %q, %s: %w", p.name, p.fault.Name(), err)

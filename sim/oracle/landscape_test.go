@@ -140,7 +140,35 @@ func TestNoOrphans(t *testing.T) {
 	folder := timeline.Item{Class: "folder", Namespace: "pods", Name: "x", Owner: "x"}
 	atRest := history(ready, inventory("before", kubeSystem), inventory("after", kubeSystem))
 	onTheWay := seen(shoot("b", "a", "Migrate", "Succeeded"))
+	late := func(owner string, mentions ...string) timeline.Item {
+		return timeline.Item{Class: "process", Name: "acme helper", UID: "7/1", Owner: owner, Mentions: mentions}
+	}
 	check(t, oracle.NoOrphans{}, map[string]row{
+		"ProcessOfAnExtensionsPodStartsLate": {
+			events: history(ready, inventory("before", kubeSystem, gateway), steady(0), onB, inventory("after", kubeSystem, gateway, replica, gatewayPod, late("x"))),
+		},
+		"ProcessOfAnExtensionsPodMentionsTheShoot": {
+			events: history(ready, inventory("before", kubeSystem, gateway), steady(0), onB, inventory("after", kubeSystem, gateway, replica, gatewayPod, late("x", id))),
+			want:   "process acme helper of shoot--p--alpha is left on a",
+		},
+		"ProcessOfNoPod": {
+			events: history(ready, inventory("before", kubeSystem, gateway), steady(0), onB, inventory("after", kubeSystem, gateway, replica, gatewayPod, late(""))),
+			want:   "process acme helper is left on a",
+		},
+		"ProcessOfAPodThatHasGone": {
+			events: history(ready, inventory("before", kubeSystem, gateway), steady(0), onB, inventory("after", kubeSystem, gateway, replica, late("x"))),
+			want:   "process acme helper is left on a",
+		},
+		"ShootNotSeen": {
+			events: history(ready, inventory("before", kubeSystem), steady(0), inventory("after", kubeSystem, item("namespaces", "", id, id))), lacks: "the Shoot alpha in the garden",
+		},
+		"NoShootSeen": {
+			events: history(ready, inventory("before", kubeSystem), inventory("after", kubeSystem, item("clusterroles.rbac.authorization.k8s.io", "", "x"))), lacks: "any shoot",
+		},
+		"ClassNotSeenBefore": {
+			events: history(ready, of("a", timeline.InventorySeen{When: timeline.Before, Items: []timeline.Item{kubeSystem}, Unreadable: []string{"secrets: too slow", "group acme.io/v1"}}),
+				steady(0), onB, inventory("after", kubeSystem, item("secrets", "garden", "x"), item("vaults.acme.io", "", "y"))), lacks: "group acme.io/v1 on a before the story",
+		},
 		"backups in one bucket":      {events: append(slices.Clone(atRest), inCloud("before"), steady(0), onB, inCloud("after", "one"))},
 		"backups in two buckets":     {events: history(append(slices.Clone(atRest), inCloud("before"), steady(0), onB, inCloud("after", "two", "one"))...), want: "backups of shoot--p--alpha are left in a bucket it has left: they are in one and in two"},
 		"in two while it is moved":   {events: append(slices.Clone(atRest), inCloud("before"), steady(0), onTheWay, inCloud("after", "two", "one"))},

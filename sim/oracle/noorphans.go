@@ -9,7 +9,9 @@ import (
 )
 
 // NoOrphans promises that nothing of a shoot is left on a seed that it has left: no object of any type, cluster-scoped
-// ones too, no process, data folder, backup or DNS record (SPEC 2.14, CPM-8); and no folder of a pod outlives its pod.
+// ones too, no process, data folder, backup or DNS record (SPEC 2.14, CPM-8); that no folder of a pod outlives its pod;
+// and that a source that has let a shoot go, and keeps the namespace until the shoot is restored, has nothing in it that
+// extensions have made, but for the Secrets that move with the shoot (SPEC 3.10 B4, B5).
 type NoOrphans struct{}
 
 var _ Oracle = NoOrphans{}
@@ -23,12 +25,26 @@ var transient = map[string]bool{"events": true, "events.events.k8s.io": true, "l
 // ephemeral are classes that nobody cleans up because they expire.
 var ephemeral = map[string]bool{"events": true, "events.events.k8s.io": true}
 
-// Lacks inventories before and after, of every seed.
+// Lacks inventories before and after, of every seed, looks into the namespaces that sources have let go, and the state of
+// each shoot that an inventory may mention.
 func (NoOrphans) Lacks(events []timeline.Event) []string {
 	type look struct{ place, when string }
 	seen := map[look]bool{}
-	var lacks []string
+	lacks := lacksOfHandOvers(events)
+	last := LastSeen(events)
+	for _, shoot := range shootsOf(events) {
+		if _, seen := last[shoot]; !seen {
+			lacks = append(lacks, "the Shoot "+shoot+" in the garden")
+		}
+	}
+	ids := seenIDs(events)
+	if len(ids) == 0 {
+		lacks = append(lacks, "any shoot")
+	}
 	for e, p := range timeline.Of[timeline.InventorySeen](events) {
+		if p.When == timeline.Left {
+			continue
+		}
 		seen[look{e.Subject, p.When}] = true
 		for _, part := range p.Unreadable {
 			lacks = append(lacks, part+" on "+e.Subject+" "+p.When+" the story")
@@ -52,21 +68,46 @@ func (NoOrphans) Lacks(events []timeline.Event) []string {
 func (o NoOrphans) Judge(events []timeline.Event) []Violation {
 	f := findings{oracle: o.Name()}
 	_, ready, _ := timeline.First[timeline.LandscapeReady](events)
-	ids, last := technicalIDs(events), LastSeen(events)
-	before, earlierLook := map[string]map[string]timeline.Item{}, map[string]int{}
+	ids, last := seenIDs(events), LastSeen(events)
+	before, unread, earlierLook := map[string]map[string]timeline.Item{}, map[string][]string{}, map[string]int{}
 	for e, p := range timeline.Of[timeline.InventorySeen](events) {
+		if p.When == timeline.Left {
+			continue
+		}
 		if p.When == timeline.Before {
-			before[e.Subject], earlierLook[e.Subject] = byName(p.Items), e.Seq
+			before[e.Subject], unread[e.Subject], earlierLook[e.Subject] = byName(p.Items), p.Unreadable, e.Seq
 			continue
 		}
 		if earlier, looked := before[e.Subject]; looked {
 			place := place{name: e.Subject, isSeed: slices.Contains(ready.Seeds, e.Subject), ids: ids, last: last}
 			place.seen = earlierLook[e.Subject]
-			o.judgePlace(&f, e, place, earlier, p.Items)
-			o.judgeBuckets(&f, e, place, earlier, p.Items)
+			items := slices.DeleteFunc(slices.Clone(p.Items), func(item timeline.Item) bool { return isUnread(unread[e.Subject], item) })
+			o.judgePlace(&f, e, place, earlier, items)
+			o.judgeBuckets(&f, e, place, earlier, items)
 		}
 	}
+	judgeHandOvers(&f, events)
 	return f.sorted()
+}
+
+// seenIDs are the technical ids of all shoots of which anything was seen, by technical id.
+func seenIDs(events []timeline.Event) map[string]string {
+	ids := technicalIDs(events)
+	for e, p := range timeline.Of[timeline.ShootSeen](events) {
+		if p.TechnicalID != "" {
+			ids[p.TechnicalID] = e.Subject
+		}
+	}
+	return ids
+}
+
+// isUnread says whether nobody could see things of this class in an earlier look: one may have been there all the time.
+func isUnread(parts []string, item timeline.Item) bool {
+	return slices.ContainsFunc(parts, func(part string) bool {
+		version, isGroup := strings.CutPrefix(part, "group ")
+		group, _, _ := strings.Cut(version, "/")
+		return strings.HasPrefix(part, item.Class+": ") || isGroup && strings.HasSuffix(item.Class, "."+group)
+	})
 }
 
 func byName(items []timeline.Item) map[string]timeline.Item {
@@ -86,24 +127,25 @@ type place struct {
 	seen   int // the look before the story, by its Seq
 }
 
-// knows says whether somebody has seen the shoot with this technical id in the garden.
-func (p place) knows(id string) bool {
-	_, seen := p.last[p.ids[id]]
-	return seen
-}
-
-// holds says whether the shoot with this technical id belongs here.
+// holds says whether the shoot with this technical id belongs here. One whose state nobody has seen may do so.
 func (p place) holds(id string) bool {
 	seen, known := p.last[p.ids[id]]
-	if !known || seen.Absent {
+	switch {
+	case !known:
+		return true
+	case seen.Absent:
 		return false
 	}
 	return !p.isSeed || seen.StatusSeed == p.name || seen.SpecSeed == p.name
 }
 
+// empty says that no shoot belongs here, of those that were seen.
 func (p place) empty() bool {
+	if len(p.ids) == 0 {
+		return false
+	}
 	for id := range p.ids {
-		if p.holds(id) || !p.knows(id) {
+		if p.holds(id) {
 			return false
 		}
 	}
@@ -167,13 +209,13 @@ func (NoOrphans) isOrphan(here place, item timeline.Item, belongs bool) bool {
 		return false
 	}
 	if len(item.Mentions) > 0 {
-		belongs := func(id string) bool { return here.holds(id) || !here.knows(id) }
-		return !slices.ContainsFunc(item.Mentions, belongs)
+		return !slices.ContainsFunc(item.Mentions, here.holds)
 	}
 	return here.isSeed && here.empty() && !belongs && !transient[item.Class]
 }
 
-// descends says whether the item is controlled, over any number of steps, by something that was there before.
+// descends says whether the item is owned, over any number of steps, by something that was there before, such as a process
+// by the pod of an extension that started it later.
 func descends(item timeline.Item, all []timeline.Item, known map[string]bool) bool {
 	owners := map[string]string{}
 	for _, other := range all {

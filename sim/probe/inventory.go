@@ -26,7 +26,7 @@ const listers = 8
 // Inventory lists every object of every type that a cluster serves, cluster-scoped ones too, and records it. The ids
 // are technical ids of shoots, to be looked for in what is found.
 func Inventory(ctx context.Context, cluster string, config *rest.Config, when string, ids []string, more []timeline.Item, to timeline.Recorder) error {
-	items, unreadable, err := list(ctx, world.Unlimited(config))
+	items, unreadable, err := list(ctx, world.Unlimited(config), metav1.NamespaceAll)
 	if err != nil {
 		return fmt.Errorf("take the inventory of %q: %w", cluster, err)
 	}
@@ -100,9 +100,11 @@ type foundItem struct {
 	version     string
 	annotations map[string]string
 	labels      map[string]string
+	managers    []string
 }
 
-func list(ctx context.Context, config *rest.Config) (items []foundItem, unreadable []string, err error) {
+// list everything in a cluster, or of its namespaced objects those of one namespace.
+func list(ctx context.Context, config *rest.Config, namespace string) (items []foundItem, unreadable []string, err error) {
 	disco, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make the discovery client: %w", err)
@@ -123,11 +125,11 @@ func list(ctx context.Context, config *rest.Config) (items []foundItem, unreadab
 	var mu sync.Mutex
 	var workers sync.WaitGroup
 	tickets := make(chan struct{}, listers)
-	for _, resource := range listable(resources) {
+	for _, resource := range listable(resources, namespace != metav1.NamespaceAll) {
 		workers.Go(func() {
 			tickets <- struct{}{}
 			defer func() { <-tickets }()
-			found, err := listOne(ctx, client, resource)
+			found, err := listOne(ctx, client.Resource(resource).Namespace(namespace), resource.GroupResource())
 			mu.Lock()
 			defer mu.Unlock()
 			items = append(items, found...)
@@ -141,7 +143,7 @@ func list(ctx context.Context, config *rest.Config) (items []foundItem, unreadab
 	return items, unreadable, nil
 }
 
-func listable(all []*metav1.APIResourceList) []schema.GroupVersionResource {
+func listable(all []*metav1.APIResourceList, namespaced bool) []schema.GroupVersionResource {
 	var found []schema.GroupVersionResource
 	for _, group := range all {
 		version, err := schema.ParseGroupVersion(group.GroupVersion)
@@ -149,7 +151,8 @@ func listable(all []*metav1.APIResourceList) []schema.GroupVersionResource {
 			continue // an API server never says so
 		}
 		for _, resource := range group.APIResources {
-			if slices.Contains(resource.Verbs, "list") && !virtual[resource.Name+"."+version.Group] {
+			serves := slices.Contains(resource.Verbs, "list") && !virtual[resource.Name+"."+version.Group]
+			if serves && (resource.Namespaced || !namespaced) {
 				found = append(found, version.WithResource(resource.Name))
 			}
 		}
@@ -160,16 +163,16 @@ func listable(all []*metav1.APIResourceList) []schema.GroupVersionResource {
 // virtual resources are answers about something else, not objects.
 var virtual = map[string]bool{"componentstatuses.": true, "nodes.metrics.k8s.io": true, "pods.metrics.k8s.io": true}
 
-func listOne(ctx context.Context, client metadata.Interface, resource schema.GroupVersionResource) ([]foundItem, error) {
+func listOne(ctx context.Context, client metadata.ResourceInterface, resource schema.GroupResource) ([]foundItem, error) {
 	var found []foundItem
 	options := metav1.ListOptions{Limit: pageSize}
 	for {
-		page, err := client.Resource(resource).List(ctx, options)
+		page, err := client.List(ctx, options)
 		if err != nil {
 			return found, err
 		}
 		for i := range page.Items {
-			found = append(found, describeItem(resource.GroupResource(), &page.Items[i]))
+			found = append(found, describeItem(resource, &page.Items[i]))
 		}
 		if options.Continue = page.Continue; options.Continue == "" {
 			return found, nil
@@ -184,6 +187,9 @@ func describeItem(resource schema.GroupResource, object *metav1.PartialObjectMet
 	}
 	if owner := metav1.GetControllerOf(object); owner != nil {
 		found.item.Owner = string(owner.UID)
+	}
+	for _, entry := range object.ManagedFields {
+		found.managers = append(found.managers, entry.Manager)
 	}
 	for _, texts := range []map[string]string{object.Labels, object.Annotations} {
 		for _, text := range texts {

@@ -34,7 +34,7 @@ var passing = map[string]bool{"events": true, "events.events.k8s.io": true}
 
 // Add the versions of every object of every type that a cluster serves, but for those in the namespaces to be left out.
 func (v Versions) Add(ctx context.Context, cluster string, config *rest.Config, leaveOut ...string) error {
-	items, unreadable, err := list(ctx, world.Unlimited(config))
+	items, unreadable, err := list(ctx, world.Unlimited(config), metav1.NamespaceAll)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (s *smallClaim) Start(_ context.Context, request Request) (world.World, err
 	}
 	request.Progress("making a small world")
 	w := worldtest.New(s.t, request.Landscape.SeedNames()...)
-	w.Bug = s.bug
+	w.Bug, w.Kept = s.bug, 10*time.Second
 	if s.outage > 0 {
 		w.Outage = s.outage
 	}
@@ -311,6 +311,7 @@ func TestPlantedBugsAreNoticed(t *testing.T) {
 		worldtest.LosesWrites:    "NoLostWrite",
 		worldtest.NoRevisionBump: "SingleWriter",
 		worldtest.LeavesOrphan:   "NoOrphans",
+		worldtest.LeavesConfig:   "NoOrphans",
 		worldtest.RecreatesCloud: "CloudUntouched",
 		worldtest.ReplacesNodes:  "NodesPreserved",
 		worldtest.NeverEnds:      "MigrationEnds",

@@ -183,9 +183,11 @@ func (t *teller) unsettled(ctx context.Context) (seen unrest) {
 			blind = true
 			seen.unknown = append(seen.unknown, fmt.Sprintf("the shoot %s cannot be read: %s", name, reason(shoot.Unknown)))
 		case !on[name] && shoot.Exists:
-			seen.moves = append(seen.moves, fmt.Sprintf("the shoot %s is still there: %s", name, doing(shoot)))
+			seen.moves = append(seen.moves, fmt.Sprintf("the shoot %s is still there: %s", name, shoot.Doing()))
+		case on[name] && !shoot.Exists:
+			seen.moves = append(seen.moves, fmt.Sprintf("there is no shoot %s", name))
 		case on[name] && !shoot.Healthy:
-			seen.moves = append(seen.moves, fmt.Sprintf("the shoot %s is not well: bound to %q, running on %q, %s", name, shoot.SpecSeed, shoot.Seed, doing(shoot)))
+			seen.moves = append(seen.moves, fmt.Sprintf("the shoot %s is not healthy: %s", name, shoot.Doing()))
 		}
 	}
 	for _, name := range t.World.Seeds() {
@@ -197,15 +199,6 @@ func (t *teller) unsettled(ctx context.Context) (seen unrest) {
 		}
 	}
 	return seen
-}
-
-func doing(shoot expression.Shoot) string {
-	o := shoot.LastOperation
-	text := fmt.Sprintf("%s %s %d%% (%s)", o.Type, o.State, o.Progress, o.Description)
-	for _, problem := range shoot.LastErrors {
-		text += ", error: " + problem
-	}
-	return text
 }
 
 func reason(unknown expression.Unknown) string {

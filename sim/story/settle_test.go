@@ -87,7 +87,7 @@ func TestWhatMovedBeforeABlindLook(t *testing.T) {
 		dark time.Duration // before the deadline
 		want []string
 	}{
-		"just before": {time.Second, []string{`the shoot alpha is not well: bound to "", running on "",   0% (), when it could be seen last, 1s before the deadline`}},
+		"just before": {time.Second, []string{`there is no shoot alpha, when it could be seen last, 1s before the deadline`}},
 		"before that": {4 * time.Second, nil}, // it may have been at rest for the other 3 s
 		"long before": {time.Minute, nil},
 	} {

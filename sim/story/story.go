@@ -119,6 +119,8 @@ func (t *teller) tell(ctx context.Context) error {
 	if err := t.followSeeds(ctx); err != nil {
 		return err
 	}
+	endHandOvers := t.followHandOvers(ctx)
+	defer endHandOvers()
 	raised := t.raiseAll(ctx)
 	var told error
 	if raised == nil {
@@ -133,6 +135,7 @@ func (t *teller) tell(ctx context.Context) error {
 		return errors.Join(fmt.Errorf("set the stage: %w", raised), healed)
 	}
 	settled := t.settle(ctx)
+	endHandOvers()
 	return errors.Join(told, healed, settled, t.finale(ctx))
 }
 

@@ -254,6 +254,9 @@ func inventorySentence(p timeline.InventorySeen) string {
 		}
 	}
 	text := fmt.Sprintf("everything %s the story: %d things, %d of them of shoots", p.When, len(p.Items), mentions)
+	if p.When == timeline.Left {
+		text = fmt.Sprintf("control-plane namespace of %s after its source has let it go: %d objects", p.Shoot, len(p.Items))
+	}
 	if len(p.Unreadable) > 0 {
 		text += "; unreadable: " + strings.Join(p.Unreadable, ", ")
 	}

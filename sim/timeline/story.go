@@ -97,6 +97,8 @@ func (FaultAwaited) Kind() Kind { return "FaultAwaited" }
 // FaultInjected says that a fault has begun; the subject is its name in the scenario.
 type FaultInjected struct {
 	Fault string `json:"fault"` // what it does, for people
+	// Clusters that it takes away: nobody reaches them while it lasts.
+	Clusters []string `json:"clusters,omitempty"`
 }
 
 // Kind of FaultInjected.

@@ -25,6 +25,20 @@ type ShootSeen struct {
 // Kind of ShootSeen.
 func (ShootSeen) Kind() Kind { return "ShootSeen" }
 
+// HandedOver is the seed that has just let a shoot go, its Migrate having succeeded for another seed; empty if none has.
+// Before and now are two states of the shoot, one after the other. In a forced move nobody lets go.
+func HandedOver(before, now ShootSeen) (source string) {
+	done := Operation{Type: "Migrate", State: "Succeeded"}
+	same := func(o Operation) bool { return o.Type == done.Type && o.State == done.State }
+	if now.Absent || !same(now.Operation) || same(before.Operation) && before.StatusSeed == now.StatusSeed {
+		return ""
+	}
+	if before.StatusSeed == now.SpecSeed { // bound back to it
+		return ""
+	}
+	return before.StatusSeed
+}
+
 // Operation is a lastOperation.
 type Operation struct {
 	Type        string `json:"type,omitempty"`
@@ -169,7 +183,9 @@ func (CloudCalled) Kind() Kind { return "CloudCalled" }
 
 // InventorySeen is everything there is in one place; the subject is the seed, or the place.
 type InventorySeen struct {
-	When  string `json:"when"` // before or after
+	When string `json:"when"`
+	// Shoot whose control-plane namespace it is, and nothing else of the seed; empty for everything.
+	Shoot string `json:"shoot,omitempty"`
 	Items []Item `json:"items"`
 	// Unreadable are parts that could not be listed: nothing is known of them.
 	Unreadable []string `json:"unreadable,omitempty"`
@@ -179,6 +195,8 @@ type InventorySeen struct {
 const (
 	Before = "before"
 	After  = "after"
+	// Left is when a shoot's source has let it go, and still has the control-plane namespace.
+	Left = "left"
 )
 
 // Kind of InventorySeen.
@@ -194,6 +212,10 @@ type Item struct {
 	Owner string `json:"owner,omitempty"`
 	// Mentions are technical ids of shoots that stand in its name, namespace, labels or annotations.
 	Mentions []string `json:"mentions,omitempty"`
+	// Managers are those who have written the object, by its managed fields, and Persisted says that it is labelled to move
+	// with the shoot. Both are told of what is in a control-plane namespace.
+	Managers  []string `json:"managers,omitempty"`
+	Persisted bool     `json:"persisted,omitempty"`
 }
 
 // CloudLedger is the name of the probe that reads the cloud's ledger.

@@ -179,28 +179,9 @@ func DescribeShoot(shoot *gardencorev1beta1.Shoot) expression.Shoot {
 		pending := slices.Concat(updates.PendingWorkerUpdates.AutoInPlaceUpdate, updates.PendingWorkerUpdates.ManualInPlaceUpdate)
 		seen.PendingInPlace = slices.Sorted(slices.Values(pending))
 	}
-	seen.Healthy = healthy(shoot)
+	seen.Problems = problems(shoot)
+	seen.Healthy = operationDone(status.LastOperation) && len(seen.Problems) == 0
 	return seen
-}
-
-// healthy: the last operation has succeeded and was none that takes the control plane away, the shoot is where it
-// shall be, as awake as it shall be, nothing newer is asked for, and no condition is False.
-func healthy(shoot *gardencorev1beta1.Shoot) bool {
-	status, o := shoot.Status, shoot.Status.LastOperation
-	if o == nil || o.State != gardencorev1beta1.LastOperationStateSucceeded || shoot.DeletionTimestamp != nil {
-		return false
-	}
-	switch o.Type {
-	case gardencorev1beta1.LastOperationTypeMigrate, gardencorev1beta1.LastOperationTypeDelete:
-		return false
-	}
-	for _, condition := range status.Conditions {
-		if condition.Status == gardencorev1beta1.ConditionFalse {
-			return false
-		}
-	}
-	return deref(status.SeedName) != "" && deref(status.SeedName) == deref(shoot.Spec.SeedName) &&
-		WantsToSleep(shoot) == status.IsHibernated && status.ObservedGeneration >= shoot.Generation
 }
 
 // WantsToSleep is spec.hibernation.enabled.

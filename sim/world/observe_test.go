@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -19,53 +18,6 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 	"github.com/transplant-sim/transplant/sim/world/worldtest"
 )
-
-func well() *gardencorev1beta1.Shoot {
-	seed := "a"
-	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
-	shoot.Spec.SeedName = &seed
-	shoot.Status = gardencorev1beta1.ShootStatus{
-		SeedName: &seed, ObservedGeneration: 2,
-		LastOperation: &gardencorev1beta1.LastOperation{Type: "Create", State: "Succeeded", Progress: 100},
-		Conditions:    []gardencorev1beta1.Condition{{Type: "APIServerAvailable", Status: "True"}, {Type: "EveryNodeReady", Status: "Progressing"}},
-	}
-	return shoot
-}
-
-func TestHealthy(t *testing.T) {
-	t.Parallel()
-	other, yes, now := "b", true, metav1.Now()
-	for name, c := range map[string]struct {
-		spoil func(*gardencorev1beta1.Shoot)
-		want  bool
-	}{
-		"well":     {func(*gardencorev1beta1.Shoot) {}, true},
-		"restored": {func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.Type = "Restore" }, true},
-		"asleep as it shall be": {func(s *gardencorev1beta1.Shoot) {
-			s.Spec.Hibernation, s.Status.IsHibernated = &gardencorev1beta1.Hibernation{Enabled: &yes}, true
-		}, true},
-		"nothing happened yet":   {func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation = nil }, false},
-		"still at work":          {func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.State = "Processing" }, false},
-		"in error":               {func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.State = "Error" }, false},
-		"migrated, not restored": {func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.Type = "Migrate" }, false},
-		"bound elsewhere":        {func(s *gardencorev1beta1.Shoot) { s.Spec.SeedName = &other }, false},
-		"on no seed":             {func(s *gardencorev1beta1.Shoot) { s.Spec.SeedName, s.Status.SeedName = nil, nil }, false},
-		"about to fall asleep":   {func(s *gardencorev1beta1.Shoot) { s.Spec.Hibernation = &gardencorev1beta1.Hibernation{Enabled: &yes} }, false},
-		"a newer wish":           {func(s *gardencorev1beta1.Shoot) { s.Generation = 3 }, false},
-		"a condition is False":   {func(s *gardencorev1beta1.Shoot) { s.Status.Conditions[0].Status = "False" }, false},
-		"a condition is Unknown": {func(s *gardencorev1beta1.Shoot) { s.Status.Conditions[0].Status = "Unknown" }, true},
-		"being deleted":          {func(s *gardencorev1beta1.Shoot) { s.DeletionTimestamp = &now }, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			shoot := well()
-			c.spoil(shoot)
-			if got := world.DescribeShoot(shoot).Healthy; got != c.want {
-				t.Errorf("healthy is %t, want %t", got, c.want)
-			}
-		})
-	}
-}
 
 // dark is a world in which one cluster cannot be reached.
 type dark struct {
@@ -130,7 +82,8 @@ func TestObserve(t *testing.T) {
 	w := worldtest.New(t, "a", "b")
 	clients, garden, shoot := worldtest.Raise(t, w, 0)
 	want := expression.Shoot{
-		Exists: true, Seed: "a", SpecSeed: "a", Healthy: true, TechnicalID: "shoot--p--alpha", Conditions: map[string]string{}, Constraints: map[string]string{}, Reasons: map[string]string{},
+		Exists: true, Seed: "a", SpecSeed: "a", Healthy: true, TechnicalID: "shoot--p--alpha",
+		Conditions: each("True"), Constraints: map[string]string{}, Reasons: each(""),
 		LastOperation: expression.Operation{Type: "Create", State: "Succeeded", Progress: 100, Description: "Create Succeeded"},
 	}
 	var got expression.Snapshot

@@ -186,6 +186,12 @@ type Inventory interface {
 	Belongings(ctx context.Context) (map[string][]timeline.Item, error)
 }
 
+// Readiness is a World that knows whether its actors, extensions among them, are ready.
+type Readiness interface {
+	// Ready is an error that names the first that is not.
+	Ready(ctx context.Context) error
+}
+
 // Refresher is a World whose actors carry traces of the stories they were in.
 type Refresher interface {
 	// Refresh makes actors anew that have died since they were made, so that none is kept waiting longer, the next time it

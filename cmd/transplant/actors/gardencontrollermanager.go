@@ -94,7 +94,7 @@ func (f *gardenControllerManagerFlags) run(ctx context.Context) error {
 		return fmt.Errorf("--seed-loss-grace-period %v is shorter than --seed-monitor-period %v", f.seedLossGracePeriod, f.seedMonitorPeriod)
 	}
 	setUpLogs()
-	config, err := loadConfig(f.kubeconfig)
+	config, err := loadConfig(f.kubeconfig, "garden-controller-manager")
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,9 @@ import (
 	"github.com/transplant-sim/transplant/controllers/shoot"
 )
 
+// gardenlet is the name of the program.
+const gardenlet = "gardenlet"
+
 type gardenletFlags struct {
 	gardenKubeconfig, seedKubeconfig, cloudKubeconfig string
 	shootProxyURL, shootProxyCA                       string
@@ -47,7 +50,7 @@ type gardenletFlags struct {
 func NewGardenlet() *cobra.Command {
 	f := &gardenletFlags{}
 	command := &cobra.Command{
-		Use: "gardenlet", Short: "Run the gardenlet of a seed", Args: cobra.NoArgs, SilenceUsage: true,
+		Use: gardenlet, Short: "Run the gardenlet of a seed", Args: cobra.NoArgs, SilenceUsage: true,
 		RunE: func(*cobra.Command, []string) error { return f.run(ctrl.SetupSignalHandler()) },
 	}
 	set := command.Flags()
@@ -90,15 +93,15 @@ func NewGardenlet() *cobra.Command {
 
 func (f *gardenletFlags) run(ctx context.Context) error {
 	setUpLogs()
-	gardenConfig, err := loadConfig(f.gardenKubeconfig)
+	gardenConfig, err := loadConfig(f.gardenKubeconfig, gardenlet)
 	if err != nil {
 		return err
 	}
-	seedConfig, err := loadConfig(f.seedKubeconfig)
+	seedConfig, err := loadConfig(f.seedKubeconfig, gardenlet)
 	if err != nil {
 		return err
 	}
-	cloudConfig, err := loadConfig(f.cloudKubeconfig)
+	cloudConfig, err := loadConfig(f.cloudKubeconfig, gardenlet)
 	if err != nil {
 		return err
 	}
@@ -228,11 +231,13 @@ func (f *gardenletFlags) addDuties(mgr manager.Manager, seedCluster cluster.Clus
 	return nil
 }
 
-func loadConfig(path string) (*rest.Config, error) {
+// loadConfig of a program that writes under its own name: the managers of an object tell who has written it.
+func loadConfig(path, program string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig %q: %w", path, err)
 	}
+	config.UserAgent = program
 	// The waits of a flow come in bursts.
 	config.QPS, config.Burst = 200, 400
 	return config, nil

@@ -16,7 +16,7 @@ import (
 
 var _ world.Inventory = &World{}
 
-// Belongings implements world.Inventory: per seed the processes in its pods and the folders of its volumes and pods;
+// Belongings implements world.Inventory: per seed the processes in its pods, owned by these, and the folders of its volumes and pods;
 // in the cloud the objects in buckets and the DNS records.
 func (w *World) Belongings(ctx context.Context) (map[string][]timeline.Item, error) {
 	all := map[string][]timeline.Item{}
@@ -38,8 +38,9 @@ func (w *World) belongingsOf(ctx context.Context, seed string) ([]timeline.Item,
 	}
 	var items []timeline.Item
 	for _, c := range containers {
+		pod, _ := podOf(c)
 		items = append(items, timeline.Item{
-			Class: "process", Name: strings.Join(c.Args[:min(2, len(c.Args))], " "), UID: fmt.Sprintf("%d/%d", c.PID, c.Birth),
+			Class: "process", Name: strings.Join(c.Args[:min(2, len(c.Args))], " "), UID: fmt.Sprintf("%d/%d", c.PID, c.Birth), Owner: string(pod),
 			Mentions: mentions(strings.Join(c.Args, " ")),
 		})
 	}

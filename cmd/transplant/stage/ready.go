@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/sim/world"
 )
 
 const (
@@ -39,20 +40,38 @@ func awaitThat(ctx context.Context, timeout time.Duration, missing func(context.
 
 // awaitActors waits until every Deployment of a cluster is ready: nothing else runs there yet.
 func awaitActors(ctx context.Context, c client.Client, cluster string) error {
-	err := awaitThat(ctx, actorTimeout, func(ctx context.Context) error {
-		deployments := &appsv1.DeploymentList{}
-		if err := c.List(ctx, deployments); err != nil {
-			return err
-		}
-		for _, d := range deployments.Items {
-			if d.Status.ObservedGeneration < d.Generation || d.Status.ReadyReplicas < ptr.Deref(d.Spec.Replicas, 1) {
-				return fmt.Errorf("%s/%s is not ready, see its pod's log", d.Namespace, d.Name)
-			}
-		}
-		return nil
-	})
+	err := awaitThat(ctx, actorTimeout, func(ctx context.Context) error { return checkActors(ctx, c) })
 	if err != nil {
 		return fmt.Errorf("wait for the actors of cluster %q: %w", cluster, err)
+	}
+	return nil
+}
+
+// checkActors names the first Deployment of a cluster that is not ready.
+func checkActors(ctx context.Context, c client.Client) error {
+	deployments := &appsv1.DeploymentList{}
+	if err := c.List(ctx, deployments); err != nil {
+		return err
+	}
+	for _, d := range deployments.Items {
+		if d.Status.ObservedGeneration < d.Generation || d.Status.ReadyReplicas < ptr.Deref(d.Spec.Replicas, 1) {
+			return fmt.Errorf("%s/%s is not ready, see its pod's log", d.Namespace, d.Name)
+		}
+	}
+	return nil
+}
+
+var _ world.Readiness = &World{}
+
+// Ready implements world.Readiness: every actor is a Deployment.
+func (w *World) Ready(ctx context.Context) error {
+	if err := checkActors(ctx, w.garden); err != nil {
+		return fmt.Errorf("look whether the actors of the garden are ready: %w", err)
+	}
+	for _, seed := range w.Seeds() {
+		if err := checkActors(ctx, w.seeds[seed]); err != nil {
+			return fmt.Errorf("look whether the actors of seed %q are ready: %w", seed, err)
+		}
 	}
 	return nil
 }

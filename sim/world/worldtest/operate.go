@@ -75,9 +75,22 @@ func text(s *string) string {
 func (w *World) report(path, seed string, kind, state string, progress int, hibernated bool) {
 	w.update(path, object{"status": object{
 		"seedName": seed, "technicalID": technicalID(path[strings.LastIndex(path, "/")+1:]), "uid": "u", "clusterIdentity": "c",
-		"hibernated": hibernated, "gardener": object{"id": "", "name": "", "version": ""},
+		"hibernated": hibernated, "conditions": conditions(state), "gardener": object{"id": "", "name": "", "version": ""},
 		"lastOperation": object{"type": kind, "state": state, "progress": progress, "description": kind + " " + state, "lastUpdateTime": time.Now().UTC().Format(time.RFC3339)},
 	}})
+}
+
+// conditions of a shoot: nothing is known to be well while somebody works on it.
+func conditions(state string) []object {
+	status := "Progressing"
+	if state == "Succeeded" {
+		status = "True"
+	}
+	var all []object
+	for _, kind := range []string{"APIServerAvailable", "ControlPlaneHealthy", "EveryNodeReady", "SystemComponentsHealthy"} {
+		all = append(all, object{"type": kind, "status": status})
+	}
+	return all
 }
 
 func (w *World) update(path string, patch object) {
@@ -147,6 +160,13 @@ func (w *World) migrate(ctx context.Context, path string, shoot *gardencorev1bet
 	w.mu.Unlock()
 	public.setDown(true)
 	old.server.setDown(w.Bug != TwoOwners)
+	plane := "/api/v1/namespaces/" + technicalID(name)
+	if w.Bug == LeavesConfig {
+		w.seeds[from].store.put(plane+"/configmaps/acme", object{"kind": "ConfigMap", "apiVersion": "v1", "metadata": object{
+			"name": "acme", "namespace": technicalID(name), "managedFields": []object{{"manager": "acme", "operation": "Update"}},
+		}})
+	}
+	reads := w.seeds[from].readsOf(plane)
 	w.report(path, from, "Migrate", "Succeeded", 100, shoot.Status.IsHibernated)
 	select {
 	case <-ctx.Done():
@@ -163,7 +183,7 @@ func (w *World) migrate(ctx context.Context, path string, shoot *gardencorev1bet
 		store.put("/api/v1/nodes/node-0", nil)
 		register(store, "node-0")
 	}
-	w.leave(name, from)
+	w.leave(ctx, name, from, reads)
 	w.report(path, to, "Restore", "Succeeded", 100, shoot.Status.IsHibernated)
 }
 
@@ -181,8 +201,18 @@ func (w *World) losses() int {
 	return 0
 }
 
-func (w *World) leave(shoot, seed string) {
-	w.seeds[seed].store.put("/api/v1/namespaces/"+technicalID(shoot), nil)
+// leave a seed, once somebody has read the namespace again.
+func (w *World) leave(ctx context.Context, shoot, seed string, reads int) {
+	plane := "/api/v1/namespaces/" + technicalID(shoot)
+	ctx, cancel := context.WithTimeout(ctx, w.Kept)
+	defer cancel()
+	for w.seeds[seed].readsOf(plane) == reads && ctx.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	w.seeds[seed].store.put(plane, nil)
+	if w.Bug == LeavesConfig {
+		w.seeds[seed].store.put(plane+"/configmaps/acme", nil)
+	}
 	if w.Bug == LeavesOrphan {
 		w.seeds[seed].store.put("/apis/rbac.authorization.k8s.io/v1/clusterroles/extension-left", object{
 			"kind": "ClusterRole", "apiVersion": "rbac.authorization.k8s.io/v1", "metadata": object{"name": "extension-left"},

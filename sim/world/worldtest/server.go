@@ -128,6 +128,7 @@ type Server struct {
 	mu    sync.Mutex
 	store *Store
 	down  bool
+	reads map[string]int // of objects, by path
 }
 
 // resource is a type of objects that a server serves.
@@ -139,7 +140,7 @@ type resource struct {
 func (r resource) groupVersion() string { return strings.TrimPrefix(r.group+"/"+r.version, "/") }
 
 func newServer(store *Store, resources ...resource) *Server {
-	s := &Server{store: store, resources: resources}
+	s := &Server{store: store, resources: resources, reads: map[string]int{}}
 	s.Server = httptest.NewServer(s)
 	return s
 }
@@ -156,6 +157,13 @@ func (s *Server) setDown(down bool) {
 	if down {
 		s.CloseClientConnections()
 	}
+}
+
+// readsOf says how often an object was read.
+func (s *Server) readsOf(path string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reads[path]
 }
 
 func (s *Server) state() (*Store, bool) {
@@ -232,6 +240,9 @@ func (s *Server) one(w http.ResponseWriter, r *http.Request, store *Store, kind 
 	switch r.Method {
 	case http.MethodGet:
 		answer(w, http.StatusOK, o)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.reads[path]++
 	case http.MethodPatch:
 		var patch object
 		if err := json.NewDecoder(r.Body).Decode(&patch); err != nil {

@@ -34,6 +34,7 @@ const (
 	LosesWrites    Bug = "the newest writes are not in the backup"
 	NoRevisionBump Bug = "the restored store goes on at a lower revision"
 	LeavesOrphan   Bug = "a ClusterRole is left on the source"
+	LeavesConfig   Bug = "an extension leaves a ConfigMap in the namespace that the source removes"
 	RecreatesCloud Bug = "a router is created again"
 	ReplacesNodes  Bug = "the nodes are registered again"
 	NeverEnds      Bug = "the migration stops in the middle"
@@ -49,6 +50,8 @@ type World struct {
 	Bug Bug
 	// Outage is how long no control plane answers during a migration.
 	Outage time.Duration
+	// Kept is how long a source waits at most, before it removes the namespace, for somebody to read it.
+	Kept time.Duration
 
 	garden *Server
 	seeds  map[string]*Server

@@ -1,0 +1,140 @@
+package oracle
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// handOver is the moment of a planned move in which the source has let a shoot go, and still has its control-plane
+// namespace. It lasts until the shoot is restored elsewhere. A forced move has none.
+type handOver struct {
+	shoot, source string
+	seq           int
+	from, to      time.Duration
+	look          *timeline.Event // into the namespace; nil if there was none
+}
+
+// handOversOf are those of all shoots, in their order.
+func handOversOf(events []timeline.Event) []handOver {
+	var all []handOver
+	before, open := map[string]timeline.ShootSeen{}, map[string]int{} // by shoot; into all, plus one
+	for _, e := range events {
+		switch p := e.Payload.(type) {
+		case timeline.ShootSeen:
+			if i := open[e.Subject]; i > 0 && p.Operation.Type != "Migrate" && p.Operation.State == "Succeeded" {
+				all[i-1].to = min(all[i-1].to, e.At)
+			}
+			if source := timeline.HandedOver(before[e.Subject], p); source != "" {
+				all = append(all, handOver{shoot: e.Subject, source: source, seq: e.Seq, from: e.At, to: math.MaxInt64})
+				open[e.Subject] = len(all)
+			}
+			before[e.Subject] = p
+		case timeline.InventorySeen:
+			if i := open[p.Shoot]; p.When == timeline.Left && i > 0 && all[i-1].source == e.Subject {
+				all[i-1].look = &e
+			}
+		}
+	}
+	return all
+}
+
+// takenAway says whether a fault had a cluster away for a part of a stretch of time: nobody could look at it then.
+func takenAway(events []timeline.Event, cluster string, from, to time.Duration) bool {
+	since := map[string]time.Duration{} // by fault
+	for _, e := range events {
+		switch p := e.Payload.(type) {
+		case timeline.FaultInjected:
+			if slices.Contains(p.Clusters, cluster) {
+				since[e.Subject] = e.At
+			}
+		case timeline.FaultHealed:
+			if began, away := since[e.Subject]; away && began <= to && e.At >= from {
+				return true
+			}
+			delete(since, e.Subject)
+		}
+	}
+	for _, began := range since {
+		if began <= to {
+			return true
+		}
+	}
+	return false
+}
+
+// seedWriters are those who write what a seed itself keeps in a control-plane namespace: its gardenlet, the control
+// plane that this has deployed, Kubernetes, and the harness. All others are extensions, and what these have deployed.
+var seedWriters = []string{
+	"gardenlet", "gardener-resource-manager", "machine-controller",
+	"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "transplant-processnode",
+	"transplant", "transplant-observer",
+}
+
+// gone are the groups of which a shoot that was let go has no object any more: what extensions and the machine
+// controller work for, and what the resource manager applies.
+var gone = []string{".extensions.gardener.cloud", ".machine.sapcloud.io", ".resources.gardener.cloud"}
+
+// leftBehind is why an object in the control-plane namespace must not be there when the shoot was let go (SPEC 2.6, and
+// 3.10 B4, B5); empty if it may be. A Secret that moves with the shoot stays, and so does what the seed itself keeps
+// for the restore. Of an object that does not tell who has written it nothing is known.
+func leftBehind(item timeline.Item) string {
+	isOf := func(group string) bool { return strings.HasSuffix(item.Class, group) }
+	switch {
+	case ephemeral[item.Class] || item.Persisted && item.Class == "secrets":
+		return ""
+	case slices.ContainsFunc(gone, isOf):
+		return "it was to be deleted before"
+	case len(item.Managers) == 0 || slices.ContainsFunc(item.Managers, isSeedWriter):
+		return ""
+	}
+	return "written by " + strings.Join(item.Managers, ", ")
+}
+
+func isSeedWriter(manager string) bool { return slices.Contains(seedWriters, manager) }
+
+// lacksOfHandOvers are the looks that nobody took, or that did not see everything, although the source was there.
+func lacksOfHandOvers(events []timeline.Event) []string {
+	var lacks []string
+	for _, h := range handOversOf(events) {
+		if takenAway(events, h.source, h.from, h.to) {
+			continue
+		}
+		what := "what was left of " + h.shoot + " on " + h.source + " when it had let the shoot go"
+		if h.look == nil {
+			lacks = append(lacks, what)
+			continue
+		}
+		for _, part := range h.look.Payload.(timeline.InventorySeen).Unreadable {
+			lacks = append(lacks, what+": "+part)
+		}
+	}
+	return lacks
+}
+
+// judgeHandOvers finds what is left while the namespace still shows it: its deletion would hide it.
+func judgeHandOvers(f *findings, events []timeline.Event) {
+	for _, h := range handOversOf(events) {
+		if h.look == nil {
+			continue
+		}
+		var orphans []string
+		for _, item := range h.look.Payload.(timeline.InventorySeen).Items {
+			if why := leftBehind(item); why != "" {
+				orphans = append(orphans, describe(item)+", "+why+",")
+			}
+		}
+		slices.Sort(orphans)
+		for i, orphan := range orphans {
+			if i == mostLosses {
+				f.add(h.look.At, proof(h.seq, h.look.Seq), "%s: and %d more are left on %s", h.shoot, len(orphans)-i, h.source)
+				break
+			}
+			f.add(h.look.At, proof(h.seq, h.look.Seq),
+				"%s: %s is left on %s, which has let the shoot go", h.shoot, orphan, h.source)
+		}
+	}
+}
