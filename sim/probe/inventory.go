@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -103,17 +104,33 @@ type foundItem struct {
 }
 
 func list(ctx context.Context, config *rest.Config) (items []foundItem, unreadable []string, err error) {
-	disco, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return nil, nil, fmt.Errorf("make the discovery client: %w", err)
-	}
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make the metadata client: %w", err)
 	}
+	var mu sync.Mutex
+	unreadable, err = everyResource(ctx, config, func(ctx context.Context, resource schema.GroupVersionResource, _ string) error {
+		found, err := listOne(ctx, client, resource)
+		mu.Lock()
+		defer mu.Unlock()
+		items = append(items, found...)
+		return err
+	})
+	return items, unreadable, err
+}
+
+// everyResource has each resource that a cluster serves listed, several at once. What could not be discovered or listed is
+// unreadable.
+func everyResource(ctx context.Context, config *rest.Config,
+	list func(ctx context.Context, resource schema.GroupVersionResource, kind string) error,
+) (unreadable []string, err error) {
+	disco, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make the discovery client: %w", err)
+	}
 	resources, err := disco.ServerPreferredResources()
 	if len(resources) == 0 && err != nil {
-		return nil, nil, fmt.Errorf("discover the resources: %w", err)
+		return nil, fmt.Errorf("discover the resources: %w", err)
 	}
 	if groups := (&discovery.ErrGroupDiscoveryFailed{}); errors.As(err, &groups) {
 		for group := range groups.Groups {
@@ -121,28 +138,26 @@ func list(ctx context.Context, config *rest.Config) (items []foundItem, unreadab
 		}
 	}
 	var mu sync.Mutex
-	var workers sync.WaitGroup
-	tickets := make(chan struct{}, listers)
-	for _, resource := range listable(resources) {
-		workers.Go(func() {
-			tickets <- struct{}{}
-			defer func() { <-tickets }()
-			found, err := listOne(ctx, client, resource)
-			mu.Lock()
-			defer mu.Unlock()
-			items = append(items, found...)
-			if err != nil {
+	var workers errgroup.Group
+	workers.SetLimit(listers)
+	for resource, kind := range listable(resources) {
+		workers.Go(func() error {
+			if err := list(ctx, resource, kind); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
 				unreadable = append(unreadable, class(resource.GroupResource())+": "+err.Error())
 			}
+			return nil
 		})
 	}
-	workers.Wait()
+	_ = workers.Wait() // what goes wrong is unreadable
 	slices.Sort(unreadable)
-	return items, unreadable, nil
+	return unreadable, nil
 }
 
-func listable(all []*metav1.APIResourceList) []schema.GroupVersionResource {
-	var found []schema.GroupVersionResource
+// listable are the resources that can be listed, each with its kind.
+func listable(all []*metav1.APIResourceList) map[schema.GroupVersionResource]string {
+	found := map[schema.GroupVersionResource]string{}
 	for _, group := range all {
 		version, err := schema.ParseGroupVersion(group.GroupVersion)
 		if err != nil {
@@ -150,7 +165,7 @@ func listable(all []*metav1.APIResourceList) []schema.GroupVersionResource {
 		}
 		for _, resource := range group.APIResources {
 			if slices.Contains(resource.Verbs, "list") && !virtual[resource.Name+"."+version.Group] {
-				found = append(found, version.WithResource(resource.Name))
+				found[version.WithResource(resource.Name)] = resource.Kind
 			}
 		}
 	}
