@@ -21,7 +21,7 @@ func moves(s *scenario.Scenario) bool {
 		if m := spec.Migrate; m != nil && !m.Refused {
 			return true
 		}
-		if f := spec.Fault; f != nil && f.LoseCluster != nil && f.LoseCluster.Cluster != landscape.Garden {
+		if f := spec.Fault; f != nil && f.LoseCluster != nil && f.LoseCluster.Cluster.Cluster != landscape.Garden {
 			return true
 		}
 		if spec.Expect == nil {
