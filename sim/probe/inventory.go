@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -124,7 +125,7 @@ func list(ctx context.Context, config *rest.Config) (items []foundItem, unreadab
 func everyResource(ctx context.Context, config *rest.Config,
 	list func(ctx context.Context, resource schema.GroupVersionResource, kind string) error,
 ) (unreadable []string, err error) {
-	disco, err := discovery.NewDiscoveryClientForConfig(config)
+	disco, err := discovery.NewDiscoveryClientForConfig(within(ctx, config))
 	if err != nil {
 		return nil, fmt.Errorf("make the discovery client: %w", err)
 	}
@@ -154,6 +155,20 @@ func everyResource(ctx context.Context, config *rest.Config,
 	slices.Sort(unreadable)
 	return unreadable, nil
 }
+
+// within lets requests that take no context, as those of discovery, end with this one.
+func within(ctx context.Context, config *rest.Config) *rest.Config {
+	bounded := rest.CopyConfig(config)
+	bounded.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) { return next.RoundTrip(r.WithContext(ctx)) })
+	})
+	return bounded
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+// RoundTrip carries the request.
+func (t roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
 // listable are the resources that can be listed, each with its kind.
 func listable(all []*metav1.APIResourceList) map[schema.GroupVersionResource]string {
