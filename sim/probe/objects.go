@@ -35,8 +35,10 @@ const (
 	digestBytes = 8
 )
 
-// unsaid are fields of metadata that change without anybody saying something else.
-var unsaid = []string{"resourceVersion", "generation", "managedFields"}
+// unsaid are fields of every object that change without anybody saying something else.
+var unsaid = [][]string{
+	{"metadata", "resourceVersion"}, {"metadata", "generation"}, {"metadata", "managedFields"}, {"metadata", "annotations", leader},
+}
 
 // Objects lists every object of every resource that a shoot serves, past every link. It leaves out what expires by itself
 // (events), the API servers' own signs of life, and the data of the load.
@@ -120,30 +122,30 @@ func describeObject(class string, object *unstructured.Unstructured) (timeline.O
 	for _, owner := range object.GetOwnerReferences() {
 		seen.Owners = append(seen.Owners, string(owner.UID))
 	}
-	if class == podsClass {
-		seen.Node, _, _ = unstructured.NestedString(object.Object, "spec", "nodeName")
-	}
+	seen.Node, _, _ = unstructured.NestedString(object.Object, "spec", "nodeName") // not in every object, nor a string in all
 	return seen, nil
+}
+
+// observed are fields, by class, by which controllers say what they have seen: like a status, they follow something else.
+var observed = map[string][][]string{
+	leasesClass:                       {{"spec"}},             // who lives, and since when
+	podsClass:                         {{"spec", "nodeName"}}, // which stands beside the digest
+	"endpoints":                       {{"subsets"}, {"metadata", "annotations"}},
+	"endpointslices.discovery.k8s.io": {{"endpoints"}, {"ports"}, {"metadata", "annotations"}},
 }
 
 // digest of what an object says: not how it is doing, and no heartbeat.
 func digest(class string, object *unstructured.Unstructured) (string, error) {
 	fields := runtime.DeepCopyJSON(object.Object)
 	delete(fields, "status")
-	switch class {
-	case leasesClass:
-		delete(fields, "spec")
-	case podsClass: // a scheduler binds it, and where it is bound stands beside the digest
-		unstructured.RemoveNestedField(fields, "spec", "nodeName")
-	case nodesClass:
+	for _, path := range slices.Concat(observed[class], unsaid) {
+		unstructured.RemoveNestedField(fields, path...)
+	}
+	if class == nodesClass {
 		if err := withoutConditions(fields); err != nil {
 			return "", err
 		}
 	}
-	for _, name := range unsaid {
-		unstructured.RemoveNestedField(fields, "metadata", name)
-	}
-	unstructured.RemoveNestedField(fields, "metadata", "annotations", leader)
 	content, err := json.Marshal(fields)
 	if err != nil {
 		return "", err

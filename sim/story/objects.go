@@ -7,6 +7,9 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/transplant-sim/transplant/sim/expression"
 	"github.com/transplant-sim/transplant/sim/probe"
@@ -14,6 +17,9 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
 )
+
+// looksAtOnce bounds how many shoots are looked at at the same time in the end.
+const looksAtOnce = 4
 
 var (
 	// passive verbs change nothing in a shoot, and begin nothing that does.
@@ -23,12 +29,12 @@ var (
 	movers = []string{"migrate", "fault", "hibernate", "delete"}
 )
 
-// lookAtObjects records the objects of a shoot.
-func (t *teller) lookAtObjects(ctx context.Context, shoot string) {
+// lookAtObjects records the objects of a shoot once they are settled, if they are in time.
+func (t *teller) lookAtObjects(ctx context.Context, shoot string, within time.Duration) {
 	if t.Unwatched {
 		return
 	}
-	seen, err := t.settledObjects(ctx, shoot)
+	seen, err := t.settledObjects(ctx, shoot, within)
 	if err != nil {
 		t.Journal.Record(timeline.Event{Payload: timeline.Unseen{Probe: timeline.ObjectsOf(shoot), Error: err.Error()}})
 		return
@@ -54,7 +60,7 @@ func (t *teller) lookBefore(ctx context.Context, spec *step.Spec) {
 			if !on[name] || looked[name] || !atHome(shoot) {
 				continue
 			}
-			looks.Go(func() { t.lookAtObjects(ctx, name) })
+			looks.Go(func() { t.lookAtObjects(ctx, name, t.Patience.Still) })
 		}
 		looks.Wait()
 	}
@@ -70,15 +76,15 @@ func atHome(shoot expression.Shoot) bool {
 
 // settledObjects looks until two looks in a row have seen the same. It takes no for an answer: a shoot that cannot be read
 // before a step may be on a seed that has just failed, and the step is not to wait for it.
-func (t *teller) settledObjects(ctx context.Context, shoot string) (timeline.ObjectsSeen, error) {
-	ctx, cancel := context.WithTimeout(ctx, t.Patience.Still)
+func (t *teller) settledObjects(ctx context.Context, shoot string, within time.Duration) (timeline.ObjectsSeen, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	last, err := probe.Objects(ctx, t.connector(shoot, world.Observer))
 	for err == nil {
 		before := last
 		select {
 		case <-ctx.Done():
-			return last, fmt.Errorf("the objects of the shoot %q change from one look to the next, for longer than %s", shoot, t.Patience.Still)
+			return last, fmt.Errorf("the objects of the shoot %q change from one look to the next, for longer than %s", shoot, within)
 		case <-t.Clock.After(t.Patience.Round):
 		}
 		last, err = probe.Objects(ctx, t.connector(shoot, world.Observer))
@@ -91,16 +97,22 @@ func (t *teller) settledObjects(ctx context.Context, shoot string) (timeline.Obj
 
 // lastObjects looks at the objects of all shoots that are there in the end.
 func (t *teller) lastObjects(ctx context.Context, on map[string]bool) {
+	var looks errgroup.Group
+	looks.SetLimit(looksAtOnce)
 	for _, shoot := range slices.Sorted(maps.Keys(on)) {
 		if !on[shoot] || t.Unwatched {
 			continue
 		}
-		err := t.lookAtEnd(ctx, shoot)
-		for again := 1; again < shootLooks && err != nil; again++ {
-			err = t.lookAtEnd(ctx, shoot)
-		}
-		t.unseen(timeline.ObjectsOf(shoot), err)
+		looks.Go(func() error {
+			err := t.lookAtEnd(ctx, shoot)
+			for again := 1; again < shootLooks && err != nil; again++ {
+				err = t.lookAtEnd(ctx, shoot)
+			}
+			t.unseen(timeline.ObjectsOf(shoot), err)
+			return nil
+		})
 	}
+	_ = looks.Wait() // what cannot be seen is recorded
 }
 
 func (t *teller) lookAtEnd(ctx context.Context, shoot string) error {

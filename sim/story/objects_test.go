@@ -63,7 +63,7 @@ func TestLookBefore_OnlyWhatIsNotKnown(t *testing.T) {
 			t.Errorf("%s: %d looks, want %d", what, got, want)
 		}
 	}
-	told.lookAtObjects(t.Context(), "alpha")
+	told.lookAtObjects(t.Context(), "alpha", time.Minute)
 	before("a load", load, 0)
 	before("a move at once", migrate, 0)
 	before("another move", migrate, 1)
@@ -105,8 +105,7 @@ func TestLookAtObjects_WaitsUntilTheyAreSettled(t *testing.T) {
 	t.Parallel()
 	small := worldtest.New(t, "a")
 	told := looking(t, small, &restless{World: small})
-	told.Patience.Still = time.Second
-	told.lookAtObjects(t.Context(), "alpha")
+	told.lookAtObjects(t.Context(), "alpha", time.Second)
 	_, unseen, _ := timeline.First[timeline.Unseen](told.Journal.Events())
 	if looks(told.Journal) != 0 || unseen.Probe != "objects of alpha" || !strings.Contains(unseen.Error, "alpha") {
 		t.Errorf("%d looks, and %+v", looks(told.Journal), unseen)

@@ -56,7 +56,7 @@ func (t *teller) Raise(ctx context.Context, name string) error {
 	if err := t.watch(ctx, shoot); err != nil {
 		return err
 	}
-	t.lookAtObjects(ctx, name)
+	t.lookAtObjects(ctx, name, t.Patience.Finale)
 	if shoot.Hibernated {
 		if err := t.putToSleep(ctx, name); err != nil {
 			return err

@@ -148,7 +148,7 @@ type ObjectSeen struct {
 	Says string `json:"says"`
 	// Owners are the UIDs of its owners.
 	Owners []string `json:"owners,omitempty"`
-	// Node is where a pod runs.
+	// Node is where a pod runs, or what else is bound to a node.
 	Node string `json:"node,omitempty"`
 	// Managed says that Gardener keeps it as it is: a ManagedResource does, or it has a role.
 	Managed  bool `json:"managed,omitempty"`
