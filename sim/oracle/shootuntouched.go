@@ -10,12 +10,12 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// ShootUntouched promises that a change of seed leaves everything in the shoot as it is: every object of every resource is
-// there, is the same object, and says what it said, unless the scenario itself has changed it (SPEC 2.14, 3.10).
+// ShootUntouched promises that a change of seed leaves everything in the shoot as it is: every object of every resource
+// is there, is the same object, and says what it said, unless the scenario itself has changed it (SPEC 2.14, 3.10).
 //
-// What lies in the RPO window of a fault may be lost: where a fault is at work, only that counts which was there when the
-// scenario began. Nodes may be replaced, and what is bound to them with them: that is for NodesPreserved and NoLostMachine.
-// The load's own ConfigMaps are for NoLostWrite.
+// What lies in the RPO window of a fault may be lost: where a fault is at work, only that counts which was there when
+// the scenario began. Nodes may be replaced, and what is bound to them with them: that is for NodesPreserved and
+// NoLostMachine. The load's own ConfigMaps are for NoLostWrite.
 type ShootUntouched struct{}
 
 var _ Oracle = ShootUntouched{}
@@ -77,7 +77,8 @@ type objectLook struct {
 func objectLookOf(e timeline.Event, p timeline.ObjectsSeen) *objectLook {
 	l := &objectLook{
 		event: e, generation: Generation(p.Version), unreadable: p.Unreadable,
-		kinds: map[string]string{}, objects: map[objectKey]timeline.ObjectSeen{}, byUID: map[string]objectKey{}, saved: map[objectKey]timeline.ObjectSeen{},
+		kinds: map[string]string{}, objects: map[objectKey]timeline.ObjectSeen{}, byUID: map[string]objectKey{},
+		saved: map[objectKey]timeline.ObjectSeen{},
 	}
 	for _, resource := range p.Resources {
 		l.kinds[resource.Class] = resource.Kind
@@ -106,8 +107,8 @@ type passage struct {
 // asked is what steps have asked for that changes objects in the shoot.
 type asked struct {
 	objects []timeline.ObjectRef
-	// updated says that the Shoot or its CloudProfile was changed, or that nodes were chosen for their update: what Gardener keeps
-	// in the shoot changes with it, and nodes do.
+	// updated says that the Shoot or its CloudProfile was changed, or that nodes were chosen for their update: what
+	// Gardener keeps in the shoot changes with it, and nodes do.
 	updated bool
 }
 
@@ -303,10 +304,12 @@ func (p passage) judge(f *findings, shoot string) {
 			problems[key] = problem
 		}
 	}
-	keys := slices.SortedFunc(maps.Keys(problems), func(a, b objectKey) int { return cmp.Compare(a.String(), b.String()) })
+	byName := func(a, b objectKey) int { return cmp.Compare(a.String(), b.String()) }
+	keys := slices.SortedFunc(maps.Keys(problems), byName)
 	for i, key := range keys {
 		if i == mostLosses {
-			f.add(p.after.event.At, p.proof(), "%s: and %d more objects are not as they were before the move", shoot, len(keys)-i)
+			f.add(p.after.event.At, p.proof(),
+				"%s: and %d more objects are not as they were before the move", shoot, len(keys)-i)
 			return
 		}
 		text := problems[key]
@@ -383,8 +386,8 @@ func (p passage) lostContainer(key objectKey) (objectKey, bool) {
 	return objectKey{}, false
 }
 
-// follows says that an object depends on one that is not what it was, so that it had to go or to change with it: an owner,
-// or its node.
+// follows says that an object depends on one that is not what it was, so that it had to go or to change with it: an
+// owner, or its node.
 func (p passage) follows(object timeline.ObjectSeen, seen map[string]bool) bool {
 	if object.Node != "" {
 		node := objectKey{class: nodesClass, name: object.Node}

@@ -37,11 +37,12 @@ const (
 
 // unsaid are fields of every object that change without anybody saying something else.
 var unsaid = [][]string{
-	{"metadata", "resourceVersion"}, {"metadata", "generation"}, {"metadata", "managedFields"}, {"metadata", "annotations", leader},
+	{"metadata", "resourceVersion"}, {"metadata", "generation"}, {"metadata", "managedFields"},
+	{"metadata", "annotations", leader},
 }
 
-// Objects lists every object of every resource that a shoot serves, past every link. It leaves out what expires by itself
-// (events), the API servers' own signs of life, and the data of the load.
+// Objects lists every object of every resource that a shoot serves, past every link. It leaves out what expires by
+// itself (events), the API servers' own signs of life, and the data of the load.
 func Objects(ctx context.Context, connect Connector) (timeline.ObjectsSeen, error) {
 	config, err := connect(ctx)
 	if err != nil {
@@ -53,7 +54,7 @@ func Objects(ctx context.Context, connect Connector) (timeline.ObjectsSeen, erro
 	}
 	seen := timeline.ObjectsSeen{Resources: []timeline.ResourceSeen{}}
 	var mu sync.Mutex
-	seen.Unreadable, err = everyResource(ctx, world.Unlimited(config), func(ctx context.Context, resource schema.GroupVersionResource, kind string) error {
+	listAll := func(ctx context.Context, resource schema.GroupVersionResource, kind string) error {
 		one := timeline.ResourceSeen{Class: class(resource.GroupResource()), Kind: kind}
 		if passing[one.Class] {
 			return nil
@@ -69,7 +70,8 @@ func Objects(ctx context.Context, connect Connector) (timeline.ObjectsSeen, erro
 			seen.Version = version
 		}
 		return nil
-	})
+	}
+	seen.Unreadable, err = everyResource(ctx, world.Unlimited(config), listAll)
 	slices.SortFunc(seen.Resources, func(a, b timeline.ResourceSeen) int { return cmp.Compare(a.Class, b.Class) })
 	return seen, err
 }
@@ -77,7 +79,8 @@ func Objects(ctx context.Context, connect Connector) (timeline.ObjectsSeen, erro
 // namespaceResource is served by the store of every API server: its resource version is the store's.
 var namespaceResource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-func listObjects(ctx context.Context, client dynamic.ResourceInterface, into *timeline.ResourceSeen) (version int64, err error) {
+// listObjects into a resource, and say at which version of the store.
+func listObjects(ctx context.Context, client dynamic.ResourceInterface, into *timeline.ResourceSeen) (int64, error) {
 	options := metav1.ListOptions{Limit: pageSize}
 	if into.Class == configMapsClass {
 		options.FieldSelector = "metadata.namespace!=" + Namespace
@@ -89,7 +92,8 @@ func listObjects(ctx context.Context, client dynamic.ResourceInterface, into *ti
 		}
 		for i := range page.Items {
 			object := &page.Items[i]
-			if _, own := object.GetLabels()[identity]; own || into.Class == configMapsClass && object.GetNamespace() == Namespace {
+			_, own := object.GetLabels()[identity]
+			if own || into.Class == configMapsClass && object.GetNamespace() == Namespace {
 				continue
 			}
 			described, err := describeObject(into.Class, object)
@@ -98,12 +102,11 @@ func listObjects(ctx context.Context, client dynamic.ResourceInterface, into *ti
 			}
 			into.Objects = append(into.Objects, described)
 		}
-		version = versionOf(page.GetResourceVersion())
 		if options.Continue = page.GetContinue(); options.Continue == "" {
 			slices.SortFunc(into.Objects, func(a, b timeline.ObjectSeen) int {
 				return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 			})
-			return version, nil
+			return versionOf(page.GetResourceVersion()), nil
 		}
 	}
 }
@@ -122,11 +125,13 @@ func describeObject(class string, object *unstructured.Unstructured) (timeline.O
 	for _, owner := range object.GetOwnerReferences() {
 		seen.Owners = append(seen.Owners, string(owner.UID))
 	}
-	seen.Node, _, _ = unstructured.NestedString(object.Object, "spec", "nodeName") // not in every object, nor a string in all
+	// Not every object has it, nor is it a string in all.
+	seen.Node, _, _ = unstructured.NestedString(object.Object, "spec", "nodeName")
 	return seen, nil
 }
 
-// observed are fields, by class, by which controllers say what they have seen: like a status, they follow something else.
+// observed are fields, by class, by which controllers say what they have seen: like a status, they follow something
+// else.
 var observed = map[string][][]string{
 	leasesClass:                       {{"spec"}},             // who lives, and since when
 	podsClass:                         {{"spec", "nodeName"}}, // which stands beside the digest

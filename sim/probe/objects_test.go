@@ -41,7 +41,8 @@ func TestObjects_WhatTheySay(t *testing.T) {
 		}
 		return seen
 	}
-	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "c", UID: "u"}, Data: map[string]string{"a": "1"}}
+	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "c", UID: "u"},
+		Data: map[string]string{"a": "1"}}
 	for _, name := range []string{"default", probe.Namespace} {
 		configMap.Namespace = name
 		if _, err := c.CoreV1().ConfigMaps(name).Create(ctx, configMap, metav1.CreateOptions{}); err != nil {
@@ -53,8 +54,10 @@ func TestObjects_WhatTheySay(t *testing.T) {
 	if was.UID != "u" || was.Namespace != "default" || was.Says == "" || first.Version == 0 {
 		t.Errorf("the object is %+v, at version %d", was, first.Version)
 	}
-	if count := len(first.Resources[slices.IndexFunc(first.Resources, func(r timeline.ResourceSeen) bool { return r.Class == "configmaps" })].Objects); count != 1 {
-		t.Errorf("there are %d ConfigMaps with the load's, want 1", count)
+	for _, resource := range first.Resources {
+		if resource.Class == "configmaps" && len(resource.Objects) != 1 {
+			t.Errorf("there are %d ConfigMaps with the load's, want 1", len(resource.Objects))
+		}
 	}
 	if _, listed := objectOf(first, "nodes", "node-0"); !listed {
 		t.Error("the node is not listed")
@@ -68,7 +71,8 @@ func TestObjects_WhatTheySay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.CoreV1().ConfigMaps("default").Patch(ctx, "c", patch.Type(), content, metav1.PatchOptions{}); err != nil {
+	configMaps := c.CoreV1().ConfigMaps("default")
+	if _, err := configMaps.Patch(ctx, "c", patch.Type(), content, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if now, _ := objectOf(look(), "configmaps", "c"); now.Says == was.Says || now.UID != was.UID {
@@ -76,7 +80,8 @@ func TestObjects_WhatTheySay(t *testing.T) {
 	}
 }
 
-// lookedAt looks at a real API server: custom resources are listed with their definitions, and what the server says of itself is not.
+// lookedAt looks at a real API server: custom resources are listed with their definitions, and what the server says of
+// itself is not.
 func lookedAt(t *testing.T, config *rest.Config) {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -92,10 +97,14 @@ func lookedAt(t *testing.T, config *rest.Config) {
 		ObjectMeta: metav1.ObjectMeta{Name: "grants.acme.test"},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: "acme.test", Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "grants", Singular: "grant", Kind: "Grant", ListKind: "GrantList"},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{
-				OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &anything},
-			}}},
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "grants", Singular: "grant", Kind: "Grant",
+				ListKind: "GrantList"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{
+					OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+						Type: "object", XPreserveUnknownFields: &anything,
+					},
+				}}},
 		},
 	}); err != nil {
 		t.Fatal(err)
@@ -106,9 +115,11 @@ func lookedAt(t *testing.T, config *rest.Config) {
 			t.Fatal(err)
 		}
 		_, defined := objectOf(seen, "customresourcedefinitions.apiextensions.k8s.io", "grants.acme.test")
-		served := slices.ContainsFunc(seen.Resources, func(r timeline.ResourceSeen) bool { return r.Class == "grants.acme.test" && r.Kind == "Grant" })
+		served := slices.ContainsFunc(seen.Resources,
+			func(r timeline.ResourceSeen) bool { return r.Class == "grants.acme.test" && r.Kind == "Grant" })
 		_, role := objectOf(seen, "clusterroles.rbac.authorization.k8s.io", "cluster-admin")
-		leases, err := kubernetes.NewForConfigOrDie(config).CoordinationV1().Leases("kube-system").List(t.Context(), metav1.ListOptions{LabelSelector: "apiserver.kubernetes.io/identity"})
+		leases, err := kubernetes.NewForConfigOrDie(config).CoordinationV1().Leases("kube-system").List(t.Context(),
+			metav1.ListOptions{LabelSelector: "apiserver.kubernetes.io/identity"})
 		if err != nil {
 			t.Fatal(err)
 		}

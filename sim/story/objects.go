@@ -24,8 +24,8 @@ const looksAtOnce = 4
 var (
 	// passive verbs change nothing in a shoot, and begin nothing that does.
 	passive = []string{"load", "expect", "wait", "heal"}
-	// movers are the verbs after which nobody may be able to see what a shoot had before: it moves, its seed fails, it goes to
-	// sleep or is deleted.
+	// movers are the verbs after which nobody may be able to see what a shoot had before: it moves, its seed fails, it
+	// goes to sleep or is deleted.
 	movers = []string{"migrate", "fault", "hibernate", "delete"}
 )
 
@@ -43,8 +43,8 @@ func (t *teller) lookAtObjects(ctx context.Context, shoot string, within time.Du
 }
 
 // lookBefore records the objects of the shoots before a step after which they may not be seen. It looks at no shoot
-// that is on its way, or whose objects were seen already and have not been changed since by a step, and it delays no fault
-// that follows another.
+// that is on its way, or whose objects were seen already and have not been changed since by a step, and it delays no
+// fault that follows another.
 func (t *teller) lookBefore(ctx context.Context, spec *step.Spec) {
 	verb, _ := spec.Step()
 	if t.Unwatched || slices.Contains(passive, verb) {
@@ -74,8 +74,8 @@ func atHome(shoot expression.Shoot) bool {
 	return shoot.Exists && shoot.Healthy && !shoot.Hibernated && !shoot.Deleting && shoot.SpecSeed == shoot.Seed
 }
 
-// settledObjects looks until two looks in a row have seen the same. It takes no for an answer: a shoot that cannot be read
-// before a step may be on a seed that has just failed, and the step is not to wait for it.
+// settledObjects looks until two looks in a row have seen the same. It does not try again where it could not read:
+// the seed may just have failed, and the next step is not to wait for it.
 func (t *teller) settledObjects(ctx context.Context, shoot string, within time.Duration) (timeline.ObjectsSeen, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -84,7 +84,7 @@ func (t *teller) settledObjects(ctx context.Context, shoot string, within time.D
 		before := last
 		select {
 		case <-ctx.Done():
-			return last, fmt.Errorf("the objects of the shoot %q change from one look to the next, for longer than %s", shoot, within)
+			return last, fmt.Errorf("the objects of the shoot %q change at every look, for longer than %s", shoot, within)
 		case <-t.Clock.After(t.Patience.Round):
 		}
 		last, err = probe.Objects(ctx, t.connector(shoot, world.Observer))

@@ -70,7 +70,8 @@ func TestLookBefore_OnlyWhatIsNotKnown(t *testing.T) {
 	before("a change", apply, 0)
 	before("a refused move", refused, 0)
 	before("a first fault", fire, 1)
-	if err := told.ward.Inject(t.Context(), "fire", &fault.FreezeCluster{Cluster: fault.Cluster{Cluster: "b"}}); err != nil {
+	if err := told.ward.Inject(t.Context(), "fire",
+		&fault.FreezeCluster{Cluster: fault.Cluster{Cluster: "b"}}); err != nil {
 		t.Fatal(err)
 	}
 	before("a fault beside it", fire, 0)
@@ -96,7 +97,8 @@ func (r *restless) ConnectShoot(ctx context.Context, shoot, actor string) (*rest
 	}
 	r.made++
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("c-%d", r.made)}}
-	_, err = kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default").Create(ctx, object, metav1.CreateOptions{})
+	_, err = kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default").Create(ctx, object,
+		metav1.CreateOptions{})
 	return config, err
 }
 
@@ -125,7 +127,8 @@ func TestLastObjects_UnseenShootIsTold(t *testing.T) {
 	}
 	told.Patience.Finale = 200 * time.Millisecond
 	told.lastObjects(t.Context(), map[string]bool{"alpha": true})
-	if _, unseen, _ := timeline.First[timeline.Unseen](told.Journal.Events()); looks(told.Journal) != 1 || !unseen.Final || unseen.Probe != "objects of alpha" {
+	_, unseen, _ := timeline.First[timeline.Unseen](told.Journal.Events())
+	if looks(told.Journal) != 1 || !unseen.Final || unseen.Probe != "objects of alpha" {
 		t.Errorf("%d looks, and %+v", looks(told.Journal), unseen)
 	}
 }
