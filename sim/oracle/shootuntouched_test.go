@@ -206,6 +206,11 @@ func TestShootUntouched_Dependents(t *testing.T) {
 			events: moved(objects(0, deployment("1"), owned("x")), objects(1, deployment("2"), owned("y"))),
 			want:   "deployments.apps default/d says something else",
 		},
+		"a job is over": {
+			events: moved(
+				objects(0, thing{"cronjobs.batch", timeline.ObjectSeen{Name: "d", UID: "d", Says: "1"}}, owned("x")),
+				objects(1, thing{"cronjobs.batch", timeline.ObjectSeen{Name: "d", UID: "d", Says: "1"}}, none("pods"))),
+		},
 		"an owner that stays": {
 			events: moved(objects(0, deployment("1"), owned("x")), objects(1, deployment("1"), owned("y"))),
 			want:   "pods default/of-d was made anew",

@@ -63,3 +63,16 @@ func TestDigest_HeartbeatsLeftOut(t *testing.T) {
 		})
 	}
 }
+
+func TestExpires_OnlyWhatKubernetesRemoves(t *testing.T) {
+	t.Parallel()
+	secret := func(kind string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"type": kind}}
+	}
+	if !expires("secrets", secret("bootstrap.kubernetes.io/token")) || expires("secrets", secret("Opaque")) {
+		t.Error("of Secrets, bootstrap tokens expire")
+	}
+	if !expires("certificatesigningrequests.certificates.k8s.io", secret("")) || expires("configmaps", secret("")) {
+		t.Error("requests for certificates expire, and ConfigMaps do not")
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -42,7 +43,7 @@ var unsaid = [][]string{
 }
 
 // Objects lists every object of every resource that a shoot serves, past every link. It leaves out what expires by
-// itself (events), the API servers' own signs of life, and the data of the load.
+// itself, the API servers' own signs of life, and the data of the load.
 func Objects(ctx context.Context, connect Connector) (timeline.ObjectsSeen, error) {
 	config, err := connect(ctx)
 	if err != nil {
@@ -93,7 +94,7 @@ func listObjects(ctx context.Context, client dynamic.ResourceInterface, into *ti
 		for i := range page.Items {
 			object := &page.Items[i]
 			_, own := object.GetLabels()[identity]
-			if own || into.Class == configMapsClass && object.GetNamespace() == Namespace {
+			if own || expires(into.Class, object) || into.Class == configMapsClass && object.GetNamespace() == Namespace {
 				continue
 			}
 			described, err := describeObject(into.Class, object)
@@ -109,6 +110,13 @@ func listObjects(ctx context.Context, client dynamic.ResourceInterface, into *ti
 			return versionOf(page.GetResourceVersion()), nil
 		}
 	}
+}
+
+// expires says that Kubernetes removes the object when its time is over.
+func expires(class string, object *unstructured.Unstructured) bool {
+	kind, _, _ := unstructured.NestedString(object.Object, "type")
+	return class == "certificatesigningrequests.certificates.k8s.io" ||
+		class == "secrets" && kind == string(corev1.SecretTypeBootstrapToken)
 }
 
 func describeObject(class string, object *unstructured.Unstructured) (timeline.ObjectSeen, error) {

@@ -118,8 +118,8 @@ type PodSeen struct {
 // Kind of PodSeen.
 func (PodSeen) Kind() Kind { return "PodSeen" }
 
-// ObjectsSeen is every object that a shoot serves, at one look; the subject is the shoot. Left out are events, the Leases
-// by which API servers say that they live, and the ConfigMaps of the load.
+// ObjectsSeen is every object that a shoot serves, at one look; the subject is the shoot. Left out are what expires
+// by itself, the Leases by which API servers say that they live, and the ConfigMaps of the load.
 type ObjectsSeen struct {
 	// Version is the resource version of the shoot's store.
 	Version int64 `json:"version"`
