@@ -30,7 +30,7 @@ spec:
   - migrate: {shoot: alpha, to: b}
   - expect:  {that: "shoot('alpha').seed == 'b' && shoot('alpha').healthy", within: 120s}
   - expect:  {that: "seed('a').shoots == 0", within: 60s}
-  always: [SingleWriter, NoLostWrite, CloudUntouched, NodesPreserved, NoOrphans, MigrationEnds]
+  always: [SingleWriter, NoLostWrite, CloudUntouched, NodesPreserved, NoOrphans, MigrationEnds, ShootUntouched]
 `
 
 // An author's own extension, which is linked with nothing of ours, is moved with its shoot: a kind of its own, and one that it

@@ -41,8 +41,9 @@ func extensionKind() contract.Kind[*extensionsv1alpha1.Extension] {
 }
 
 // extension is an extension of the kind that brings credentials into a shoot: it generates a token once, keeps it in a
-// Secret that its status refers to, and has its digest applied to the shoot. A token that changed would lock out
-// everybody who was given the old one, so a lost Secret is an error and never a reason to make another.
+// Secret that its status refers to, and has its digest applied to the shoot, with a kind by which users say who may have
+// it. A token that changed would lock out everybody who was given the old one, so a lost Secret is an error and never a
+// reason to make another.
 func (p *Provider) extension() contract.Actions[*extensionsv1alpha1.Extension] {
 	return contract.Actions[*extensionsv1alpha1.Extension]{
 		OnReconcile:   p.reconcileExtension,
@@ -87,7 +88,9 @@ func (p *Provider) reconcileExtension(ctx context.Context, _ logr.Logger, obj *e
 	if obj.Spec.ProviderConfig != nil {
 		info.Data["config.json"] = string(obj.Spec.ProviderConfig.Raw)
 	}
-	return p.deployManaged(ctx, obj.Namespace, extensionManagedResource(obj), map[string]client.Object{"configmap.yaml": info})
+	return p.deployManaged(ctx, obj.Namespace, extensionManagedResource(obj), map[string]client.Object{
+		"configmap.yaml": info, "customresourcedefinition.yaml": tokenGrants(),
+	})
 }
 
 // ensureToken reads the token, or generates it if there never was one. The Secret is also labelled persist=true: it

@@ -69,8 +69,14 @@ func TestAwait(t *testing.T) {
 			if err := ward.Await(t.Context(), "it", cut, b); err == nil {
 				t.Error("two faults of one name wait")
 			}
+			if !ward.AtWork() {
+				t.Error("a fault that waits is not at work")
+			}
 			c.play(t, ward, b)
 			must(t, ward.HealAll(t.Context()))
+			if ward.AtWork() {
+				t.Error("a fault is at work when all are healed")
+			}
 			if diff := cmp.Diff(c.want, told(journal)); diff != "" || w.heals != c.heals || !b.silent {
 				t.Errorf("healed %d times, disarmed %t (-want +got):\n%s", w.heals, b.silent, diff)
 			}

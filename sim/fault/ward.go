@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -35,6 +36,7 @@ type patient struct {
 	disarm func() // nil for a fault that waits for nothing
 	begin  sync.Once
 	heal   sync.Once
+	healed atomic.Bool
 	err    error
 
 	begun     bool // written in begin
@@ -159,6 +161,7 @@ func (w *Ward) Heal(ctx context.Context, name string) error {
 		return fmt.Errorf("heal the fault %q: it has not been injected", name)
 	}
 	p.heal.Do(func() { w.end(ctx, p) })
+	p.healed.Store(true)
 	return p.err
 }
 
@@ -187,6 +190,18 @@ func (w *Ward) heal(ctx context.Context, p *patient, injection world.Injection) 
 		return fmt.Errorf("heal the fault %q, %s: %w", p.name, p.fault.Name(), err)
 	}
 	return nil
+}
+
+// AtWork says whether a fault has begun, or waits for its moment, and is not healed.
+func (w *Ward) AtWork() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range w.open {
+		if p != nil && !p.healed.Load() {
+			return true
+		}
+	}
+	return false
 }
 
 // HealAll ends every fault that is still at work, the last first.

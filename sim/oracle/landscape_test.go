@@ -203,30 +203,6 @@ func published(uid, digest string) timeline.Event {
 	return by("observer", "alpha", timeline.EpochSeen{Seed: "a", Epoch: 1, Authority: digest, ShootUID: uid})
 }
 
-// brings is a sight of an object that an extension has brought into the shoot.
-func brings(uid, holds string) timeline.Event {
-	return by("observer", "alpha", timeline.ExtensionSeen{Name: "ConfigMap extension-x", UID: uid, Holds: holds})
-}
-
-func TestWhatExtensionsBringStays(t *testing.T) {
-	t.Parallel()
-	created, leaving, there := seen(shoot("a", "a", "Create", "Succeeded")), seen(shoot("b", "a", "Migrate", "Processing")), seen(shoot("b", "b", "Restore", "Succeeded"))
-	deleting := shoot("b", "b", "Delete", "Processing")
-	deleting.Deleting = true
-	gone := by("observer", "alpha", timeline.ExtensionSeen{Name: "ConfigMap extension-x", Gone: true})
-	extended := of("alpha", timeline.ShootSteady{TechnicalID: id, Extensions: 1})
-	check(t, oracle.MigrationEnds{}, map[string]row{
-		"it stays":                  {events: history(extended, created, brings("u", "1"), leaving, brings("u", "1"), there, brings("u", "1"))},
-		"it changes after the move": {events: history(extended, created, brings("u", "1"), leaving, there, brings("u", "2")), want: "says something else than before the move"},
-		"it is made anew":           {events: history(extended, created, brings("u", "1"), leaving, there, brings("v", "1")), want: "was made anew"},
-		"it goes on the way":        {events: history(extended, created, brings("u", "1"), leaving, gone, there), want: "is gone"},
-		"it changes before":         {events: history(extended, created, brings("u", "1"), brings("u", "2"), leaving, there)},
-		"it is new after the move":  {events: history(steady(0), created, leaving, there, brings("u", "1"))},
-		"it goes with the shoot":    {events: history(extended, created, brings("u", "1"), leaving, there, seen(deleting), gone)},
-		"nobody has seen it":        {events: history(extended, created, leaving, there), lacks: "what the extensions bring into alpha"},
-	})
-}
-
 func TestMigrationEnds(t *testing.T) {
 	t.Parallel()
 	another := shoot("b", "b", "Restore", "Succeeded")

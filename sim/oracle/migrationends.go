@@ -9,8 +9,7 @@ import (
 
 // MigrationEnds promises that every migration that begins comes to its end, on the seed that was asked for, and that
 // it is still the same shoot, with the certificate authority that its users know (SPEC 2.8, 2.14, CPM-2, CPM-5), with
-// what its extensions have brought into it, with what extensions of the user's own keep in their state, and with the fields
-// that our types do not have.
+// what extensions of the user's own keep in their state, and with the fields that our types do not have.
 type MigrationEnds struct{}
 
 var _ Oracle = MigrationEnds{}
@@ -18,20 +17,9 @@ var _ Oracle = MigrationEnds{}
 // Name of the promise.
 func (MigrationEnds) Name() string { return "MigrationEnds" }
 
-// Lacks what the extensions of a shoot bring, or what is in their state.
+// Lacks the state of an extension's object after a move.
 func (MigrationEnds) Lacks(events []timeline.Event) []string {
 	var lacks []string
-	for e, p := range timeline.Of[timeline.ShootSteady](events) {
-		brought := map[string]bool{}
-		for seen, object := range timeline.Of[timeline.ExtensionSeen](events) {
-			if seen.Subject == e.Subject && !object.Gone {
-				brought[object.Name] = true
-			}
-		}
-		if len(brought) < p.Extensions {
-			lacks = append(lacks, "what the extensions bring into "+e.Subject)
-		}
-	}
 	for _, sight := range lookAtStates(events, func(_, _ stateSight) {}) {
 		lacks = append(lacks, fmt.Sprintf("the state of %s of %s after its move", sight.Object, sight.shoot))
 	}
@@ -69,7 +57,6 @@ func (o MigrationEnds) Judge(events []timeline.Event) []Violation {
 		first[e.Subject] = is
 	}
 	judgeAuthority(&f, events)
-	judgeBrought(&f, events)
 	lookAtStates(events, func(was, now stateSight) {
 		f.add(now.at, proof(was.seq, now.seq), "%s: %s on seed %s has another status.state than it had on seed %s before the move; say stateMayChange in the extension's file if that is right",
 			now.shoot, now.Object, now.Seed, was.Seed)
@@ -111,37 +98,6 @@ func judgeAuthority(f *findings, events []timeline.Event) {
 				f.add(e.At, proof(was.seq, e.Seq), "%s: the certificate authority changes from %s to %s", e.Subject, was.authority, p.Authority)
 			}
 			known[by] = sight{p.Authority, e.Seq}
-		}
-	}
-}
-
-// judgeBrought: what its extensions have brought into a shoot stays as it is when the shoot moves. Who was given a token of
-// theirs has it still, and what lies in the shoot is not made anew. What happens before the first move, or when the shoot is
-// deleted, is no matter of a move.
-func judgeBrought(f *findings, events []timeline.Event) {
-	type object struct{ shoot, name string }
-	type sight struct {
-		timeline.ExtensionSeen
-		seq int
-	}
-	known, moved := map[object]sight{}, map[string]bool{}
-	for _, e := range events {
-		switch p := e.Payload.(type) {
-		case timeline.ShootSeen:
-			moved[e.Subject] = !p.Absent && !p.Deleting && (moved[e.Subject] || p.StatusSeed != "" && p.SpecSeed != p.StatusSeed)
-		case timeline.ExtensionSeen:
-			of := object{e.Subject, p.Name}
-			was, before := known[of]
-			switch {
-			case !moved[e.Subject] || !before:
-			case p.Gone:
-				f.add(e.At, proof(was.seq, e.Seq), "%s: %s of an extension is gone", e.Subject, p.Name)
-			case was.UID != p.UID:
-				f.add(e.At, proof(was.seq, e.Seq), "%s: %s of an extension was made anew", e.Subject, p.Name)
-			case was.Holds != p.Holds:
-				f.add(e.At, proof(was.seq, e.Seq), "%s: %s of an extension says something else than before the move", e.Subject, p.Name)
-			}
-			known[of] = sight{p, e.Seq}
 		}
 	}
 }

@@ -37,7 +37,8 @@ type Violation struct {
 // All oracles, by name.
 func All() []Oracle {
 	return []Oracle{
-		CloudEmptied{}, CloudUntouched{}, Linearizable{}, MigrationEnds{}, NodesPreserved{}, NoFalseAlarm{}, NoLostMachine{}, NoLostWrite{}, NoOrphans{}, Revisions{}, SingleWriter{},
+		CloudEmptied{}, CloudUntouched{}, Linearizable{}, MigrationEnds{}, NodesPreserved{}, NoFalseAlarm{}, NoLostMachine{}, NoLostWrite{}, NoOrphans{}, Revisions{}, ShootUntouched{},
+		SingleWriter{},
 	}
 }
 

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -105,17 +107,34 @@ type foundItem struct {
 
 // list everything in a cluster, or of its namespaced objects those of one namespace.
 func list(ctx context.Context, config *rest.Config, namespace string) (items []foundItem, unreadable []string, err error) {
-	disco, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return nil, nil, fmt.Errorf("make the discovery client: %w", err)
-	}
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make the metadata client: %w", err)
 	}
+	var mu sync.Mutex
+	one := func(ctx context.Context, resource schema.GroupVersionResource, _ string) error {
+		found, err := listOne(ctx, client.Resource(resource).Namespace(namespace), resource.GroupResource())
+		mu.Lock()
+		defer mu.Unlock()
+		items = append(items, found...)
+		return err
+	}
+	unreadable, err = everyResource(ctx, config, namespace, one)
+	return items, unreadable, err
+}
+
+// everyResource has each resource that a cluster serves listed, several at once; for a namespace, those that have one. What could not be discovered or listed is
+// unreadable.
+func everyResource(ctx context.Context, config *rest.Config, namespace string,
+	list func(ctx context.Context, resource schema.GroupVersionResource, kind string) error,
+) (unreadable []string, err error) {
+	disco, err := discovery.NewDiscoveryClientForConfig(within(ctx, config))
+	if err != nil {
+		return nil, fmt.Errorf("make the discovery client: %w", err)
+	}
 	resources, err := disco.ServerPreferredResources()
 	if len(resources) == 0 && err != nil {
-		return nil, nil, fmt.Errorf("discover the resources: %w", err)
+		return nil, fmt.Errorf("discover the resources: %w", err)
 	}
 	if groups := (&discovery.ErrGroupDiscoveryFailed{}); errors.As(err, &groups) {
 		for group := range groups.Groups {
@@ -123,28 +142,40 @@ func list(ctx context.Context, config *rest.Config, namespace string) (items []f
 		}
 	}
 	var mu sync.Mutex
-	var workers sync.WaitGroup
-	tickets := make(chan struct{}, listers)
-	for _, resource := range listable(resources, namespace != metav1.NamespaceAll) {
-		workers.Go(func() {
-			tickets <- struct{}{}
-			defer func() { <-tickets }()
-			found, err := listOne(ctx, client.Resource(resource).Namespace(namespace), resource.GroupResource())
-			mu.Lock()
-			defer mu.Unlock()
-			items = append(items, found...)
-			if err != nil {
+	var workers errgroup.Group
+	workers.SetLimit(listers)
+	for resource, kind := range listable(resources, namespace != metav1.NamespaceAll) {
+		workers.Go(func() error {
+			if err := list(ctx, resource, kind); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
 				unreadable = append(unreadable, class(resource.GroupResource())+": "+err.Error())
 			}
+			return nil
 		})
 	}
-	workers.Wait()
+	_ = workers.Wait() // what goes wrong is unreadable
 	slices.Sort(unreadable)
-	return items, unreadable, nil
+	return unreadable, nil
 }
 
-func listable(all []*metav1.APIResourceList, namespaced bool) []schema.GroupVersionResource {
-	var found []schema.GroupVersionResource
+// within lets requests that take no context, as those of discovery, end with this one.
+func within(ctx context.Context, config *rest.Config) *rest.Config {
+	bounded := rest.CopyConfig(config)
+	bounded.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) { return next.RoundTrip(r.WithContext(ctx)) })
+	})
+	return bounded
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+// RoundTrip carries the request.
+func (t roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
+
+// listable are the resources that can be listed, each with its kind.
+func listable(all []*metav1.APIResourceList, namespaced bool) map[schema.GroupVersionResource]string {
+	found := map[schema.GroupVersionResource]string{}
 	for _, group := range all {
 		version, err := schema.ParseGroupVersion(group.GroupVersion)
 		if err != nil {
@@ -153,7 +184,7 @@ func listable(all []*metav1.APIResourceList, namespaced bool) []schema.GroupVers
 		for _, resource := range group.APIResources {
 			serves := slices.Contains(resource.Verbs, "list") && !virtual[resource.Name+"."+version.Group]
 			if serves && (resource.Namespaced || !namespaced) {
-				found = append(found, version.WithResource(resource.Name))
+				found[version.WithResource(resource.Name)] = resource.Kind
 			}
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	nodev1 "k8s.io/api/node/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -17,8 +16,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// On a real API server: nodes, pods and what extensions bring are seen to come and go; when it freezes, so that it says nothing and
-// breaks no connection, the watches end, and that nobody sees is told.
+// On a real API server: nodes and pods are seen to come and go, and everything is listed that it serves; when it freezes, so that
+// it says nothing and breaks no connection, the watches end, and that nobody sees is told.
 func TestWhatIsWatchedOnARealServer(t *testing.T) {
 	t.Parallel()
 	server, err := apiservertest.Launch(t.Context(), apiservertest.Options{})
@@ -43,22 +42,21 @@ func TestWhatIsWatchedOnARealServer(t *testing.T) {
 	nodes := &probe.Nodes{Shoot: "alpha", Connect: connect}
 	ended := following(t, nodes, j)
 	following(t, &probe.Workload{Shoot: "alpha", Connect: connect}, j)
-	following(t, &probe.Extensions{Shoot: "alpha", Connect: connect}, j)
 
 	must(c.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{ProviderID: "p"}}, metav1.CreateOptions{}))
 	must(c.CoreV1().Pods(probe.Namespace).Create(ctx, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "w"},
 		Spec:       corev1.PodSpec{NodeName: "n", AutomountServiceAccountToken: ptr.To(false), Containers: []corev1.Container{{Name: "c", Image: "i"}}},
 	}, metav1.CreateOptions{}))
-	must(c.NodeV1().RuntimeClasses().Create(ctx, &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "r"}, Handler: "h"}, metav1.CreateOptions{}))
 	until(t, told(j, func(n timeline.NodeSeen) bool { return n.Name == "n" && n.UID != "" && n.ProviderID == "p" }))
 	until(t, func() bool {
 		_, pod, _ := timeline.First[timeline.PodSeen](j.Events())
-		_, class, _ := timeline.First[timeline.ExtensionSeen](j.Events())
-		return pod.Name == "w" && pod.Node == "n" && class.Name == "RuntimeClass r"
+		return pod.Name == "w" && pod.Node == "n"
 	})
 	must(nil, c.CoreV1().Nodes().Delete(ctx, "n", metav1.DeleteOptions{}))
 	until(t, told(j, func(n timeline.NodeSeen) bool { return n.Name == "n" && n.Gone }))
+
+	lookedAt(t, server.Config)
 
 	if _, err := server.APIServer.Freeze(); err != nil {
 		t.Fatal(err)

@@ -256,7 +256,7 @@ func TestAnUnseenWayIsNoOutage(t *testing.T) {
 	j := journal()
 	for _, p := range []probe.Probe{
 		&probe.Writer{Connect: lost, Keys: keys(), PerSecond: 1}, &probe.Reachability{Connect: lost},
-		&probe.CachedReader{Connect: lost}, &probe.Nodes{Connect: lost}, &probe.Workload{Connect: lost}, &probe.Extensions{Connect: lost},
+		&probe.CachedReader{Connect: lost}, &probe.Nodes{Connect: lost}, &probe.Workload{Connect: lost},
 	} {
 		if err := p.Sample(t.Context(), j); err == nil || !strings.Contains(err.Error(), "no access") {
 			t.Errorf("%s: %v", p.Name(), err)

@@ -22,7 +22,7 @@ type Versions map[string]string
 // heartbeats are classes that are written all the time without meaning anything: that an object is there counts, and what
 // its labels and annotations say, which is the owner where the lease is a claim of ownership (SPEC 9.1). Of nodes counts
 // what is wanted of them too.
-var heartbeats = map[string]bool{"leases.coordination.k8s.io": true, nodesClass: true}
+var heartbeats = map[string]bool{leasesClass: true, nodesClass: true}
 
 const nodesClass = "nodes"
 

@@ -119,7 +119,7 @@ spec:
   - expect:  {that: "seed('a').shoots == 0", within: WITHIN}
   - wait:    {for: 1200ms, because: the probe of epochs looks twice a second and shall see both sides afterwards}
   settleWithin: WITHIN
-  always: [SingleWriter, NoLostWrite, Linearizable, CloudUntouched, NodesPreserved, NoOrphans, Revisions, MigrationEnds]
+  always: [SingleWriter, NoLostWrite, Linearizable, CloudUntouched, NodesPreserved, NoOrphans, Revisions, MigrationEnds, ShootUntouched]
   measure: {apiDowntime: {max: 60s}, lostWrites: {max: 0}}
 `
 
@@ -308,15 +308,16 @@ func saw[P timeline.Payload](kept *timeline.Record) bool {
 func TestPlantedBugsAreNoticed(t *testing.T) {
 	t.Parallel()
 	for bug, oracle := range map[worldtest.Bug]string{
-		worldtest.LosesWrites:    "NoLostWrite",
-		worldtest.NoRevisionBump: "SingleWriter",
-		worldtest.LeavesOrphan:   "NoOrphans",
-		worldtest.LeavesConfig:   "NoOrphans",
-		worldtest.RecreatesCloud: "CloudUntouched",
-		worldtest.ReplacesNodes:  "NodesPreserved",
-		worldtest.NeverEnds:      "MigrationEnds",
-		worldtest.TwoOwners:      "SingleWriter",
-		worldtest.NeverRests:     verdict.Settle,
+		worldtest.LosesWrites:     "NoLostWrite",
+		worldtest.NoRevisionBump:  "SingleWriter",
+		worldtest.LeavesOrphan:    "NoOrphans",
+		worldtest.LeavesConfig:    "NoOrphans",
+		worldtest.RecreatesCloud:  "CloudUntouched",
+		worldtest.ReplacesNodes:   "NodesPreserved",
+		worldtest.ReplacesObjects: "ShootUntouched",
+		worldtest.NeverEnds:       "MigrationEnds",
+		worldtest.TwoOwners:       "SingleWriter",
+		worldtest.NeverRests:      verdict.Settle,
 	} {
 		t.Run(oracle+" "+string(bug), func(t *testing.T) {
 			t.Parallel()

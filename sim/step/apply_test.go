@@ -17,6 +17,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/step"
+	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
@@ -30,6 +31,22 @@ func thing(t *testing.T, text string) step.Object {
 }
 
 const configMap = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"default"`
+
+// The record says which object a step is about.
+func TestSpecObject_OfApplyAndRemove(t *testing.T) {
+	t.Parallel()
+	deployment := thing(t, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","namespace":"default"}}`)
+	node := thing(t, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}}`)
+	for spec, want := range map[*step.Spec]*timeline.ObjectRef{
+		{Apply: &step.Apply{Shoot: "alpha", Object: deployment}}: {Group: "apps", Kind: "Deployment", Namespace: "default", Name: "d"},
+		{Remove: &step.Remove{Shoot: "alpha", Object: node}}:     {Kind: "Node", Name: "n"},
+		{Delete: &step.Delete{Shoot: "alpha"}}:                   nil,
+	} {
+		if diff := cmp.Diff(want, spec.Object()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
 
 func TestApplyAndRemove(t *testing.T) {
 	t.Parallel()

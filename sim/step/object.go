@@ -16,6 +16,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/transplant-sim/transplant/sim/fit"
+	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
 // Object is an object of a shoot's API, or a part of one, as it stands in a file.
@@ -147,4 +148,21 @@ func withoutNulls(part any) any {
 		}
 	}
 	return part
+}
+
+// ref says which object it is.
+func (o Object) ref() *timeline.ObjectRef {
+	whole, kind := o.whole(), o.kind()
+	return &timeline.ObjectRef{Group: kind.Group, Kind: kind.Kind, Namespace: whole.GetNamespace(), Name: whole.GetName()}
+}
+
+// Object is the object in a shoot that a user creates, changes or deletes by the step; nil for every other step.
+func (s *Spec) Object() *timeline.ObjectRef {
+	switch {
+	case s.Apply != nil:
+		return s.Apply.Object.ref()
+	case s.Remove != nil:
+		return s.Remove.Object.ref()
+	}
+	return nil
 }

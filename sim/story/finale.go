@@ -36,6 +36,7 @@ func (t *teller) finale(ctx context.Context) error {
 			t.unseen("data of "+shoot, t.readData(ctx, shoot))
 		}
 	}
+	t.lastObjects(ctx, on)
 	t.unseen("inventory", t.lastInventories(ctx))
 	for _, shoot := range shoots {
 		t.crew.lastLook(ctx, shoot, shootLooks)

@@ -56,6 +56,7 @@ func (t *teller) Raise(ctx context.Context, name string) error {
 	if err := t.watch(ctx, shoot); err != nil {
 		return err
 	}
+	t.lookAtObjects(ctx, name, t.Patience.Finale)
 	if shoot.Hibernated {
 		if err := t.putToSleep(ctx, name); err != nil {
 			return err
@@ -101,7 +102,7 @@ func (t *teller) populate(ctx context.Context, shoot landscape.Shoot) (timeline.
 	if err != nil {
 		return timeline.ShootSteady{}, err
 	}
-	steady := timeline.ShootSteady{TechnicalID: id, Nodes: shoot.Workers, Objects: shoot.Objects, Extensions: brought(shoot)}
+	steady := timeline.ShootSteady{TechnicalID: id, Nodes: shoot.Workers, Objects: shoot.Objects}
 	config, err := t.connector(shoot.Name, world.Observer)(ctx)
 	if err != nil {
 		return steady, fmt.Errorf("connect: %w", err)
@@ -160,11 +161,6 @@ func (t *teller) watch(ctx context.Context, shoot landscape.Shoot) error {
 			t.crew.follow(ctx, shoot.Name, p)
 		}
 	}
-	if shoot.Extended {
-		if err := t.watchExtensions(ctx, shoot, observer); err != nil {
-			return err
-		}
-	}
 	if err := t.watchStates(ctx, shoot.Name); err != nil {
 		return err
 	}
@@ -173,24 +169,6 @@ func (t *teller) watch(ctx context.Context, shoot landscape.Shoot) error {
 		Shoot: shoot.Name, Actor: world.User, Connect: user, Beside: len(t.Scenario.Spec.Landscape.Shoots),
 	})
 	t.crew.follow(ctx, shoot.Name, &probe.Revisions{Shoot: shoot.Name, Actor: world.User, Connect: user})
-	return nil
-}
-
-// watchExtensions follows what the extensions bring into a shoot, once all of it is there.
-func (t *teller) watchExtensions(ctx context.Context, shoot landscape.Shoot, observer probe.Connector) error {
-	extensions := &probe.Extensions{Shoot: shoot.Name, Actor: world.Observer, Connect: observer}
-	if err := t.poll(ctx, "what the extensions bring", func(ctx context.Context) (bool, error) {
-		if err := extensions.Sample(ctx, t.Journal); err != nil {
-			return false, err
-		}
-		if have, want := extensions.Known(), brought(shoot); have < want {
-			return false, fmt.Errorf("the shoot %q has %d of %d objects", shoot.Name, have, want)
-		}
-		return true, nil
-	}); err != nil {
-		return err
-	}
-	t.crew.follow(ctx, shoot.Name, extensions)
 	return nil
 }
 
@@ -227,17 +205,6 @@ func (t *teller) watchStates(ctx context.Context, shoot string) error {
 		}
 	}
 	return nil
-}
-
-// brought is how many objects come into a shoot by its Extension and its ContainerRuntime, if it has nodes for that.
-func brought(shoot landscape.Shoot) int {
-	switch {
-	case !shoot.Extended:
-		return 0
-	case shoot.Workers == 0:
-		return 1
-	}
-	return 2
 }
 
 func (t *teller) putToSleep(ctx context.Context, shoot string) error {

@@ -80,17 +80,18 @@ type teller struct {
 	crew    *crew
 	stage   *step.Stage
 
-	mu   sync.Mutex
-	keys map[string]*probe.Keys // of the loads, by shoot
-	ids  map[string]string      // technical ids, by shoot
-	on   map[string]bool        // shoots on the stage; false once dismissed
+	mu     sync.Mutex
+	keys   map[string]*probe.Keys // of the loads, by shoot
+	ids    map[string]string      // technical ids, by shoot
+	on     map[string]bool        // shoots on the stage; false once dismissed
+	looked map[string]bool        // shoots whose objects were seen since the last step that changes something
 }
 
 // Tell a story. It ends with a RunEnded event, however it ends; an error says why it could not be told to its end, and
 // stands in that event too. An expectation that was not met is no error.
 func Tell(ctx context.Context, o Options) error {
 	o.Patience.fill()
-	t := &teller{Options: o, keys: map[string]*probe.Keys{}, ids: map[string]string{}, on: map[string]bool{}}
+	t := &teller{Options: o, keys: map[string]*probe.Keys{}, ids: map[string]string{}, on: map[string]bool{}, looked: map[string]bool{}}
 	err := t.tell(ctx)
 	ended := timeline.RunEnded{}
 	if err != nil {
@@ -145,8 +146,10 @@ func (t *teller) steps(ctx context.Context) error {
 	for i := range t.Scenario.Spec.Steps {
 		spec := &t.Scenario.Spec.Steps[i]
 		verb, one := spec.Step()
+		t.lookBefore(ctx, spec)
 		t.record(one.Subject(), timeline.StepStarted{
 			Index: i, Verb: verb, Text: one.String(), Refused: spec.Refused(), WritesPerSecond: spec.WritesPerSecond(), KeepAddress: spec.KeepsAddress(),
+			Object: spec.Object(),
 		})
 		err := one.Run(ctx, t.stage)
 		ended := timeline.StepEnded{Index: i, Verb: verb, Text: one.String(), Outcome: timeline.StepDone}

@@ -129,6 +129,8 @@ func worldSentence(payload timeline.Payload) string {
 			text += ", being deleted"
 		}
 		return text
+	case timeline.ObjectsSeen:
+		return objectsSentence(p)
 	case timeline.ExtensionSeen:
 		if p.Gone {
 			return fmt.Sprintf("%s, of an extension, is gone", p.Name)
@@ -257,6 +259,18 @@ func inventorySentence(p timeline.InventorySeen) string {
 	if p.When == timeline.Left {
 		text = fmt.Sprintf("control-plane namespace of %s after its source has let it go: %d objects", p.Shoot, len(p.Items))
 	}
+	if len(p.Unreadable) > 0 {
+		text += "; unreadable: " + strings.Join(p.Unreadable, ", ")
+	}
+	return text
+}
+
+func objectsSentence(p timeline.ObjectsSeen) string {
+	objects := 0
+	for _, resource := range p.Resources {
+		objects += len(resource.Objects)
+	}
+	text := fmt.Sprintf("everything in the shoot: %d objects of %d resources", objects, len(p.Resources))
 	if len(p.Unreadable) > 0 {
 		text += "; unreadable: " + strings.Join(p.Unreadable, ", ")
 	}

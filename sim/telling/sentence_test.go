@@ -48,6 +48,8 @@ func TestSentences(t *testing.T) {
 			"Extension vault on seed b: Restore Succeeded, status.state 01234567"},
 		{timeline.ExtensionStateSeen{Seed: "b", Object: "Extension vault"}, "Extension vault on seed b, status.state none"},
 		{timeline.ExtensionStateSeen{Seed: "a", Object: "Extension vault", Gone: true}, "Extension vault on seed a is gone"},
+		{timeline.ObjectsSeen{Resources: []timeline.ResourceSeen{{Objects: make([]timeline.ObjectSeen, 2)}, {}}, Unreadable: []string{"group x"}},
+			"everything in the shoot: 2 objects of 2 resources; unreadable: group x"},
 		{timeline.Settled{Waiting: []string{"alpha", "beta"}}, "not at rest in time: alpha; beta"},
 		{timeline.Settled{Waiting: []string{"alpha"}, Unknown: []string{"beta cannot be read"}}, "not at rest in time: alpha; not known: beta cannot be read"},
 		{timeline.Settled{Unknown: []string{"beta cannot be read"}}, "not at rest in time: not known: beta cannot be read"},

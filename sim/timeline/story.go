@@ -37,8 +37,6 @@ type ShootSteady struct {
 	TechnicalID string `json:"technicalID"`
 	Nodes       int    `json:"nodes"`
 	Objects     int    `json:"objects"`
-	// Extensions is how many objects its extensions have brought into it that are looked at.
-	Extensions int `json:"extensions,omitempty"`
 	// BackedUp says that the shoot's backups contain all of that: the loss of its seed may not take any of it.
 	BackedUp bool `json:"backedUp,omitempty"`
 }
@@ -57,6 +55,16 @@ type StepStarted struct {
 	WritesPerSecond int `json:"writesPerSecond,omitempty"`
 	// KeepAddress says that a load has a reader beside it that stays at the first address of its shoot's name.
 	KeepAddress bool `json:"keepAddress,omitempty"`
+	// Object is the object in the shoot that a user creates, changes or deletes by it.
+	Object *ObjectRef `json:"object,omitempty"`
+}
+
+// ObjectRef says which object of a shoot is meant.
+type ObjectRef struct {
+	Group     string `json:"group,omitempty"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
 }
 
 // Kind of StepStarted.

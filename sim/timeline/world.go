@@ -132,7 +132,45 @@ type PodSeen struct {
 // Kind of PodSeen.
 func (PodSeen) Kind() Kind { return "PodSeen" }
 
-// ExtensionSeen is an object that an extension has brought into a shoot, noted when it has changed; the subject is the shoot.
+// ObjectsSeen is every object that a shoot serves, at one look; the subject is the shoot. Left out are what expires
+// by itself, the Leases by which API servers say that they live, and the ConfigMaps of the load.
+type ObjectsSeen struct {
+	// Version is the resource version of the shoot's store.
+	Version int64 `json:"version"`
+	// Resources are those that were read to their end, also those without an object.
+	Resources []ResourceSeen `json:"resources"`
+	// Unreadable are parts that could not be discovered or listed: nothing is known of them.
+	Unreadable []string `json:"unreadable,omitempty"`
+}
+
+// Kind of ObjectsSeen.
+func (ObjectsSeen) Kind() Kind { return "ObjectsSeen" }
+
+// ResourceSeen are the objects of one resource.
+type ResourceSeen struct {
+	Class   string       `json:"class"` // resource.group
+	Kind    string       `json:"kind"`
+	Objects []ObjectSeen `json:"objects,omitempty"`
+}
+
+// ObjectSeen is one object of a shoot.
+type ObjectSeen struct {
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
+	// Says is the digest of what it says, without its status and without heartbeats.
+	Says string `json:"says"`
+	// Owners are the UIDs of its owners.
+	Owners []string `json:"owners,omitempty"`
+	// Node is where a pod runs, or what else is bound to a node.
+	Node string `json:"node,omitempty"`
+	// Managed says that Gardener keeps it as it is: a ManagedResource does, or it has a role.
+	Managed  bool `json:"managed,omitempty"`
+	Deleting bool `json:"deleting,omitempty"`
+}
+
+// ExtensionSeen is an object that an extension has brought into a shoot. Runs of today record ObjectsSeen instead; the kind
+// is kept so that older timelines can be read.
 type ExtensionSeen struct {
 	Name string `json:"name"` // with its kind, such as ConfigMap extension-transplant
 	Gone bool   `json:"gone,omitempty"`
@@ -226,6 +264,9 @@ func NodesOf(shoot string) string { return "nodes of " + shoot }
 
 // WorkloadOf is the name of the probe that looks at a shoot's pods.
 func WorkloadOf(shoot string) string { return "workload of " + shoot }
+
+// ObjectsOf is the name of the look at everything in a shoot.
+func ObjectsOf(shoot string) string { return "objects of " + shoot }
 
 // Kind of Unseen.
 func (Unseen) Kind() Kind { return "Unseen" }

@@ -104,6 +104,7 @@ func (w *World) createShoot(path string, shoot *gardencorev1beta1.Shoot, seed st
 	w.report(path, "", "Create", "Processing", 10, false)
 	store := newStore()
 	store.put("/api/v1/namespaces/kube-system", object{"kind": "Namespace", "apiVersion": "v1", "metadata": object{"name": "kube-system"}})
+	define(store)
 	if len(shoot.Spec.Provider.Workers) > 0 {
 		for i := range shoot.Spec.Provider.Workers[0].Minimum {
 			name := fmt.Sprintf("node-%d", i)
@@ -115,13 +116,23 @@ func (w *World) createShoot(path string, shoot *gardencorev1beta1.Shoot, seed st
 	w.report(path, seed, "Create", "Succeeded", 100, false)
 }
 
+// define an object in a shoot that is nobody's but its user's.
+func define(store *Store) {
+	store.put("/apis/node.k8s.io/v1/runtimeclasses/of-a-user", object{
+		"kind": "RuntimeClass", "apiVersion": "node.k8s.io/v1", "metadata": object{"name": "of-a-user"}, "handler": "own",
+	})
+}
+
 func register(store *Store, name string) {
-	store.put("/api/v1/nodes/"+name, object{
+	node := store.put("/api/v1/nodes/"+name, object{
 		"kind": "Node", "apiVersion": "v1", "metadata": object{"name": name}, "spec": object{"providerID": "cloud://" + name},
 		"status": object{"conditions": []object{{"type": "Ready", "status": "True"}}, "nodeInfo": object{"bootID": "boot"}},
 	})
 	store.put("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/"+name, object{
-		"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "metadata": object{"name": name, "namespace": "kube-node-lease"},
+		"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "metadata": object{
+			"name": name, "namespace": "kube-node-lease",
+			"ownerReferences": []any{object{"apiVersion": "v1", "kind": "Node", "name": name, "uid": metaOf(node)["uid"]}},
+		},
 		"spec": object{"renewTime": time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")},
 	})
 }
@@ -182,6 +193,9 @@ func (w *World) migrate(ctx context.Context, path string, shoot *gardencorev1bet
 	if w.Bug == ReplacesNodes {
 		store.put("/api/v1/nodes/node-0", nil)
 		register(store, "node-0")
+	}
+	if w.Bug == ReplacesObjects {
+		define(store)
 	}
 	w.leave(ctx, name, from, reads)
 	w.report(path, to, "Restore", "Succeeded", 100, shoot.Status.IsHibernated)

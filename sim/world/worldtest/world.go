@@ -30,16 +30,17 @@ type Bug string
 
 // Bugs, each to be noticed by another oracle.
 const (
-	NoBug          Bug = ""
-	LosesWrites    Bug = "the newest writes are not in the backup"
-	NoRevisionBump Bug = "the restored store goes on at a lower revision"
-	LeavesOrphan   Bug = "a ClusterRole is left on the source"
-	LeavesConfig   Bug = "an extension leaves a ConfigMap in the namespace that the source removes"
-	RecreatesCloud Bug = "a router is created again"
-	ReplacesNodes  Bug = "the nodes are registered again"
-	NeverEnds      Bug = "the migration stops in the middle"
-	TwoOwners      Bug = "the source goes on being valid and answers the observer"
-	NeverRests     Bug = "the status of a shoot is written again and again"
+	NoBug           Bug = ""
+	LosesWrites     Bug = "the newest writes are not in the backup"
+	NoRevisionBump  Bug = "the restored store goes on at a lower revision"
+	LeavesOrphan    Bug = "a ClusterRole is left on the source"
+	LeavesConfig    Bug = "an extension leaves a ConfigMap in the namespace that the source removes"
+	RecreatesCloud  Bug = "a router is created again"
+	ReplacesNodes   Bug = "the nodes are registered again"
+	ReplacesObjects Bug = "an object of a user is made anew"
+	NeverEnds       Bug = "the migration stops in the middle"
+	TwoOwners       Bug = "the source goes on being valid and answers the observer"
+	NeverRests      Bug = "the status of a shoot is written again and again"
 )
 
 // namespace of the project.

@@ -1,0 +1,414 @@
+package oracle
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// ShootUntouched promises that a change of seed leaves everything in the shoot as it is: every object of every resource
+// is there, is the same object, and says what it said, unless the scenario itself has changed it (SPEC 2.14, 3.10).
+//
+// What lies in the RPO window of a fault may be lost: where a fault is at work, only that counts which was there when
+// the scenario began. Nodes may be replaced, and what is bound to them with them: that is for NodesPreserved and
+// NoLostMachine. The load's own ConfigMaps are for NoLostWrite.
+type ShootUntouched struct{}
+
+var _ Oracle = ShootUntouched{}
+
+// Name of the promise.
+func (ShootUntouched) Name() string { return "ShootUntouched" }
+
+// Lacks a move, looks before and after each, or a part of them.
+func (ShootUntouched) Lacks(events []timeline.Event) []string {
+	var lacks []string
+	moves := 0
+	for _, shoot := range shootsOf(events) {
+		w := walkObjects(events, shoot)
+		moves += len(w.passages)
+		lacks = append(lacks, w.lacks()...)
+	}
+	if moves == 0 {
+		lacks = append(lacks, "a shoot that moves, with a look at its objects before and after")
+	}
+	return lacks
+}
+
+// Judge each look after a move by the one before it.
+func (o ShootUntouched) Judge(events []timeline.Event) []Violation {
+	f := findings{oracle: o.Name()}
+	for _, shoot := range shootsOf(events) {
+		for _, p := range walkObjects(events, shoot).passages {
+			p.judge(&f, shoot)
+		}
+	}
+	return f.sorted()
+}
+
+const (
+	definitionsClass = "customresourcedefinitions.apiextensions.k8s.io"
+	namespacesClass  = "namespaces"
+	nodesClass       = "nodes"
+	cronJobsClass    = "cronjobs.batch"
+)
+
+// objectKey tells the objects of a shoot apart.
+type objectKey struct{ class, namespace, name string }
+
+func (k objectKey) String() string {
+	return k.class + " " + strings.TrimPrefix(k.namespace+"/"+k.name, "/")
+}
+
+// objectLook is one look at the objects of a shoot.
+type objectLook struct {
+	event      timeline.Event
+	generation int64
+	unreadable []string
+	kinds      map[string]string // of the classes that were read
+	objects    map[objectKey]timeline.ObjectSeen
+	byUID      map[string]objectKey
+	// saved is what each object said when it was last known to be in a backup.
+	saved map[objectKey]timeline.ObjectSeen
+}
+
+func objectLookOf(e timeline.Event, p timeline.ObjectsSeen) *objectLook {
+	l := &objectLook{
+		event: e, generation: Generation(p.Version), unreadable: p.Unreadable,
+		kinds: map[string]string{}, objects: map[objectKey]timeline.ObjectSeen{}, byUID: map[string]objectKey{},
+		saved: map[objectKey]timeline.ObjectSeen{},
+	}
+	for _, resource := range p.Resources {
+		l.kinds[resource.Class] = resource.Kind
+		for _, object := range resource.Objects {
+			key := objectKey{resource.Class, object.Namespace, object.Name}
+			l.objects[key], l.byUID[object.UID] = object, key
+		}
+	}
+	return l
+}
+
+// same says that an object is still there.
+func (l *objectLook) same(key objectKey, object timeline.ObjectSeen) bool {
+	now, there := l.objects[key]
+	return there && now.UID == object.UID
+}
+
+// passage of a shoot from one look to the next, with a move in between.
+type passage struct {
+	before, after *objectLook
+	// lossy says that a fault was at work.
+	lossy bool
+	done  asked
+}
+
+// asked is what steps have asked for that changes objects in the shoot.
+type asked struct {
+	objects []timeline.ObjectRef
+	// updated says that the Shoot or its CloudProfile was changed, or that nodes were chosen for their update: what
+	// Gardener keeps in the shoot changes with it, and nodes do.
+	updated bool
+}
+
+// objectWalk goes through a record for the objects of one shoot.
+type objectWalk struct {
+	shoot    string
+	passages []passage
+	missing  []string
+
+	last    *objectLook
+	seen    timeline.ShootSeen
+	known   bool   // seen at all
+	home    string // the seed at the last look
+	moved   bool   // since the last look
+	leaving bool   // it is deleted
+	lossy   bool
+	faults  map[string]bool // at work
+	done    asked
+	waited  bool // something was awaited since the last step that changes something
+	resting bool // the steps are over
+	final   bool // there was a look after them
+}
+
+func walkObjects(events []timeline.Event, shoot string) *objectWalk {
+	w := &objectWalk{shoot: shoot, faults: map[string]bool{}}
+	for _, e := range events {
+		switch p := e.Payload.(type) {
+		case timeline.FaultInjected:
+			w.faults[e.Subject], w.lossy = true, true
+		case timeline.FaultHealed:
+			delete(w.faults, e.Subject)
+		case timeline.StepStarted:
+			w.takeStep(e, p)
+		case timeline.StepEnded:
+			w.waited = w.waited || (p.Verb == "expect" || p.Verb == "wait") && p.Outcome == timeline.StepDone
+		case timeline.Settling:
+			w.resting = true
+		}
+		if e.Subject != shoot {
+			continue
+		}
+		switch p := e.Payload.(type) {
+		case timeline.ShootSeen:
+			w.takeShoot(p)
+		case timeline.ObjectsSeen:
+			if !w.leaving {
+				w.takeLook(objectLookOf(e, p))
+			}
+		case timeline.ShootSteady: // what was seen by now has been saved
+			if w.last == nil {
+				w.lack("the objects of " + shoot + " before anything happens to it")
+			} else {
+				w.last.saved = w.last.objects
+			}
+		}
+	}
+	return w
+}
+
+func (w *objectWalk) lack(what string) { w.missing = append(w.missing, what) }
+
+func (w *objectWalk) takeStep(e timeline.Event, p timeline.StepStarted) {
+	if p.Refused || e.Subject != w.shoot && e.Subject != "" { // a cloud profile is of every shoot
+		return
+	}
+	switch p.Verb {
+	case "create":
+		w.begin()
+	case "delete":
+		w.leave()
+	case "apply", "remove":
+		if p.Object != nil {
+			w.done.objects, w.waited = append(w.done.objects, *p.Object), false
+		}
+	case "patch", "reschedule", "select":
+		w.done.updated, w.waited = true, false
+	}
+}
+
+// begin a life: what was before is of another shoot.
+func (w *objectWalk) begin() {
+	w.last, w.home, w.moved, w.leaving, w.done = nil, "", false, false, asked{}
+}
+
+// leave: from here on its objects go with it.
+func (w *objectWalk) leave() {
+	if w.moved && !w.leaving && w.seen.SpecSeed == w.seen.StatusSeed {
+		w.lack("the objects of " + w.shoot + " after its move, before it was deleted")
+	}
+	w.leaving = true
+}
+
+func (w *objectWalk) takeShoot(p timeline.ShootSeen) {
+	w.known = true
+	switch {
+	case p.Absent:
+		w.begin()
+	case p.Deleting:
+		w.leave()
+	case p.StatusSeed != "" && (p.SpecSeed != p.StatusSeed || w.home != "" && p.StatusSeed != w.home):
+		w.moved = true
+	}
+	w.seen = p
+}
+
+func (w *objectWalk) takeLook(now *objectLook) {
+	if before := w.last; before != nil {
+		w.moved = w.moved || before.generation != now.generation
+		for key, saved := range before.saved {
+			if now.same(key, saved) {
+				now.saved[key] = saved
+			}
+		}
+		if w.moved {
+			w.passages = append(w.passages, passage{before: before, after: now, lossy: w.lossy, done: w.done})
+		}
+		if w.moved && !w.lossy { // its final snapshot had all that was there
+			for key, object := range before.objects {
+				if now.same(key, object) {
+					now.saved[key] = object
+				}
+			}
+		}
+	}
+	w.last, w.home, w.moved, w.lossy, w.final = now, w.seen.StatusSeed, false, len(w.faults) > 0, w.resting
+	if w.waited { // what was asked for is done
+		w.done = asked{}
+	}
+}
+
+// lacks says which looks are missing, and what could not be read in those that count.
+func (w *objectWalk) lacks() []string {
+	lacks := w.missing
+	switch {
+	case !w.known:
+		lacks = append(lacks, "the Shoot "+w.shoot+" in the garden")
+	case w.leaving || w.seen.Absent:
+	case w.seen.Hibernated || w.seen.WantsToSleep:
+		if w.moved {
+			lacks = append(lacks, "the objects of "+w.shoot+" after its move: it sleeps")
+		}
+	case !w.final:
+		lacks = append(lacks, "the objects of "+w.shoot+" after it had come to rest")
+	}
+	for _, p := range w.passages {
+		for _, part := range slices.Concat(p.before.unreadable, p.after.unreadable) {
+			lacks = append(lacks, part+" in "+w.shoot)
+		}
+		for _, class := range p.unread() {
+			lacks = append(lacks, class+" in "+w.shoot+" after its move")
+		}
+	}
+	slices.Sort(lacks)
+	return slices.Compact(lacks)
+}
+
+// unread are the classes that were read before the move and not after it, though nobody has removed their definition.
+func (p passage) unread() []string {
+	var classes []string
+	for class := range p.before.kinds {
+		if _, read := p.after.kinds[class]; !read && !p.undefined(class) {
+			classes = append(classes, class)
+		}
+	}
+	slices.Sort(classes)
+	return classes
+}
+
+// undefined says that the definition of a class is gone.
+func (p passage) undefined(class string) bool {
+	definition := objectKey{class: definitionsClass, name: class}
+	_, defined := p.before.objects[definition]
+	_, still := p.after.objects[definition]
+	_, read := p.after.kinds[definitionsClass]
+	return defined && read && !still
+}
+
+// judge the objects one by one. What goes with another object is told with that one.
+func (p passage) judge(f *findings, shoot string) {
+	problems, with := map[objectKey]string{}, map[objectKey]int{}
+	unread := p.unread()
+	for key, object := range p.before.objects {
+		if slices.Contains(unread, key.class) || p.isChangedByScenario(key, object) {
+			continue
+		}
+		problem := p.problem(key, object)
+		if problem == "" || p.follows(object, map[string]bool{}) {
+			continue
+		}
+		if container, gone := p.lostContainer(key); gone {
+			with[container]++
+		} else {
+			problems[key] = problem
+		}
+	}
+	byName := func(a, b objectKey) int { return cmp.Compare(a.String(), b.String()) }
+	keys := slices.SortedFunc(maps.Keys(problems), byName)
+	for i, key := range keys {
+		if i == mostLosses {
+			f.add(p.after.event.At, p.proof(),
+				"%s: and %d more objects are not as they were before the move", shoot, len(keys)-i)
+			return
+		}
+		text := problems[key]
+		if n := with[key]; n > 0 {
+			text += fmt.Sprintf(", and with it %d objects", n)
+		}
+		f.add(p.after.event.At, p.proof(), "%s: %s %s", shoot, key, text)
+	}
+}
+
+func (p passage) proof() []int { return proof(p.before.event.Seq, p.after.event.Seq) }
+
+// problem of an object that must be as it was; empty for none.
+func (p passage) problem(key objectKey, was timeline.ObjectSeen) string {
+	saved, isSaved := p.before.saved[key]
+	now, there := p.after.objects[key]
+	switch {
+	case was.Deleting, p.lossy && !isSaved:
+		return ""
+	case key.class == nodesClass && (!there || now.UID != was.UID || p.done.updated):
+		return ""
+	case !there:
+		return "is gone"
+	case now.UID != was.UID:
+		return fmt.Sprintf("was made anew (uid %s, before %s)", now.UID, was.UID)
+	case now.Deleting:
+		return "is being deleted"
+	case now.Says != was.Says && !(p.lossy && saved.Says != was.Says):
+		return "says something else than before the move"
+	}
+	return ""
+}
+
+// isChangedByScenario says that a step has asked for what may have changed an object.
+func (p passage) isChangedByScenario(key objectKey, object timeline.ObjectSeen) bool {
+	if p.done.updated && (object.Managed || object.Node != "") {
+		return true
+	}
+	return slices.ContainsFunc(p.done.objects, func(ref timeline.ObjectRef) bool {
+		class, known := p.classOf(ref)
+		changed := objectKey{class, ref.Namespace, ref.Name}
+		return known && (key == changed || slices.Contains(containersOf(key), changed))
+	})
+}
+
+// classOf the object that a step is about.
+func (p passage) classOf(ref timeline.ObjectRef) (string, bool) {
+	for class, kind := range p.before.kinds {
+		if _, group, _ := strings.Cut(class, "."); kind == ref.Kind && group == ref.Group {
+			return class, true
+		}
+	}
+	return "", false
+}
+
+// containersOf an object are those without which it cannot be: its namespace, and the definition of its kind.
+func containersOf(key objectKey) []objectKey {
+	containers := []objectKey{{class: definitionsClass, name: key.class}}
+	if key.namespace != "" {
+		containers = append(containers, objectKey{class: namespacesClass, name: key.namespace})
+	}
+	return containers
+}
+
+// lostContainer is the container of an object that is gone.
+func (p passage) lostContainer(key objectKey) (objectKey, bool) {
+	for _, container := range containersOf(key) {
+		_, was := p.before.objects[container]
+		_, is := p.after.objects[container]
+		if _, read := p.after.kinds[container.class]; was && read && !is {
+			return container, true
+		}
+	}
+	return objectKey{}, false
+}
+
+// follows says that an object depends on one that is not what it was, so that it had to go or to change with it: an
+// owner, or its node.
+func (p passage) follows(object timeline.ObjectSeen, seen map[string]bool) bool {
+	if object.Node != "" {
+		node := objectKey{class: nodesClass, name: object.Node}
+		if was, known := p.before.objects[node]; known && !p.after.same(node, was) {
+			return true
+		}
+	}
+	for _, uid := range object.Owners {
+		key, known := p.before.byUID[uid]
+		if !known || seen[uid] {
+			continue
+		}
+		seen[uid] = true
+		owner := p.before.objects[key]
+		if key.class == cronJobsClass { // it makes and removes jobs by the clock
+			return true
+		}
+		if now := p.after.objects[key]; now.UID != uid || now.Says != owner.Says || p.follows(owner, seen) {
+			return true
+		}
+	}
+	return false
+}
