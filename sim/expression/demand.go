@@ -5,8 +5,8 @@ import (
 	"github.com/google/cel-go/common/operators"
 )
 
-// Demand is what an expression asks of one shoot in every case: it is false while the shoot is not like that. What stands
-// on one side of an "or" only, or below a "not", is no demand.
+// Demand is what an expression asks of one shoot in every case: it is false while the shoot is not like that. What
+// stands on one side of an "or" only, or below a "not", is no demand.
 type Demand struct {
 	// Seed and SpecSeed are the names of the seeds that hold it, and that shall; empty where any will do.
 	Seed, SpecSeed string

@@ -2,12 +2,13 @@ package fault
 
 import "github.com/transplant-sim/transplant/sim/landscape"
 
-// MayLoseOwner says whether a fault may cost a shoot its owner, or an owner its data: somebody then recovers the shoot who
-// did not get it handed over. It is false only where that cannot happen: no seed is taken for lost because of the fault, and
-// no etcd has to be restored from its backups.
+// MayLoseOwner says whether a fault may cost a shoot its owner, or an owner its data: somebody then recovers the shoot
+// who did not get it handed over. It is false only where that cannot happen: no seed is taken for lost because of the
+// fault, and no etcd has to be restored from its backups.
 func MayLoseOwner(f Fault, on landscape.Landscape) bool {
 	switch f := f.(type) {
-	case *CloudError, *CloudQuota, *CloudThrottle, *CloudUnreachable, *SlowCloud, *BucketUnreachable, *SlowBucket, *DamageBackup:
+	case *CloudError, *CloudQuota, *CloudThrottle, *CloudUnreachable, *SlowCloud,
+		*BucketUnreachable, *SlowBucket, *DamageBackup:
 		return false // whether a seed is lost is decided in the garden
 	case *Kill:
 		return f.Process.ownsOrSpeaks(on)
@@ -27,8 +28,8 @@ func speaksForSeed(actor string, on landscape.Landscape) bool { return !bystande
 
 // keepers are the programs of a control plane whose end costs no data: their successors go on from the same etcd.
 var keepers = map[string]bool{
-	"backup": true, "gardener-resource-manager": true, "kube-apiserver": true, "kube-controller-manager": true, "kube-scheduler": true,
-	"machine-controller": true,
+	"backup": true, "gardener-resource-manager": true, "kube-apiserver": true, "kube-controller-manager": true,
+	"kube-scheduler": true, "machine-controller": true,
 }
 
 // ownsOrSpeaks says whether the loss of a process may cost a shoot its owner.

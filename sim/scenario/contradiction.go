@@ -7,19 +7,18 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/transplant-sim/transplant/sim/fault"
 )
 
 // grade says how bad a contradiction is.
 type grade int
 
 const (
-	// never: no run of the scenario can be Held, or only by luck, or nothing in it can show that the promise was broken. Such
-	// a scenario is refused.
+	// never: no run of the scenario can be Held, but by luck, or nothing in it can show whether the promise is kept.
+	// Such a scenario is refused.
 	never grade = iota
-	// late: times in the file and in the settings contradict each other. A run would say truly that a goal or a deadline was
-	// missed, and a timeout multiplier may change that: it is a mistake in a file, but run only warns of it.
+	// late: times in the file and in its settings contradict each other. A run would say truly that a goal or a
+	// deadline was missed, and a timeout multiplier may change that: it is a mistake in a file, but run only warns of
+	// it.
 	late
 	// idle: nothing in the scenario puts the promise or goal to the test. It is only warned of.
 	idle
@@ -30,7 +29,9 @@ type rule struct {
 	// of are the promises and measures that it is about, by their names.
 	of    []string
 	grade grade
-	// against says what contradicts them; empty when nothing does.
+	// where says in words for people when it is broken: "where …".
+	where string
+	// against says what contradicts one of them in a scenario; empty when nothing does.
 	against func(*course, goal) string
 	// remedy is what to do about it.
 	remedy string
@@ -42,47 +43,73 @@ type goal struct {
 	count int
 }
 
+// ofShoots are about shoots, and without any there is nothing to see.
+var ofShoots = []string{
+	"CloudEmptied", "CloudUntouched", "Linearizable", "MigrationEnds", "NoFalseAlarm", "NoLostMachine", "NoLostWrite",
+	"NodesPreserved", "NoOrphans", "Revisions", "SingleWriter", "apiDowntime",
+}
+
+// Promises and measures that are judged by the writes of loads, and by what is left of them at the end.
 var (
-	// byWrites are judged by the writes of loads, and by what is left of them at the end.
-	byWrites = []string{"Linearizable", "NoLostWrite", "lostWrites", "rpo"}
-	// promisesByWrites and measuresByWrites are the two kinds of them.
-	promisesByWrites, measuresByWrites = byWrites[:2], byWrites[2:]
-	// ofShoots are about shoots; only NoOrphans has seeds to look at as well.
-	ofShoots = []string{
-		"CloudEmptied", "CloudUntouched", "Linearizable", "MigrationEnds", "NoFalseAlarm", "NoLostMachine", "NoLostWrite", "NodesPreserved",
-		"NoOrphans", "Revisions", "SingleWriter", "apiDowntime",
-	}
+	promisesByWrites = []string{"Linearizable", "NoLostWrite"}
+	measuresByWrites = []string{"rpo", "lostWrites"}
+	byWrites         = slices.Concat(promisesByWrites, measuresByWrites)
 )
 
-// rules about promises and measures. Of one promise or measure the first that finds something is told.
+const (
+	orLeaveOut  = ", or leave it out"
+	addRecovery = "a fault that costs a shoot its owner, such as loseCluster of its seed"
+	addMove     = "add a migrate step, or " + addRecovery
+	allowMore   = "allow more, or let seedLossGracePeriod and ownerCheckTimeout be shorter"
+	fromBackups = "a shoot with a load must be restored from its backups"
+	evacuation  = "it is shorter than what an evacuation waits for"
+)
+
+// about one promise or measure.
+func about(name string) []string { return []string{name} }
+
+// rules about promises and measures. Of one promise or measure the first that is broken is told.
 var rules = []rule{
-	{ofShoots, never, (*course).withoutShoots, "add a shoot to landscape.shoots, or leave it out"},
+	{ofShoots, never, "the landscape has no shoots", (*course).withoutShoots,
+		"add one to landscape.shoots" + orLeaveOut},
 
-	{promisesByWrites, never, (*course).withoutLoad, "add a load step, or leave it out"},
-	{append([]string{"rto"}, measuresByWrites...), never, (*course).unmeasuredWithoutLoad, ""},
-	{byWrites, never, (*course).withoutLoadAtEnd, "load a shoot that stays, or leave it out"},
-	{byWrites, never, (*course).asleepAtEnd, "wake it before the end, or leave it out"},
-	{promisesByWrites, never, (*course).loses, "leave it out, and bound the loss with a goal for rpo of more than that"},
-	{[]string{"rpo"}, never, (*course).losesTime, "allow more than that, or let deltaInterval be shorter"},
-	{[]string{"lostWrites"}, never, (*course).losesWrites, "allow as many, or bound the loss with a goal for rpo"},
+	{promisesByWrites, never, "no load step is there", (*course).withoutLoad, "add one" + orLeaveOut},
+	{append(about("rto"), measuresByWrites...), never, "no load step is there", (*course).unmeasuredWithoutLoad, ""},
+	{byWrites, never, "every shoot with a load is deleted before the end",
+		(*course).withoutLoadAtEnd, "load a shoot that stays" + orLeaveOut},
+	{byWrites, never, "a shoot with a load sleeps at the end",
+		(*course).asleepAtEnd, "wake it before the end" + orLeaveOut},
+	{promisesByWrites, never, fromBackups + ": writes of the last `deltaInterval` may be lost then",
+		(*course).loses, "leave it out, and bound the loss with a goal for rpo that is no shorter"},
+	{about("rpo"), never, "it is shorter than `deltaInterval`, and " + fromBackups,
+		(*course).losesTime, "allow as much, or let deltaInterval be shorter"},
+	{about("lostWrites"), never, "it is less than what is written in a `deltaInterval`, and " + fromBackups,
+		(*course).losesWrites, "allow as many, or bound the loss with a goal for rpo"},
 
-	{[]string{"rto"}, never, (*course).withoutFault, ""},
-	{[]string{"rto"}, never, (*course).withoutRecovery, "add a fault that costs a shoot its owner, such as loseCluster of its seed, or bound apiDowntime instead"},
-	{[]string{"rto"}, never, (*course).loadedTooLate, "begin a load before the first fault"},
-	{[]string{"rto"}, late, (*course).recoversLate, "allow more, or let seedLossGracePeriod and ownerCheckTimeout be shorter"},
+	{about("rto"), never, "no fault is there", (*course).withoutFault, ""},
+	{about("rto"), never, "no fault may cost a shoot its owner",
+		(*course).withoutRecovery, "add " + addRecovery + ", or bound apiDowntime instead"},
+	{about("rto"), never, "no load begins before the first fault", (*course).loadedTooLate, "begin one before"},
+	{about("rto"), late, evacuation, (*course).recoversLate, allowMore},
 
-	{[]string{"apiDowntime"}, never, (*course).withoutAnyAwake, "wake a shoot, or leave it out"},
-	{[]string{"apiDowntime"}, late, (*course).answersLate, "allow more, or let seedLossGracePeriod and ownerCheckTimeout be shorter"},
-	{[]string{"apiDowntime"}, late, (*course).stopsAPI, "allow more, such as 20s"},
+	{about("apiDowntime"), never, "every shoot sleeps all the time", (*course).withoutAnyAwake,
+		"wake one" + orLeaveOut},
+	{about("apiDowntime"), late, evacuation, (*course).answersLate, allowMore},
+	{about("apiDowntime"), late, "it is 0, and a shoot is moved that is awake",
+		(*course).stopsAPI, "allow more, such as 20s"},
 
-	{[]string{"restoresAtOnce"}, never, (*course).withoutMove, "add a migrate step, or a fault that costs a shoot its owner"},
-	{[]string{"restoresAtOnce"}, never, (*course).restoresNone, "allow at least 1"},
-	{[]string{"restoresAtOnce"}, idle, (*course).restoresAll, "allow fewer than there are shoots, or leave it out"},
-	{[]string{"MigrationEnds"}, idle, (*course).withoutMove, "add a migrate step, or a fault that costs a shoot its owner"},
+	{about("restoresAtOnce"), never, "nothing may move a shoot", (*course).withoutMove, addMove},
+	{about("restoresAtOnce"), never, "it is 0", (*course).restoresNone, "allow at least 1"},
+	{about("restoresAtOnce"), idle, "there are no more shoots",
+		(*course).restoresAll, "allow fewer than there are shoots" + orLeaveOut},
+	{about("MigrationEnds"), idle, "nothing may move a shoot", (*course).withoutMove, addMove},
 
-	{[]string{"CloudEmptied"}, never, (*course).withoutEnd, "add a delete step for a shoot with workers, or leave it out"},
-	{[]string{"NodesPreserved", "NoLostMachine"}, never, (*course).withoutNodes, "give a shoot workers, or leave it out"},
-	{[]string{"CloudUntouched"}, never, (*course).asksCloud, "leave it out, or the Service"},
+	{about("CloudEmptied"), never, "no shoot with workers is deleted",
+		(*course).withoutEnd, "add a delete step for one" + orLeaveOut},
+	{[]string{"NodesPreserved", "NoLostMachine"}, never, "no shoot has workers",
+		(*course).withoutNodes, "give one workers" + orLeaveOut},
+	{about("CloudUntouched"), never, "a step applies a Service of type LoadBalancer",
+		(*course).asksCloud, "leave it out, or the Service"},
 }
 
 func (c *course) withoutShoots(goal) string {
@@ -98,11 +125,13 @@ func (c *course) unmeasuredWithoutLoad(goal) string {
 }
 
 func (c *course) withoutLoadAtEnd(goal) string {
-	return unless(c.written || len(c.quietAtEnd) > 0, "is judged by the data at the end, and every shoot with a load is deleted before")
+	return unless(c.written || len(c.quietAtEnd) > 0, "is judged by the data at the end, and every shoot with a "+
+		"load is deleted before")
 }
 
 func (c *course) asleepAtEnd(goal) string {
-	return unless(len(c.quietAtEnd) == 0, "is judged by the data at the end, which nobody can read then: %s has a load, and sleeps", strings.Join(c.quietAtEnd, ", "))
+	return unless(len(c.quietAtEnd) == 0, "is judged by the data at the end, which nobody can read then: %s has a "+
+		"load, and sleeps", strings.Join(c.quietAtEnd, ", "))
 }
 
 // lossOf the first load, if any has one for sure.
@@ -118,12 +147,14 @@ func underLoad(l loss) bool { return l.load != nil && !l.asleep }
 
 func (c *course) loses(goal) string {
 	l, any := c.lossOf(underLoad)
-	return unless(!any, "cannot be promised: %s, so that writes of the last deltaInterval, %s, are lost", l, c.deltaInterval())
+	return unless(!any, "cannot be promised: %s, so that writes of the last deltaInterval, %s, are lost", l,
+		c.deltaInterval())
 }
 
 func (c *course) losesTime(g goal) string {
 	l, any := c.lossOf(underLoad)
-	return unless(!any || g.time >= c.deltaInterval(), "%s cannot be promised: %s, so that writes of the last deltaInterval, %s, are lost", g.time, l, c.deltaInterval())
+	return unless(!any || g.time >= c.deltaInterval(), "%s cannot be promised: %s, so that writes of the last "+
+		"deltaInterval, %s, are lost", g.time, l, c.deltaInterval())
 }
 
 func (c *course) losesWrites(g goal) string {
@@ -131,11 +162,13 @@ func (c *course) losesWrites(g goal) string {
 	if !any {
 		return ""
 	}
-	return fmt.Sprintf("%d cannot be promised: %s, so that writes of the last deltaInterval are lost, %d a second for %s", g.count, l, l.load.WritesPerSecond, c.deltaInterval())
+	return fmt.Sprintf("%d cannot be promised: %s, so that writes of the last deltaInterval are lost, %d a second "+
+		"for %s", g.count, l, l.load.WritesPerSecond, c.deltaInterval())
 }
 
 func (l loss) String() string {
-	return fmt.Sprintf("the fault %q of step %d lets %s be restored from its backups while it is written to", l.fault, l.step+1, l.shoot)
+	return fmt.Sprintf("the fault %q of step %d lets %s be restored from its backups while it is written to", l.fault,
+		l.step+1, l.shoot)
 }
 
 // writesIn an interval, rounded up.
@@ -148,19 +181,23 @@ func (c *course) deltaInterval() time.Duration {
 }
 
 func (c *course) withoutFault(goal) string {
-	return unless(c.faults, "cannot be measured without a fault: it is the time from the first one to the first write that is acknowledged after a recovery")
+	return unless(c.faults, "cannot be measured without a fault: it is the time from the first one to the first "+
+		"write that is acknowledged after a recovery")
 }
 
 func (c *course) withoutRecovery(goal) string {
-	return unless(c.mayRecover, "cannot be measured: nothing in the scenario costs a shoot its owner, so that there is no recovery")
+	return unless(c.mayRecover, "cannot be measured: nothing in the scenario costs a shoot its owner, so that there "+
+		"is no recovery")
 }
 
 func (c *course) loadedTooLate(goal) string {
 	return unless(len(c.loads) == 0 || c.loads[0] < c.firstFault,
-		"cannot be measured: the first load begins after the first fault, so that nobody knows who acknowledged writes before it")
+		"cannot be measured: the first load begins after the first fault, so that nobody knows who acknowledged "+
+			"writes before it")
 }
 
-// recovery is what an evacuation takes at least: until the loss is noticed, and until the owner before has surely ended.
+// recovery is what an evacuation takes at least: until the loss is noticed, and until the owner before has surely
+// ended.
 func (c *course) recovery() time.Duration {
 	s := c.of.Spec.Landscape.Settings
 	return s.LossNoticed() + s.OwnerWait()
@@ -173,9 +210,12 @@ func (c *course) answersLate(g goal) string {
 }
 
 func (c *course) tooLate(g goal, matter func(loss) bool) string {
+	s := c.of.Spec.Landscape.Settings
 	l, any := c.lossOf(func(l loss) bool { return l.elsewhere && matter(l) })
-	return unless(!any || g.time >= c.recovery(), "%s is too short: after the fault %q of step %d %s needs at least %s, of which %s pass until the loss of its seed is noticed (seedLossGracePeriod), and %s until its owner has surely ended (ownerCheckTimeout, ownerCheckInterval)",
-		g.time, l.fault, l.step+1, l.shoot, c.recovery(), c.of.Spec.Landscape.Settings.LossNoticed(), c.of.Spec.Landscape.Settings.OwnerWait())
+	return unless(!any || g.time >= c.recovery(), "%s is too short: after the fault %q of step %d %s needs at least "+
+		"%s, of which %s pass until the loss of its seed is noticed (seedLossGracePeriod), and %s until its owner "+
+		"has surely ended (ownerCheckTimeout, ownerCheckInterval)",
+		g.time, l.fault, l.step+1, l.shoot, c.recovery(), s.LossNoticed(), s.OwnerWait())
 }
 
 func (c *course) withoutAnyAwake(goal) string {
@@ -183,7 +223,8 @@ func (c *course) withoutAnyAwake(goal) string {
 }
 
 func (c *course) stopsAPI(g goal) string {
-	return unless(!c.stops || g.time > 0, "0s cannot be reached: a migrate step lets the API server stop on one seed before it starts on the other")
+	return unless(!c.stops || g.time > 0, "0s cannot be reached: a migrate step lets the API server stop on one "+
+		"seed before it starts on the other")
 }
 
 func (c *course) withoutMove(goal) string {
@@ -211,7 +252,8 @@ func (c *course) asksCloud(goal) string {
 	if len(c.cloudObjects) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("cannot be kept: step %d applies a Service of type LoadBalancer, for which the cloud makes a load balancer", c.cloudObjects[0]+1)
+	return fmt.Sprintf("cannot be kept: step %d applies a Service of type LoadBalancer, for which the cloud makes a "+
+		"load balancer", c.cloudObjects[0]+1)
 }
 
 // unless says what is wrong, if it is.
@@ -259,71 +301,12 @@ func (s *Scenario) contradictions() []finding {
 	for name, g := range s.Spec.Measure.goals() {
 		judge(spec.Child("measure", name), name, g)
 	}
-	return append(append(found, c.ofSteps(spec.Child("steps"))...), c.ofRest(spec.Child("settleWithin"))...)
-}
-
-// ofSteps are the contradictions between steps.
-func (c *course) ofSteps(path *field.Path) (found []finding) {
-	add := func(g grade, at *field.Path, value any, format string, arguments ...any) {
-		found = append(found, finding{field.Invalid(at, value, fmt.Sprintf(format, arguments...)), g})
-	}
-	for _, s := range c.strays {
-		one := c.of.Spec.Steps[s.step]
-		at, that := path.Index(s.step).Child("expect", "that"), ""
-		if one.Wait != nil {
-			at, that = path.Index(s.step).Child("wait", "until"), one.Wait.Until
-		} else {
-			that = one.Expect.That
-		}
-		add(never, at, that, "never becomes true: nothing before this step moves %s to seed %q; migrate it before, or name another seed", s.shoot, s.seed)
-	}
-	for _, m := range c.missed {
-		verb := "expect"
-		if c.of.Spec.Steps[m.step].Wait != nil {
-			verb = "wait"
-		}
-		add(late, path.Index(m.step).Child(verb, "within"), m.given.String(), "is too short: %s gets there %s after the fault %q at the earliest (seedLossGracePeriod, ownerCheckTimeout); give it more time, or let the settings be shorter", m.shoot, m.needed, m.fault)
-	}
-	for i, one := range c.of.Spec.Steps {
-		if one.Fault == nil {
-			continue
-		}
-		kind, f := one.Fault.Fault()
-		at := path.Index(i).Child("fault")
-		if why := c.unheard(f); why != "" && one.Fault.When == nil {
-			add(never, at.Child(kind, "actor"), fault.Speaker(f), "has no traffic that could feel it: %s; name another actor", why)
-		}
-		if i == len(c.of.Spec.Steps)-1 && (one.Fault.When != nil || fault.Lasting(f)) {
-			add(idle, at, one.Fault.Name, "ends when it has begun, as no step follows; add a step that lasts, such as an expect")
+	for _, r := range stepRules {
+		for _, problem := range r.find(c, spec) {
+			found = append(found, finding{problem, r.grade})
 		}
 	}
 	return found
-}
-
-// unheard says why nobody speaks whose traffic a fault could harm.
-func (c *course) unheard(f fault.Fault) string {
-	actor, on := fault.Speaker(f), c.of.Spec.Landscape
-	switch seed := on.HomeOf(actor); on.RoleOf(actor) {
-	case "control-planes":
-		for _, p := range c.shoots {
-			if c.mayRecover || slices.Contains(p.ever, seed) {
-				return ""
-			}
-		}
-		return fmt.Sprintf("no shoot ever comes to seed %q", seed)
-	}
-	return ""
-}
-
-// Rest is how long nothing may move for everything to have settled.
-const Rest = 3 * time.Second
-
-func (c *course) ofRest(path *field.Path) []finding {
-	given := c.of.Spec.SettleWithin.Duration
-	if given >= Rest {
-		return nil
-	}
-	return []finding{{field.Invalid(path, given.String(), fmt.Sprintf("is too short: nothing may move for %s before all has settled; give it more time", Rest)), late}}
 }
 
 // goals by the names of measures, in the order of the fields.
@@ -356,8 +339,8 @@ func (m *Measure) goals() func(yield func(string, goal) bool) {
 // Doubt is a contradiction that does not keep a scenario from being run.
 type Doubt struct {
 	*field.Error
-	// Late says that times in it contradict each other, so that a run misses a goal or a deadline; else something in it is never
-	// put to the test.
+	// Late says that times in it contradict each other, so that a run misses a goal or a deadline; else something in it
+	// is never put to the test.
 	Late bool
 }
 

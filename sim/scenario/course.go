@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -14,8 +15,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/step"
 )
 
-// course is what a scenario does to its shoots, as far as its file says so: what is sure, and what may be. The rules about
-// contradictions ask it. It is made from a scenario whose steps are possible, and changes nothing.
+// course is what a scenario does to its shoots, as far as its file says so: what is sure, and what may be. The rules
+// about contradictions ask it. It is made from a scenario whose steps are possible, and changes nothing.
 type course struct {
 	of     *Scenario
 	shoots map[string]*passage
@@ -25,7 +26,8 @@ type course struct {
 	quietAtEnd []string
 	// written is whether a load goes to a shoot that is there, and awake, at the end.
 	written bool
-	// nodes is whether any shoot has any, awake whether any is awake at some time, ends whether one with nodes is deleted.
+	// nodes is whether any shoot has any, awake whether any is awake at some time, ends whether one with nodes is
+	// deleted.
 	nodes, awake, ends bool
 	// moves is whether a step asks for a move, stops whether of a shoot that is awake.
 	moves, stops bool
@@ -65,7 +67,8 @@ type harm struct {
 	step  int
 	// struck are the shoots that were surely hit, as they were then.
 	struck map[string]passage
-	// elapsed is how long the scenario may have gone on since, at most; what steps without a deadline take is added generously.
+	// elapsed is how long the scenario may have gone on since, at most; what steps without a deadline take is added
+	// generously.
 	elapsed  time.Duration
 	mayCause bool // of recoveries
 }
@@ -130,7 +133,8 @@ func courseOf(s *Scenario) *course {
 
 func (c *course) create(shoot landscape.Shoot) {
 	p := c.shoots[shoot.Name]
-	*p = passage{seeds: []string{shoot.Seed}, ever: p.ever, there: true, asleep: shoot.Hibernated, nodes: shoot.Workers > 0}
+	*p = passage{seeds: []string{shoot.Seed}, ever: p.ever, there: true, asleep: shoot.Hibernated,
+		nodes: shoot.Workers > 0}
 	c.awake = c.awake || !shoot.Hibernated
 }
 
@@ -165,7 +169,8 @@ func (c *course) take(i int, one *step.Spec) {
 		c.awake = true
 	case one.Patch != nil && strings.Contains(one.Patch.Merge.String(), constants.ShootForceRestore):
 		c.scatter()
-	case one.Apply != nil && becomesCloud(one.Apply.Object) && c.shoots[one.Apply.Shoot].nodes && c.shoots[one.Apply.Shoot].there:
+	case one.Apply != nil && becomesCloud(one.Apply.Object) && c.shoots[one.Apply.Shoot].nodes &&
+		c.shoots[one.Apply.Shoot].there:
 		c.cloudObjects = append(c.cloudObjects, i)
 	case one.Fault != nil:
 		c.inject(i, one.Fault)
@@ -200,10 +205,11 @@ func (c *course) inject(i int, inject *step.Inject) {
 	_, f := inject.Fault()
 	c.faults = true
 	h, sure := fault.HarmOf(f)
-	one := harm{Harm: h, fault: inject.Name, step: i, struck: map[string]passage{}, mayCause: c.mayCause(f, h, sure)}
+	one := harm{Harm: h, fault: inject.Name, step: i, struck: map[string]passage{}, mayCause: c.mayCause(f)}
 	if inject.When == nil {
 		c.firstFault = min(c.firstFault, i)
-		for name, p := range c.shoots {
+		for _, name := range sorted(c.shoots) {
+			p := c.shoots[name]
 			if sure && (h.Cluster != "" && p.on(h.Cluster) || h.Shoot == name && p.there && !p.asleep) {
 				one.struck[name] = *p
 				if h.Wiped {
@@ -220,13 +226,23 @@ func (c *course) inject(i int, inject *step.Inject) {
 	}
 }
 
-// mayCause says whether a fault may lead to a recovery of a shoot of this scenario.
-func (c *course) mayCause(f fault.Fault, h fault.Harm, sure bool) bool {
-	if !sure || h.Cluster == "" || h.Cluster == landscape.Garden {
-		return fault.MayLoseOwner(f, c.of.Spec.Landscape)
+// mayCause says whether a fault may lead to a recovery of a shoot of this scenario. Of a seed that has no shoot, and
+// never gets one, nothing is lost.
+func (c *course) mayCause(f fault.Fault) bool {
+	on := c.of.Spec.Landscape
+	if !fault.MayLoseOwner(f, on) {
+		return false
 	}
-	for _, p := range c.shoots { // of a seed that has no shoot, and never gets one, nothing is lost
-		if p.seeds == nil || slices.Contains(p.ever, h.Cluster) {
+	_, ground := fault.Ground(f, on)
+	homes := slices.DeleteFunc([]string{ground, on.HomeOf(fault.Speaker(f))},
+		func(home string) bool { return home == "" })
+	return len(homes) == 0 || slices.ContainsFunc(homes, c.mayHold)
+}
+
+// mayHold says whether a shoot may ever be on a cluster, or depend on it.
+func (c *course) mayHold(cluster string) bool {
+	for _, p := range c.shoots {
+		if cluster == landscape.Garden || c.mayRecover || slices.Contains(p.ever, cluster) {
 			return true
 		}
 	}
@@ -235,7 +251,8 @@ func (c *course) mayCause(f fault.Fault, h fault.Harm, sure bool) bool {
 
 func (c *course) lose(h harm, shoot string, elsewhere bool) {
 	was := h.struck[shoot]
-	c.losses = append(c.losses, loss{fault: h.fault, shoot: shoot, step: h.step, load: was.load, asleep: was.asleep, elsewhere: elsewhere})
+	c.losses = append(c.losses, loss{fault: h.fault, shoot: shoot, step: h.step, load: was.load, asleep: was.asleep,
+		elsewhere: elsewhere})
 }
 
 // meet carries the course on to where a condition is true.
@@ -244,7 +261,9 @@ func (c *course) meet(i int, that string, within time.Duration) {
 	if err != nil {
 		return // which is told elsewhere
 	}
-	for name, d := range e.Demands() {
+	demands := e.Demands()
+	for _, name := range sorted(demands) {
+		d := demands[name]
 		p, known := c.shoots[name]
 		if !known {
 			continue
@@ -255,7 +274,8 @@ func (c *course) meet(i int, that string, within time.Duration) {
 				break
 			}
 		}
-		for _, h := range c.harms {
+		for _, by := range sorted(c.harms) {
+			h := c.harms[by]
 			was, hit := h.struck[name]
 			if !hit || h.Cluster == "" || d.Seed == "" || d.Seed == h.Cluster {
 				continue
@@ -275,6 +295,9 @@ func (c *course) meet(i int, that string, within time.Duration) {
 		}
 	}
 }
+
+// sorted names, so that the same is told each time.
+func sorted[T any](by map[string]T) []string { return slices.Sorted(maps.Keys(by)) }
 
 // calmFor says whether nothing is at work that may take a shoot away from a seed again.
 func (c *course) calmFor(seed string) bool {
@@ -296,5 +319,6 @@ func becomesCloud(object step.Object) bool {
 		APIVersion, Kind string
 		Spec             struct{ Type string }
 	}
-	return json.Unmarshal(content, &service) == nil && service.APIVersion == "v1" && service.Kind == "Service" && service.Spec.Type == "LoadBalancer"
+	return json.Unmarshal(content, &service) == nil && service.APIVersion == "v1" && service.Kind == "Service" &&
+		service.Spec.Type == "LoadBalancer"
 }
