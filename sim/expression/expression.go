@@ -32,6 +32,7 @@ type Expression struct {
 	garden  bool // is needed
 
 	impossible []Impossible
+	demands    map[string]Demand
 
 	mu      sync.Mutex // guards present, which the functions read during an evaluation
 	present Snapshot

@@ -48,6 +48,8 @@ func (e *Expression) inspect(compiled *cel.Ast) error {
 	}
 	e.shoots, e.seeds, e.wanted = sorted(named["shoot"]), sorted(named["seed"]), sorted(wanted)
 	e.garden = needsGarden(native.Expr(), true)
+	e.demands = map[string]Demand{}
+	demandsOf(native.Expr(), e.demands)
 	return e.findFacts(native)
 }
 

@@ -189,3 +189,9 @@ func ProductSettings() Settings {
 func (s Settings) OwnerWait() time.Duration {
 	return s.OwnerCheckTimeout.Duration*11/10 + s.OwnerCheckInterval.Duration
 }
+
+// LossNoticed is how long after the loss of a seed its shoots are evacuated at the earliest. The grace period begins with the
+// last renewal of its Lease that was seen, and one may have been late.
+func (s Settings) LossNoticed() time.Duration {
+	return s.SeedLossGracePeriod.Duration - 2*s.SeedLeaseRenew.Duration
+}

@@ -97,6 +97,12 @@ func (l Landscape) roleOf(actor string) (role, seed string) {
 	return actor, ""
 }
 
+// RoleOf an actor is its name without that of its seed, if it is on one.
+func (l Landscape) RoleOf(actor string) string {
+	role, _ := l.roleOf(actor)
+	return role
+}
+
 // HomeOf an actor is the cluster that it runs on; empty for those that are on none.
 func (l Landscape) HomeOf(actor string) string {
 	if actor == "garden-controller-manager" {

@@ -30,6 +30,8 @@ func NewRunCommand(backends map[string]Backend) *cobra.Command {
 
 Files with the same seeds and settings share one landscape, one after the other, each with fresh shoots. With --jobs N there are up
 to N landscapes at once, and each story is shown when it has ended. If any file has mistakes, nothing is started or written.
+Of goals and deadlines that the file's own settings put out of reach it warns, and goes on: by how much they are missed is an
+answer. validate takes them for mistakes.
 
 The evidence of a story is kept in a folder: timeline.jsonl, verdict.json, junit.xml and report.html, a page to look at; metrics.om, its samples for Prometheus; and scenario.yaml, the story by itself:
 told with the same flags, which the verdict shows, it is the same again. Of one story the folder is --out,
@@ -54,6 +56,9 @@ Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest
 			r.out = command.OutOrStdout()
 			accepted, err := r.accept(ctx, files)
 			if err != nil {
+				return untold{err}
+			}
+			if err := r.warn(r.out, accepted); err != nil {
 				return untold{err}
 			}
 			if equipped, asks := accepted.backend.(Equipped); asks {

@@ -16,6 +16,7 @@ import (
 
 // plan is what is to be told, and where.
 type plan struct {
+	from    map[string]string // the file of each scenario that was read, by name
 	backend Backend
 	read    []*scenario.Scenario // the files
 	stories []*scenario.Scenario
@@ -44,7 +45,7 @@ func (r *runner) accept(ctx context.Context, files []string) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &plan{backend: backend, read: read, stories: stories, sweeps: sweeps}, errors.Join(appendable("--summary", r.summary), appendable("--history", r.history))
+	return &plan{backend: backend, read: read, from: from, stories: stories, sweeps: sweeps}, errors.Join(appendable("--summary", r.summary), appendable("--history", r.history))
 }
 
 // host refuses extensions that the backend cannot run.

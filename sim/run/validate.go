@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +20,8 @@ func NewValidateCommand(backends map[string]Backend) *cobra.Command {
 		Short: "Find mistakes in scenario files",
 		Long: `Find mistakes in scenario files, without starting anything. docs/scenarios.md lists every word that may stand in one.
 
-What the backend cannot do is a mistake, as it is to run: give the --backend that the stories are for.
+What the backend cannot do is a mistake, as it is to run: give the --backend that the stories are for. So are goals and deadlines
+that the file's own settings put out of reach, of which run only warns. What is never put to the test is warned of.
 
 The exit code is 2 if there is a mistake.`,
 		Args: someFiles,
@@ -29,6 +31,14 @@ The exit code is 2 if there is a mistake.`,
 				p, err := r.accept(command.Context(), []string{file})
 				if err != nil {
 					errs = append(errs, err)
+					continue
+				}
+				warnings, err := r.warnings(p.read[0], file)
+				if err != nil {
+					return untold{err}
+				}
+				if late := sayWarnings(command.OutOrStdout(), warnings); len(late) > 0 {
+					errs = append(errs, late)
 					continue
 				}
 				fmt.Fprintf(command.OutOrStdout(), "%s: scenario %s is fine\n", file, p.read[0].Metadata.Name)
@@ -41,6 +51,18 @@ The exit code is 2 if there is a mistake.`,
 	}
 	r.addFlags(command.Flags())
 	return command
+}
+
+// sayWarnings, and give those back that are mistakes in a file.
+func sayWarnings(to io.Writer, warnings []warning) (late scenario.Mistakes) {
+	for _, w := range warnings {
+		if w.late {
+			late = append(late, w.Mistake)
+		} else {
+			fmt.Fprintf(to, "warning: %v\n", w.Mistake)
+		}
+	}
+	return late
 }
 
 // NewPlanCommand is the command `plan FILE…`: it prints the stories that a run would tell. Each can be run by itself.

@@ -47,7 +47,16 @@ func (s *Scenario) Check() field.ErrorList {
 	}
 	errs = append(errs, s.checkSweep(spec.Child("sweep"))...)
 	errs = append(errs, s.checkAlways(spec.Child("always"))...)
-	return append(errs, s.checkMeasure(spec.Child("measure"))...)
+	errs = append(errs, s.checkMeasure(spec.Child("measure"))...)
+	if len(errs) > 0 { // what is contradicted may be a consequence
+		return errs
+	}
+	for _, f := range s.contradictions() {
+		if f.grade == never {
+			errs = append(errs, f.Error)
+		}
+	}
+	return errs
 }
 
 func checkName(path *field.Path, name string, longest int) field.ErrorList {
@@ -205,17 +214,6 @@ func (s *Scenario) checkAlways(path *field.Path) field.ErrorList {
 
 func (s *Scenario) checkMeasure(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	needsLoad := func(name string, given bool) {
-		if given && !slices.ContainsFunc(s.Spec.Steps, func(one step.Spec) bool { return one.Load != nil }) {
-			errs = append(errs, field.Invalid(path.Child(name), name, "cannot be measured without a load step"))
-		}
-	}
-	needsLoad("rto", s.Spec.Measure.RTO != nil)
-	if s.Spec.Measure.RTO != nil && !slices.ContainsFunc(s.Spec.Steps, func(one step.Spec) bool { return one.Fault != nil }) {
-		errs = append(errs, field.Invalid(path.Child("rto"), "rto", "cannot be measured without a fault: it is the time from the first one to the first write that is acknowledged after a recovery"))
-	}
-	needsLoad("rpo", s.Spec.Measure.RPO != nil)
-	needsLoad("lostWrites", s.Spec.Measure.LostWrites != nil)
 	if c := s.Spec.Measure.LostWrites; c != nil {
 		errs = append(errs, tooMany(path.Child("lostWrites", "max"), c.Max, maxObjects)...)
 	}

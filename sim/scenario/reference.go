@@ -35,6 +35,7 @@ func Reference() ([]byte, error) {
 	}
 	p.conditions()
 	p.oracles()
+	p.contradictions()
 	p.links()
 	p.say("\n## Parts of the above")
 	for i := 0; i < len(p.parts); i++ { // parts have parts
@@ -141,7 +142,9 @@ func (p *page) steps() {
 }
 
 func (p *page) faults() {
-	p.say("\n## Faults\n\nIn a `fault` step stands one of these. It ends with a `heal` step of its name, or with the story.\n")
+	p.say("\n## Faults\n\nIn a `fault` step stands one of these. It ends with a `heal` step of its name, or with the story.")
+	p.say("A fault must hit something: a run in which one hits nothing is Inconclusive, unless a promise was broken.")
+	p.say("The first step begins when every shoot is ready.\n")
 	form := reflect.TypeFor[fault.Spec]()
 	for i := range form.NumField() {
 		if f := form.Field(i); f.Type.Kind() == reflect.Pointer {
@@ -198,6 +201,30 @@ func (p *page) oracles() {
 	p.say("\n## Promises\n\n`always` names those that must hold at every moment; what `measure` bounds is in [Measure](#measure).\n")
 	for _, o := range oracle.All() {
 		p.say("%s", told(o.Name(), o.Name(), p.of(reflect.TypeOf(o))))
+	}
+}
+
+// gradeWords say what follows from a contradiction.
+var gradeWords = map[grade]string{never: "refused", late: "out of reach", idle: "warned of"}
+
+func (p *page) contradictions() {
+	p.say("\n## Contradictions\n\n`validate` and `run` tell before the run what a scenario makes impossible by itself:\n")
+	p.say("- *refused* is what no run can hold but by luck, and what no run can show to be kept or broken.")
+	p.say("- *out of reach* are times that contradict the settings. They are a mistake for `validate`. `run` warns of")
+	p.say("  them, and goes on: by how much a goal is missed is an answer, and `--timeout-multiplier` may change it.")
+	p.say("- *warned of* is what nothing puts to the test.\n")
+	for _, r := range rules {
+		var names []string
+		for _, name := range r.of {
+			names = append(names, "`"+name+"`")
+		}
+		if len(r.of) == len(ofShoots) {
+			names = []string{"every promise, `apiDowntime`"}
+		}
+		p.say("- %s: %s where %s.", strings.Join(names, ", "), gradeWords[r.grade], r.where)
+	}
+	for _, r := range stepRules {
+		p.say("- %s: %s where %s.", r.of, gradeWords[r.grade], r.where)
 	}
 }
 

@@ -62,7 +62,8 @@ type Oracle string
 
 // Measure sets goals for what is measured.
 type Measure struct {
-	// APIDowntime bounds how long the API of a shoot was unreachable, in all; it is tried ten times a second, with more than five shoots fifty times for all of them.
+	// APIDowntime bounds how long the API of a shoot was unreachable, in all; it is tried ten times a second, with more than
+	// five shoots fifty times for all of them, by its name and over the link of user: a fault of this link, or of DNS, counts.
 	APIDowntime *Bound `json:"apiDowntime,omitempty"`
 	// RTO bounds the time from the first fault to the first write that is acknowledged after a recovery: by an owner to whom the one
 	// before had not handed over.

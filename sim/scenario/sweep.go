@@ -66,15 +66,10 @@ func Sample(points []*Scenario, n int, randomSeed uint64, name string) []*Scenar
 }
 
 func (s *Scenario) point(sweep Sweep, n int) (*Scenario, error) {
-	content, err := json.Marshal(s)
+	point, err := s.copied()
 	if err != nil {
-		return nil, fmt.Errorf("copy the scenario %q: %w", s.Metadata.Name, err)
+		return nil, err
 	}
-	point := &Scenario{}
-	if err := json.Unmarshal(content, point); err != nil {
-		return nil, fmt.Errorf("copy the scenario %q: %w", s.Metadata.Name, err)
-	}
-	point.Spec.Landscape.Extensions = s.Spec.Landscape.Extensions // they are of no file of scenarios
 	point.Metadata.Name = pointName(s.Metadata.Name, sweep.Crash, n)
 	point.Spec.Sweep = nil
 	point.Spec.Steps = slices.DeleteFunc(point.Spec.Steps, func(one step.Spec) bool {
@@ -89,6 +84,20 @@ func (s *Scenario) point(sweep Sweep, n int) (*Scenario, error) {
 	})
 	crashOf(point.Spec.Steps, sweep.Crash).Turn = link.Turn{Nth: n}
 	return point, nil
+}
+
+// copied is the scenario once more, to be changed.
+func (s *Scenario) copied() (*Scenario, error) {
+	content, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("copy the scenario %q: %w", s.Metadata.Name, err)
+	}
+	another := &Scenario{}
+	if err := json.Unmarshal(content, another); err != nil {
+		return nil, fmt.Errorf("copy the scenario %q: %w", s.Metadata.Name, err)
+	}
+	another.Spec.Landscape.Extensions = s.Spec.Landscape.Extensions // they are of no file of scenarios
+	return another, nil
 }
 
 func pointName(scenario, crash string, n int) string {

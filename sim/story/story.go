@@ -64,7 +64,7 @@ func (p Patience) Stretched(factor float64) Patience {
 
 func (p *Patience) fill() {
 	for field, value := range map[*time.Duration]time.Duration{
-		&p.Raise: 3 * time.Minute, &p.Finale: 30 * time.Second, &p.Rest: 3 * time.Second, &p.Still: 15 * time.Second, &p.Round: 1200 * time.Millisecond,
+		&p.Raise: 3 * time.Minute, &p.Finale: 30 * time.Second, &p.Rest: scenario.Rest, &p.Still: 15 * time.Second, &p.Round: 1200 * time.Millisecond,
 	} {
 		if *field == 0 {
 			*field = value
