@@ -46,7 +46,7 @@ type goal struct {
 // ofShoots are about shoots, and without any there is nothing to see.
 var ofShoots = []string{
 	"CloudEmptied", "CloudUntouched", "Linearizable", "MigrationEnds", "NoFalseAlarm", "NoLostMachine", "NoLostWrite",
-	"NodesPreserved", "NoOrphans", "Revisions", "SingleWriter", "apiDowntime",
+	"NodesPreserved", "NoOrphans", "Revisions", "ShootUntouched", "SingleWriter", "apiDowntime",
 }
 
 // Promises and measures that are judged by the writes of loads, and by what is left of them at the end.
@@ -102,6 +102,7 @@ var rules = []rule{
 	{about("restoresAtOnce"), never, "it is 0", (*course).restoresNone, "allow at least 1"},
 	{about("restoresAtOnce"), idle, "there are no more shoots",
 		(*course).restoresAll, "allow fewer than there are shoots" + orLeaveOut},
+	{about("ShootUntouched"), never, "nothing may move a shoot", (*course).withoutMove, addMove + orLeaveOut},
 	{about("MigrationEnds"), idle, "nothing may move a shoot", (*course).withoutMove, addMove},
 
 	{about("CloudEmptied"), never, "no shoot with workers is deleted",

@@ -42,6 +42,7 @@ var rows = []row{
 	{"NoOrphans", "always: [NoOrphans]", ""},
 	{"NodesPreserved", "always: [NodesPreserved]", ""},
 	{"Revisions", "always: [Revisions]", ""},
+	{"ShootUntouched", "always: [ShootUntouched]", moved},
 	{"SingleWriter", "always: [SingleWriter]", ""},
 	{"apiDowntime", "measure: {apiDowntime: {max: 20s}}", evacuated},
 	{"apiDowntime 0s", "measure: {apiDowntime: {max: 0s}}", ""},
@@ -275,6 +276,7 @@ func TestContradictions_EveryNeed(t *testing.T) {
 		"CloudEmptied": {"delete"}, "Linearizable": {"load"}, "NoLostWrite": {"load"}, "lostWrites": {"load"},
 		"lostWrites 0": {"load"},
 		"rpo":          {"load"}, "rpo 0s": {"load"}, "rto": nil, "restoresAtOnce": moves, "MigrationEnds": moves,
+		"ShootUntouched": moves,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -504,9 +506,9 @@ func TestContradictions_Landscapes(t *testing.T) {
 	}{
 		"[]": {oracle.Names(), "apiDowntime"},
 		"[{name: alpha, seed: a}]": {[]string{"CloudEmptied", "Linearizable", "NoLostMachine", "NoLostWrite",
-			"NodesPreserved"}, ""},
+			"NodesPreserved", "ShootUntouched"}, ""},
 		"[{name: alpha, seed: a, hibernated: true, workers: 1}]": {[]string{"CloudEmptied", "Linearizable",
-			"NoLostWrite"}, "apiDowntime"},
+			"NoLostWrite", "ShootUntouched"}, "apiDowntime"},
 	} {
 		text := cell(row{text: "always: [" + strings.Join(oracle.Names(), ", ") +
 			"]\n  measure: {apiDowntime: {max: 1m}}"}, "", "")
