@@ -119,7 +119,10 @@ func (t *teller) tell(ctx context.Context) error {
 	if err := t.followSeeds(ctx); err != nil {
 		return err
 	}
-	raised := t.raiseAll(ctx)
+	if err := t.followEnds(ctx); err != nil {
+		return err
+	}
+	raised := t.watchedFor(ctx, t.raiseAll)
 	var told error
 	if raised == nil {
 		told = t.steps(ctx)
@@ -234,7 +237,7 @@ func (t *teller) raiseAll(ctx context.Context) error {
 			continue
 		}
 		all.Go(func() {
-			if err := t.Raise(ctx, shoot.Name); err != nil {
+			if err := t.raise(ctx, shoot.Name); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				errs = append(errs, err)

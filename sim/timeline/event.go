@@ -74,7 +74,7 @@ func Kinds() []Payload {
 		RunStarted{}, LandscapeReady{}, ShootSteady{}, StepStarted{}, StepEnded{}, FaultAwaited{}, FaultInjected{}, FaultHealed{},
 		Settling{}, Settled{}, RunEnded{}, Note{},
 		Write{}, Read{}, CachedRead{}, Reached{}, VersionsSeen{}, DataSeen{},
-		ShootSeen{}, SeedSeen{}, EpochSeen{}, NodeSeen{}, PodSeen{}, ExtensionSeen{}, ExtensionStateSeen{}, CloudCalled{}, InventorySeen{}, CostSeen{}, Unseen{},
+		ShootSeen{}, SeedSeen{}, EpochSeen{}, NodeSeen{}, PodSeen{}, ExtensionSeen{}, ExtensionStateSeen{}, CloudCalled{}, InventorySeen{}, CostSeen{}, ActorEnded{}, Unseen{},
 	}
 }
 
