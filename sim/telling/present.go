@@ -135,7 +135,8 @@ func (p *Present) Line(e timeline.Event) (string, Mark) {
 		}
 	case timeline.RunEnded:
 		if content.Broken != "" {
-			return "✗ " + content.Broken, Bad
+			why, _, _ := strings.Cut(content.Broken, "\n") // the whole stands in the verdict
+			return "✗ " + why, Bad
 		}
 	}
 	return "", Plain
