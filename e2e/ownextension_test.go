@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -110,28 +111,49 @@ func replace(t *testing.T, file, old, with string) {
 	}
 }
 
+// multiplier is what these runs give every deadline.
+const multiplier = 3
+
 // tellWith tells stories with the extension of the file, on one landscape.
 func tellWith(t *testing.T, file string, stories ...string) []verdict.Report {
 	t.Helper()
-	t.Setenv("TRANSPLANT_HOME", t.TempDir())
-	out := t.TempDir()
-	said, _ := exec.CommandContext(t.Context(), program, append([]string{"run", "--extension", file,
-		"--timeout-multiplier", "3", "--out", out}, stories...)...).CombinedOutput() // its code is the verdict's
+	out, said := tellOut(t, file, stories...)
 	var reports []verdict.Report
 	for _, story := range stories {
 		name := strings.TrimSuffix(filepath.Base(story), ".yaml")
 		if len(stories) == 1 {
 			name = ""
 		}
-		content, err := os.ReadFile(filepath.Join(out, name, verdict.FileName))
-		if err != nil {
-			t.Fatalf("%v\n%s", err, said)
-		}
-		report := verdict.Report{}
-		if err := json.Unmarshal(content, &report); err != nil {
-			t.Fatal(err)
-		}
-		reports = append(reports, report)
+		reports = append(reports, reportIn(t, filepath.Join(out, name), said))
 	}
 	return reports
+}
+
+// tellInto tells one story, and says in which folder its evidence is.
+func tellInto(t *testing.T, file, story string) (report verdict.Report, out string) {
+	t.Helper()
+	out, said := tellOut(t, file, story)
+	return reportIn(t, out, said), out
+}
+
+func tellOut(t *testing.T, file string, stories ...string) (out string, said []byte) {
+	t.Helper()
+	t.Setenv("TRANSPLANT_HOME", t.TempDir())
+	out = t.TempDir()
+	said, _ = exec.CommandContext(t.Context(), program, append([]string{"run", "--extension", file,
+		"--timeout-multiplier", strconv.Itoa(multiplier), "--out", out}, stories...)...).CombinedOutput() // its code is the verdict's
+	return out, said
+}
+
+func reportIn(t *testing.T, folder string, said []byte) verdict.Report {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(folder, verdict.FileName))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	report := verdict.Report{}
+	if err := json.Unmarshal(content, &report); err != nil {
+		t.Fatal(err)
+	}
+	return report
 }

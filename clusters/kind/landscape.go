@@ -198,7 +198,7 @@ func (l *Landscape) Stop(ctx context.Context) error {
 			l.unbalance()
 			l.balancers.Wait()
 		}
-		l.keepLogs(ctx)
+		l.WriteLogs(ctx)
 		_, err := Remove(ctx, l.dir)
 		errs := []error{err, l.dropImages()}
 		l.hatches.close()

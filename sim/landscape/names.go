@@ -25,12 +25,15 @@ func (l Landscape) Actors() []string {
 
 // seedActors are the actors of one seed.
 func (l Landscape) seedActors(seed string) []string {
-	actors := []string{"gardenlet-" + seed, "extensions-" + seed, "gateway-" + seed, "control-planes-" + seed}
+	actors := []string{"gardenlet-" + seed, ReferenceProvider(seed), "gateway-" + seed, "control-planes-" + seed}
 	for _, e := range l.Extensions {
 		actors = append(actors, e.ActorOn(seed))
 	}
 	return actors
 }
+
+// ReferenceProvider is the actor that reconciles, on a seed, the objects of ProviderType that no third-party extension does.
+func ReferenceProvider(seed string) string { return "extensions-" + seed }
 
 // ProcessActors are the actors that are processes which may be killed or frozen.
 func (l Landscape) ProcessActors() []string {

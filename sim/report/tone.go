@@ -39,7 +39,7 @@ func toneOf(e timeline.Event) Tone {
 		if p.Broken != "" {
 			return Bad
 		}
-	case timeline.Unseen:
+	case timeline.Unseen, timeline.ActorEnded: // whether it was to end the faults beside it tell
 		return Unclear
 	case timeline.ShootSeen:
 		return operationTone(p.Operation)

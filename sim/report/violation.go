@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/transplant-sim/transplant/sim/oracle"
+	"github.com/transplant-sim/transplant/sim/telling"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
 	"github.com/transplant-sim/transplant/sim/world"
@@ -155,6 +156,25 @@ func (r *Run) meanwhile(v verdict.Violation) []string {
 			all = append(all, fmt.Sprintf("%s was bound to seed %s and ran on seed %s: %s %s %d%% (%s)", shoot, seen.SpecSeed, seen.StatusSeed,
 				seen.Operation.Type, seen.Operation.State, seen.Operation.Progress, seen.Operation.Description))
 		}
+	}
+	return append(all, endsBefore(r.Events, at)...)
+}
+
+// endsBefore a moment of actors and third-party extensions: how often each has ended, and how the last time.
+func endsBefore(events []timeline.Event, at time.Duration) []string {
+	type ends struct {
+		times int
+		text  string
+	}
+	by := map[string]ends{}
+	for e, p := range timeline.Of[timeline.ActorEnded](events) {
+		if e.At <= at && e.Subject == p.Who { // those of control planes are too many
+			by[p.Who] = ends{by[p.Who].times + 1, fmt.Sprintf("at %s: %s", clock(ms(e.At)), telling.Sentence(e))}
+		}
+	}
+	var all []string
+	for _, who := range slices.Sorted(maps.Keys(by)) {
+		all = append(all, fmt.Sprintf("%s had ended %s, the last time %s", who, telling.Times(by[who].times), by[who].text))
 	}
 	return all
 }

@@ -77,6 +77,8 @@ type Request struct {
 	Landscape landscape.Landscape
 	// RandomSeed of the run, for whatever the backend rolls.
 	RandomSeed uint64
+	// Logs is the folder that the logs of everything in a landscape are copied into when it does not come up. Never empty.
+	Logs string
 	// Progress takes a line about what is going on. Never nil.
 	Progress func(text string)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"sync"
 
 	"github.com/transplant-sim/transplant/sim/metrics"
@@ -145,9 +146,13 @@ func (l *lane) tell(ctx context.Context, s *scenario.Scenario, shared *stage, fo
 	journal := timeline.NewJournal(l.clock, file)
 	view := showing(ctx, out, journal, s)
 	following := l.metrics.Follow(ctx, l.place.name, journal)
-	told := l.play(ctx, s, shared, journal)
+	logs := filepath.Join(folder, verdict.LogsName)
+	told := l.play(ctx, s, shared, journal, logs)
 	err = errors.Join(journal.Close(), file.Close())
 	view.wait()
+	if err := shared.keepLogs(ctx, logs); err != nil {
+		fmt.Fprintf(out, "%v\n", err) // the run has its verdict without them
+	}
 	if err != nil {
 		return nil, fmt.Errorf("keep the evidence: %w", err)
 	}
@@ -175,7 +180,7 @@ func (l *lane) remember(judged *verdict.Report) error {
 }
 
 // play the story on the shared landscape, which it makes if there is none.
-func (l *lane) play(ctx context.Context, s *scenario.Scenario, shared *stage, journal *timeline.Journal) error {
+func (l *lane) play(ctx context.Context, s *scenario.Scenario, shared *stage, journal *timeline.Journal, logs string) error {
 	content, err := json.Marshal(s)
 	if err != nil {
 		return fmt.Errorf("marshal the scenario: %w", err)
@@ -183,7 +188,7 @@ func (l *lane) play(ctx context.Context, s *scenario.Scenario, shared *stage, jo
 	journal.Record(timeline.Event{Payload: timeline.RunStarted{
 		Scenario: s.Metadata.Name, Backend: l.backend, RandomSeed: l.randomSeed, TimeoutMultiplier: l.stretch, Unwatched: l.unwatched, BackendFlags: l.backendFlags, Extensions: s.Spec.Landscape.ExtensionNames(), ExtensionFiles: l.extensions.Files, Story: content,
 	}})
-	if err := shared.start(ctx, journal); err != nil {
+	if err := shared.start(ctx, journal, logs); err != nil {
 		journal.Record(timeline.Event{Payload: timeline.RunEnded{Broken: err.Error()}})
 		return err
 	}

@@ -35,6 +35,7 @@ type small struct {
 	refuse map[world.Ability]error
 	fail   error
 	stays  error // why no world can be ended
+	logs   bool  // its worlds keep logs
 
 	// meet, where there is one, keeps the first worlds waiting for each other.
 	meet *sync.WaitGroup
@@ -71,6 +72,9 @@ func (s *smallClaim) Release() error {
 }
 
 func (s *smallClaim) Start(_ context.Context, request Request) (world.World, error) {
+	if s.fail != nil && s.logs {
+		return nil, errors.Join(s.fail, writeLog(request.Logs, "failed to start"))
+	}
 	if s.fail != nil {
 		return nil, s.fail
 	}
@@ -91,7 +95,24 @@ func (s *smallClaim) Start(_ context.Context, request Request) (world.World, err
 	if s.stays != nil {
 		return staying{w, s.stays}, nil
 	}
+	if s.logs {
+		return logging{w}, nil
+	}
 	return w, nil
+}
+
+// logging worlds keep logs.
+type logging struct{ *worldtest.World }
+
+var _ world.LogKeeper = logging{}
+
+func (logging) KeepLogs(_ context.Context, folder string) error { return writeLog(folder, "worked") }
+
+func writeLog(folder, text string) error {
+	if err := os.MkdirAll(filepath.Join(folder, "a"), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, "a", "gardenlet-a.log"), []byte(text), 0o600)
 }
 
 // staying worlds say that they could not be ended.

@@ -141,9 +141,32 @@ func openTimeline(folder string) (*os.File, error) {
 			return nil, fmt.Errorf("remove the earlier verdict: %w", err)
 		}
 	}
+	if err := removeLogs(filepath.Join(folder, verdict.LogsName)); err != nil {
+		return nil, fmt.Errorf("remove the earlier logs: %w", err)
+	}
 	file, err := os.Create(filepath.Join(folder, timeline.FileName))
 	if err != nil {
 		return nil, fmt.Errorf("make the timeline: %w", err)
 	}
 	return file, nil
+}
+
+// logsMark is the file that tells a folder of kept logs from one that is somebody else's: that is never removed.
+const logsMark = ".kept-by-transplant"
+
+// removeLogs of an earlier run.
+func removeLogs(folder string) error {
+	if _, err := os.Stat(filepath.Join(folder, logsMark)); err != nil {
+		return nil //nolint:nilerror // there are none, or they are not ours
+	}
+	return os.RemoveAll(folder)
+}
+
+// markLogs as ones that the next run may remove, if there are any.
+func markLogs(folder string) error {
+	err := os.WriteFile(filepath.Join(folder, logsMark), nil, 0o644)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
 }

@@ -44,6 +44,9 @@ func show(out io.Writer, r *verdict.Report, folder string) {
 	if _, err := os.Stat(page); err != nil { // the run was killed before it was written
 		look = "make a page to look at with transplant report " + shellescape.Quote(folder)
 	}
+	if _, err := os.Stat(filepath.Join(folder, verdict.LogsName)); err == nil {
+		look += ", and for logs in " + filepath.Join(folder, verdict.LogsName)
+	}
 	fmt.Fprintf(out, "  kept in %s; %s\n", folder, look)
 }
 

@@ -2,7 +2,9 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/story"
@@ -17,18 +19,36 @@ type stage struct {
 	world world.World
 }
 
-func (s *stage) start(ctx context.Context, journal *timeline.Journal) error {
+// start the landscape, unless it is there. Where it does not come up its logs are in the folder.
+func (s *stage) start(ctx context.Context, journal *timeline.Journal, logs string) error {
 	if s.world != nil {
 		return nil
 	}
 	w, err := s.lane.place.Start(ctx, Request{
-		Landscape: s.needs, RandomSeed: s.lane.randomSeed,
+		Landscape: s.needs, RandomSeed: s.lane.randomSeed, Logs: logs,
 		Progress: func(text string) { journal.Record(timeline.Event{Payload: timeline.Note{Text: text}}) },
 	})
 	if err != nil {
 		return fmt.Errorf("make the landscape: %w", err)
 	}
 	s.world = w
+	return nil
+}
+
+// logsWithin bounds the copying of logs at the end of a run.
+const logsWithin = time.Minute
+
+// keepLogs of a landscape that is up, as far as it keeps any. One that has not come up has copied them already.
+func (s *stage) keepLogs(ctx context.Context, folder string) error {
+	var err error
+	if keeper, keeps := s.world.(world.LogKeeper); keeps {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logsWithin)
+		defer cancel()
+		err = keeper.KeepLogs(ctx, folder)
+	}
+	if err = errors.Join(err, markLogs(folder)); err != nil {
+		return fmt.Errorf("keep the logs: %w", err)
+	}
 	return nil
 }
 

@@ -35,8 +35,12 @@ const pollInterval = 200 * time.Millisecond
 
 var _ step.Cast = &teller{}
 
-// Raise creates and populates a shoot, and watches it from then on.
+// Raise creates and populates a shoot, and watches it from then on. An error tells what is not up.
 func (t *teller) Raise(ctx context.Context, name string) error {
+	return t.explained(ctx, t.raise(ctx, name))
+}
+
+func (t *teller) raise(ctx context.Context, name string) error {
 	shoot, err := t.shoot(name)
 	if err != nil {
 		return err

@@ -122,7 +122,10 @@ func (t *teller) tell(ctx context.Context) error {
 	}
 	endHandOvers := t.followHandOvers(ctx)
 	defer endHandOvers()
-	raised := t.raiseAll(ctx)
+	if err := t.followEnds(ctx); err != nil {
+		return err
+	}
+	raised := t.watchedFor(ctx, t.raiseAll)
 	var told error
 	if raised == nil {
 		told = t.steps(ctx)
@@ -240,7 +243,7 @@ func (t *teller) raiseAll(ctx context.Context) error {
 			continue
 		}
 		all.Go(func() {
-			if err := t.Raise(ctx, shoot.Name); err != nil {
+			if err := t.raise(ctx, shoot.Name); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				errs = append(errs, err)

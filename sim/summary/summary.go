@@ -41,7 +41,8 @@ func (s Story) Why() string {
 	case len(s.Report.Violations) > 0:
 		text += fmt.Sprintf(": %s: %s", s.Report.Violations[0].Oracle, s.Report.Violations[0].Message)
 	case len(s.Report.Reasons) > 0:
-		text += ": " + s.Report.Reasons[0]
+		first, _, _ := strings.Cut(s.Report.Reasons[0], "\n") // what follows is the end of a log, or another reason
+		text += ": " + first
 	}
 	return text
 }

@@ -128,9 +128,15 @@ func (p *Present) Line(e timeline.Event) (string, Mark) {
 		if content.Final {
 			return fmt.Sprintf("unseen: %s: %s", content.Probe, Short(content.Error)), Bad
 		}
+	case timeline.ActorEnded:
+		// The landscape's own actors end when scenarios kill them; of a third-party extension every end is news.
+		if content.Extension != "" {
+			return Short(endSentence(content)), Quiet
+		}
 	case timeline.RunEnded:
 		if content.Broken != "" {
-			return "✗ " + content.Broken, Bad
+			why, _, _ := strings.Cut(content.Broken, "\n") // the whole stands in the verdict
+			return "✗ " + why, Bad
 		}
 	}
 	return "", Plain

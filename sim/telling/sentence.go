@@ -142,6 +142,8 @@ func worldSentence(payload timeline.Payload) string {
 		return cloudSentence(p)
 	case timeline.InventorySeen:
 		return inventorySentence(p)
+	case timeline.ActorEnded:
+		return endSentence(p)
 	case timeline.CostSeen:
 		requests := int64(0)
 		for _, n := range p.Requests {
@@ -244,6 +246,22 @@ func cloudSentence(p timeline.CloudCalled) string {
 	}
 	if p.Fault != "" {
 		text += ", fault " + p.Fault
+	}
+	return text
+}
+
+// endSentence has the last line of the log: the others stand beside it where there is room.
+func endSentence(p timeline.ActorEnded) string {
+	text := fmt.Sprintf("%s of %s has ended in %s with exit code %d", p.Container, p.Who, p.Cluster, p.ExitCode)
+	if p.Signal > 0 {
+		text += fmt.Sprintf(", by signal %d", p.Signal)
+	}
+	if p.Reason != "" && p.Reason != "Error" && p.Reason != "Completed" {
+		text += " (" + p.Reason + ")"
+	}
+	text += fmt.Sprintf(", %d restarts", p.Restarts)
+	if len(p.Log) > 0 {
+		text += ", its log ends with: " + p.Log[len(p.Log)-1]
 	}
 	return text
 }

@@ -74,7 +74,8 @@ func Kinds() []Payload {
 		RunStarted{}, LandscapeReady{}, ShootSteady{}, StepStarted{}, StepEnded{}, FaultAwaited{}, FaultInjected{}, FaultHealed{},
 		Settling{}, Settled{}, RunEnded{}, Note{},
 		Write{}, Read{}, CachedRead{}, Reached{}, VersionsSeen{}, DataSeen{},
-		ShootSeen{}, SeedSeen{}, EpochSeen{}, NodeSeen{}, PodSeen{}, ObjectsSeen{}, ExtensionSeen{}, ExtensionStateSeen{}, CloudCalled{}, InventorySeen{}, CostSeen{}, Unseen{},
+		ShootSeen{}, SeedSeen{}, EpochSeen{}, NodeSeen{}, PodSeen{}, ObjectsSeen{}, ExtensionSeen{}, ExtensionStateSeen{},
+		CloudCalled{}, InventorySeen{}, CostSeen{}, ActorEnded{}, Unseen{},
 	}
 }
 

@@ -19,6 +19,8 @@ const (
 	JUnitName = "junit.xml"
 	// StoryName is the file that tells the story again.
 	StoryName = "scenario.yaml"
+	// LogsName is the folder with the logs of actors, third-party extensions and clusters.
+	LogsName = "logs"
 )
 
 // Again is the command that tells the story in a run's folder again, as a shell reads it.
@@ -58,7 +60,9 @@ func Write(folder string, report *Report, events []timeline.Event) error {
 	if err != nil {
 		return fmt.Errorf("marshal the verdict: %w", err)
 	}
-	junit, err := xml.MarshalIndent(suiteOf(report, events), "", "  ")
+	suite := suiteOf(report, events)
+	suite.pointTo(filepath.Join(folder, LogsName))
+	junit, err := xml.MarshalIndent(suite, "", "  ")
 	if err != nil {
 		return fmt.Errorf("marshal the verdict for JUnit: %w", err)
 	}

@@ -3,6 +3,7 @@ package verdict
 import (
 	"encoding/xml"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -73,6 +74,18 @@ func suiteOf(r *Report, events []timeline.Event) suite {
 		}
 	}
 	return s
+}
+
+// pointTo the folder of logs, if there is one, from every error.
+func (s *suite) pointTo(logs string) {
+	if _, err := os.Stat(logs); err != nil {
+		return
+	}
+	for _, c := range s.Cases {
+		if c.Error != nil {
+			c.Error.Text += "\nThe logs of actors, extensions and clusters are in " + logs + "."
+		}
+	}
 }
 
 func propertiesOf(r *Report) []property {

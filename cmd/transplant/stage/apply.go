@@ -17,6 +17,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
@@ -44,13 +45,18 @@ func Scheme() *runtime.Scheme {
 	return scheme
 }
 
-// observe gives the observer's client of a cluster.
-func observe(l Landscape, cluster string) (client.WithWatch, error) {
+// observer gives the observer's access to a cluster.
+func observer(l Landscape, cluster string) (*rest.Config, error) {
 	c, err := l.Cluster(cluster)
 	if err != nil {
 		return nil, err
 	}
-	config, err := c.Connect(clusters.Observer)
+	return c.Connect(clusters.Observer)
+}
+
+// observe gives the observer's client of a cluster.
+func observe(l Landscape, cluster string) (client.WithWatch, error) {
+	config, err := observer(l, cluster)
 	if err != nil {
 		return nil, err
 	}

@@ -112,7 +112,7 @@ func (b *Backend) start(ctx context.Context, c *claim, request run.Request) (wor
 	s.Configure(&options)
 	l, err := embedded.Start(ctx, options)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, copyLogs(c.dir, s.named, request.Logs))
 	}
 	return worldOn(ctx, l, s)
 }

@@ -90,7 +90,7 @@ func (b *KindBackend) start(ctx context.Context, c *claim, request run.Request) 
 	}
 	l, err := kind.Start(ctx, options)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, copyLogs(c.dir, s.named, request.Logs))
 	}
 	return worldOn(ctx, l, s)
 }

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// actorTimeout is long, for a machine that is slow; whoever waits for it sees in the log what for.
+	// actorTimeout is long, for a machine that is slow.
 	actorTimeout = 3 * time.Minute
 	actorPoll    = 50 * time.Millisecond
 )
@@ -38,7 +38,7 @@ func awaitThat(ctx context.Context, timeout time.Duration, missing func(context.
 	return nil
 }
 
-// awaitActors waits until every Deployment of a cluster is ready: nothing else runs there yet.
+// awaitActors waits until every Deployment of a cluster is available: nothing else runs there yet.
 func awaitActors(ctx context.Context, c client.Client, cluster string) error {
 	err := awaitThat(ctx, actorTimeout, func(ctx context.Context) error { return checkActors(ctx, c) })
 	if err != nil {
@@ -47,15 +47,15 @@ func awaitActors(ctx context.Context, c client.Client, cluster string) error {
 	return nil
 }
 
-// checkActors names the first Deployment of a cluster that is not ready.
+// checkActors names the first Deployment of a cluster that is not available.
 func checkActors(ctx context.Context, c client.Client) error {
 	deployments := &appsv1.DeploymentList{}
 	if err := c.List(ctx, deployments); err != nil {
 		return err
 	}
 	for _, d := range deployments.Items {
-		if d.Status.ObservedGeneration < d.Generation || d.Status.ReadyReplicas < ptr.Deref(d.Spec.Replicas, 1) {
-			return fmt.Errorf("%s/%s is not ready, see its pod's log", d.Namespace, d.Name)
+		if d.Status.ObservedGeneration < d.Generation || d.Status.AvailableReplicas < ptr.Deref(d.Spec.Replicas, 1) {
+			return fmt.Errorf("%s/%s is not available", d.Namespace, d.Name)
 		}
 	}
 	return nil
@@ -96,7 +96,7 @@ func awaitSeed(ctx context.Context, garden client.Client, name string) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait for the gardenlet of seed %q (see its pod's log): %w", name, err)
+		return fmt.Errorf("wait for the gardenlet of seed %q: %w", name, err)
 	}
 	return nil
 }

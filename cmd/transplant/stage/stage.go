@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -23,6 +25,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 	simcloud "github.com/transplant-sim/transplant/sim/cloud"
+	"github.com/transplant-sim/transplant/sim/diagnosis"
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
@@ -99,6 +102,7 @@ type Stage struct {
 
 	tokens    map[string]string // of the cloud, by identity
 	published *published
+	named     podNames // of a landscape that has not come up
 }
 
 // New makes a Stage. It must be given to exactly one landscape.
@@ -255,8 +259,26 @@ func seeds(l Landscape) []string {
 	return names
 }
 
-// setUp brings everything on the clusters, all clusters at the same time; actors come last.
+// setUp brings everything on the clusters, all clusters at the same time; actors come last. It ends as soon as one of them is not
+// worth waiting for, and says which.
 func (s *Stage) setUp(ctx context.Context, l Landscape) error {
+	lookout, err := diagnosis.NewLookout(diagnosis.Options{
+		Seeds: seeds(l), Extensions: s.Extensions, Connect: func(cluster string) (*rest.Config, error) { return observer(l, cluster) },
+		Owners: owners{}, Clock: clock.RealClock{}, Patience: actorTimeout,
+	})
+	if err != nil {
+		return err
+	}
+	watched, stop := lookout.Watch(ctx)
+	err = s.bringUp(watched, l)
+	stop()
+	if err = lookout.Why(ctx, watched, err); err != nil {
+		s.named = namesOf(context.WithoutCancel(ctx), l)
+	}
+	return err
+}
+
+func (s *Stage) bringUp(ctx context.Context, l Landscape) error {
 	garden, err := observe(l, landscape.Garden)
 	if err != nil {
 		return err

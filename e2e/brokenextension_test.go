@@ -1,0 +1,106 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/transplant-sim/transplant/sim/verdict"
+)
+
+// raised is how long a run waits for its shoots before the first step.
+const raised = 3 * time.Minute
+
+// unneeded is a scenario whose steps are never reached.
+const unneeded = `apiVersion: transplant.dev/v1alpha1
+kind: Scenario
+metadata: {name: unneeded}
+spec:
+  why: an extension that does not work is named before the first step
+  landscape:
+    seeds: [{name: a}]
+    shoots: [{name: alpha, seed: a, workers: 1, objects: 1}]
+  steps:
+  - wait: {for: 1s, because: nobody gets here}
+  always: [SingleWriter]
+`
+
+// brokenExtension is the file of an extension called vault, beside its program; does says what it does, in the words of its file.
+func brokenExtension(t *testing.T, does string) string {
+	t.Helper()
+	folder := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", filepath.Join(folder, "vault"), "./brokenextension")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if said, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the extension: %v\n%s", err, said)
+	}
+	file := filepath.Join(folder, "vault.yaml")
+	content := fmt.Sprintf(`apiVersion: transplant.dev/v1alpha1
+kind: ExtensionDeployment
+metadata: {name: vault}
+spec: {resources: [{kind: Extension, type: vault}], binary: vault, %s}
+`, does)
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// A third-party extension that does not come up ends the run long before its patience with shoots is over. The verdict names
+// the extension, with how it ended and what it said, and whose fault that is; its log is in the folder of the run.
+func TestOwnExtension_ThatNeverComesUp_IsNamed(t *testing.T) {
+	for _, c := range []struct {
+		name, does string
+		says       []string
+		log        string // what the log in the folder says
+	}{
+		{"it ends at once", "args: [ends]", []string{
+			"the extension vault never came up on seed a: exit code 3, restarts: ", "\n  | cannot read the configuration: no such setting",
+			"This is a finding about the extension vault",
+		}, "cannot read the configuration: no such setting"},
+		{"its command does not exist", "command: [nowhere]", []string{
+			"the extension vault could not be started on seed a: exit code 128 (StartError), restarts: ", `"nowhere"`,
+			"This is an error of the set-up: check image, command and binary",
+		}, "nowhere"},
+		{"it answers nothing", "args: [sleeps]", []string{
+			"the extension vault never answered on seed a: Extension shoot--p--alpha/vault of type vault waits for it",
+			"\n  | waiting for a leader that never comes", "This is a finding about the extension vault",
+		}, "waiting for a leader that never comes"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			story := filepath.Join(t.TempDir(), "unneeded.yaml")
+			if err := os.WriteFile(story, []byte(unneeded), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			report, out := tellInto(t, brokenExtension(t, c.does), story)
+			if report.Verdict != verdict.Broken || len(report.Reasons) != 1 {
+				t.Fatalf("%s, want Broken for one reason: %q", report.Verdict, report.Reasons)
+			}
+			for _, want := range c.says {
+				if !strings.Contains(report.Reasons[0], want) {
+					t.Errorf("%q has no %q", report.Reasons[0], want)
+				}
+			}
+			if patience := raised.Seconds() * multiplier; report.WallSeconds >= patience {
+				t.Errorf("the run took %.0f s, as long as its patience of %.0f s", report.WallSeconds, patience)
+			}
+			log, err := os.ReadFile(filepath.Join(out, "logs", "a", "vault-a.log"))
+			before, _ := os.ReadFile(filepath.Join(out, "logs", "a", "vault-a.previous.log")) // of a run that has ended just now there may be one alone
+			if err != nil || !strings.Contains(string(log)+string(before), c.log) {
+				t.Errorf("the kept log says %q, want %q: %v", log, c.log, err)
+			}
+			junit, err := os.ReadFile(filepath.Join(out, verdict.JUnitName))
+			if want := filepath.Join(out, "logs"); err != nil || !strings.Contains(string(junit), want) {
+				t.Errorf("JUnit has no %s: %v", want, err)
+			}
+			if _, err := os.Stat(filepath.Join(out, "logs", "garden", "kube-apiserver.log")); errors.Is(err, os.ErrNotExist) {
+				t.Error("the log of the garden's API server is not kept")
+			}
+		})
+	}
+}

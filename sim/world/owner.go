@@ -1,0 +1,31 @@
+package world
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// PodOwners is a World that knows whose pods are on its clusters.
+type PodOwners interface {
+	// OwnerOf a pod of a cluster, by what the pod says of itself; false for pods that are nobody's a scenario knows, such
+	// as those of a cluster's DNS. It asks nobody.
+	OwnerOf(cluster string, pod *corev1.Pod) (PodOwner, bool)
+}
+
+// PodOwner is whom a pod belongs to, as scenarios name it.
+type PodOwner struct {
+	// Actor that it is, such as gardenlet-a, or control-planes-a.
+	Actor string
+	// Extension is the name of the third-party extension that it is; empty for what a landscape brings along.
+	Extension string
+	// Shoot whose control plane it is a part of; empty for actors.
+	Shoot string
+}
+
+// LogKeeper is a World whose processes write logs that can be kept.
+type LogKeeper interface {
+	// KeepLogs copies the logs of actors, of third-party extensions, of shoots' control planes and of the clusters' own
+	// programs into a folder, which it makes. It copies what it can: an error is about the others.
+	KeepLogs(ctx context.Context, folder string) error
+}
