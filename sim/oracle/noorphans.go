@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -45,6 +46,46 @@ func (NoOrphans) Lacks(events []timeline.Event) []string {
 	if len(ready.Seeds) == 0 {
 		lacks = append(lacks, "the seeds")
 	}
+	return append(lacks, blindSpots(events)...)
+}
+
+// certain are the classes of which a control plane that runs on a seed has something there, and a shoot in the cloud.
+var (
+	certain        = []string{"namespaces", "pods", "secrets", "configmaps", "process", "folder"}
+	certainInCloud = []string{"object", "record"}
+)
+
+const cloudPlace = "cloud"
+
+// blindSpots are classes of which the last inventory of a place shows nothing of a shoot that certainly has something there: then it
+// shows nothing of those that have left, either. Old records do not say what is certain.
+func blindSpots(events []timeline.Event) (lacks []string) {
+	if _, run, _ := timeline.First[timeline.RunStarted](events); run.Heartbeat == 0 {
+		return nil
+	}
+	seen := map[string]bool{}
+	for e, p := range timeline.Of[timeline.InventorySeen](events) {
+		for _, item := range p.Items {
+			for _, id := range item.Mentions {
+				seen[e.Subject+" "+item.Class+" "+id] = seen[e.Subject+" "+item.Class+" "+id] || p.When == timeline.After
+			}
+		}
+	}
+	ids, last := technicalIDs(events), LastSeen(events)
+	for _, id := range slices.Sorted(maps.Keys(ids)) {
+		now := last[ids[id]]
+		if !rests(now) {
+			continue
+		}
+		for place, classes := range map[string][]string{now.StatusSeed: certain, cloudPlace: certainInCloud} {
+			for _, class := range classes {
+				if !seen[place+" "+class+" "+id] {
+					lacks = append(lacks, fmt.Sprintf("any %s of %s on %s after the story, and some must be there", class, id, place))
+				}
+			}
+		}
+	}
+	slices.Sort(lacks)
 	return lacks
 }
 

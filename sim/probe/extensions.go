@@ -33,7 +33,7 @@ type Extensions struct {
 var _ Watched = &Extensions{}
 
 // Name of the probe.
-func (x *Extensions) Name() string { return "extensions of " + x.Shoot }
+func (x *Extensions) Name() string { return timeline.ExtensionsOf(x.Shoot) }
 
 // Pace of samples.
 func (x *Extensions) Pace() Pace { return gatheringPace }

@@ -122,6 +122,7 @@ func list(ctx context.Context, config *rest.Config) (items []foundItem, unreadab
 	}
 	var mu sync.Mutex
 	var workers sync.WaitGroup
+	asked := map[string]bool{}
 	tickets := make(chan struct{}, listers)
 	for _, resource := range listable(resources) {
 		workers.Go(func() {
@@ -131,14 +132,34 @@ func list(ctx context.Context, config *rest.Config) (items []foundItem, unreadab
 			mu.Lock()
 			defer mu.Unlock()
 			items = append(items, found...)
+			asked[class(resource.GroupResource())] = true
 			if err != nil {
 				unreadable = append(unreadable, class(resource.GroupResource())+": "+err.Error())
 			}
 		})
 	}
 	workers.Wait()
+	unreadable = append(unreadable, unasked(resources, asked)...)
 	slices.Sort(unreadable)
 	return items, unreadable, nil
+}
+
+// unasked are resources that the server lists, and that nobody has asked for.
+func unasked(served []*metav1.APIResourceList, asked map[string]bool) (all []string) {
+	for _, group := range served {
+		name, _, grouped := strings.Cut(group.GroupVersion, "/")
+		for _, resource := range group.APIResources {
+			id := schema.GroupResource{Resource: resource.Name}
+			if grouped {
+				id.Group = name
+			}
+			answers := virtual[resource.Name+"."+id.Group]
+			if slices.Contains(resource.Verbs, "list") && !answers && !asked[class(id)] {
+				all = append(all, class(id)+": nobody has listed them")
+			}
+		}
+	}
+	return all
 }
 
 func listable(all []*metav1.APIResourceList) []schema.GroupVersionResource {

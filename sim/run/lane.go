@@ -181,13 +181,13 @@ func (l *lane) play(ctx context.Context, s *scenario.Scenario, shared *stage, jo
 		return fmt.Errorf("marshal the scenario: %w", err)
 	}
 	journal.Record(timeline.Event{Payload: timeline.RunStarted{
-		Scenario: s.Metadata.Name, Backend: l.backend, RandomSeed: l.randomSeed, TimeoutMultiplier: l.stretch, Unwatched: l.unwatched, BackendFlags: l.backendFlags, Extensions: s.Spec.Landscape.ExtensionNames(), ExtensionFiles: l.extensions.Files, Story: content,
+		Scenario: s.Metadata.Name, Backend: l.backend, RandomSeed: l.randomSeed, TimeoutMultiplier: l.stretch, Unwatched: l.unwatched, Heartbeat: timeline.Length(story.Heartbeat), BackendFlags: l.backendFlags, Extensions: s.Spec.Landscape.ExtensionNames(), ExtensionFiles: l.extensions.Files, Story: content,
 	}})
 	if err := shared.start(ctx, journal); err != nil {
 		journal.Record(timeline.Event{Payload: timeline.RunEnded{Broken: err.Error()}})
 		return err
 	}
-	journal.Record(timeline.Event{Payload: timeline.LandscapeReady{Seeds: shared.world.Seeds()}})
+	journal.Record(timeline.Event{Payload: timeline.LandscapeReady{Seeds: shared.world.Seeds(), Cloud: shared.world.Cloud() != nil}})
 	return story.Tell(ctx, story.Options{
 		Scenario: s, World: shared.world, Journal: journal, Clock: l.clock, RandomSeed: l.randomSeed, Patience: l.patience.Stretched(l.stretch), Unwatched: l.unwatched,
 	})

@@ -1,0 +1,265 @@
+package oracle
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// Unsound says where a record contradicts itself. Then the harness is at fault, and nothing that the record tells of the product
+// counts, neither for it nor against it. Records of before there were heartbeats do not hold what it takes, and are taken as they are.
+func Unsound(events []timeline.Event) []string {
+	_, run, _ := timeline.First[timeline.RunStarted](events)
+	if run.Heartbeat == 0 {
+		return nil
+	}
+	var found []string
+	for _, check := range []func([]timeline.Event) []string{
+		outOfOrder, timeStands, lostEvents, impossibleTraffic, unquietRest, tracelessSteps, pastTheLinks, stillHarmed, goneUnsaid, twoTruths,
+	} {
+		found = append(found, check(events)...)
+	}
+	return found
+}
+
+// outOfOrder: events are numbered from 1 without gaps, and time does not go back.
+func outOfOrder(events []timeline.Event) []string {
+	for i, e := range events {
+		if e.Seq != i+1 {
+			return []string{fmt.Sprintf("event %d of the record has number %d: some are missing", i+1, e.Seq)}
+		}
+		if i > 0 && e.At < events[i-1].At {
+			return []string{fmt.Sprintf("event %d was recorded at %s, before event %d", e.Seq, e.At, events[i-1].Seq)}
+		}
+	}
+	return nil
+}
+
+// mostAtOnce is how many events may be recorded at one instant, even by a coarse clock.
+const mostAtOnce = 100
+
+// timeStands: no clock shows the same for long.
+func timeStands(events []timeline.Event) []string {
+	for i := mostAtOnce; i < len(events); i++ {
+		if events[i].At == events[i-mostAtOnce].At {
+			return []string{fmt.Sprintf("the clock stood: %d events and more were recorded at %s", mostAtOnce, events[i].At)}
+		}
+	}
+	return nil
+}
+
+// lostEvents: the journal holds what was recorded.
+func lostEvents(events []timeline.Event) (found []string) {
+	_, ended, is := timeline.First[timeline.RunEnded](events)
+	if !is {
+		return nil // it says so itself
+	}
+	if len(ended.Recorded) == 0 {
+		return []string{"the engine has not counted what it recorded"}
+	}
+	there := map[timeline.Kind]int{}
+	for _, e := range events {
+		there[e.Payload.Kind()]++
+	}
+	for _, kind := range slices.Sorted(maps.Keys(ended.Recorded)) {
+		if want := ended.Recorded[kind]; there[kind] < want {
+			found = append(found, fmt.Sprintf("%d of %d events %s are missing", want-there[kind], want, kind))
+		}
+	}
+	return found
+}
+
+// impossibleTraffic: an answer comes after its question and before it is recorded, and what was written has a version and a UID.
+func impossibleTraffic(events []timeline.Event) (found []string) {
+	told := map[string]bool{}
+	wrong := func(e timeline.Event, what string) {
+		if !told[what] {
+			told[what] = true
+			found = append(found, fmt.Sprintf("event %d, a %s, %s", e.Seq, e.Payload.Kind(), what))
+		}
+	}
+	order := func(e timeline.Event, sent, answered timeline.Moment) {
+		switch {
+		case sent <= 0:
+			wrong(e, "was sent before the run began")
+		case answered <= sent:
+			wrong(e, "was answered before it was sent")
+		case time.Duration(answered) > e.At:
+			wrong(e, "was recorded before it was answered")
+		}
+	}
+	for _, e := range events {
+		switch p := e.Payload.(type) {
+		case timeline.Write:
+			order(e, p.Sent, p.Answered)
+			if p.Outcome == timeline.Acknowledged && (p.ResourceVersion == 0 || p.UID == "") {
+				wrong(e, "was acknowledged, and nothing shows that it was written: it has no version or no UID")
+			}
+		case timeline.Read:
+			order(e, p.Sent, p.Answered)
+		case timeline.CachedRead:
+			order(e, p.Sent, p.Answered)
+		case timeline.Reached:
+			order(e, p.Sent, p.Answered)
+		case timeline.EpochSeen:
+			order(e, p.Sent, p.Answered)
+		}
+	}
+	return found
+}
+
+// unquietRest: a landscape is settled when it was looked at for as long as nothing may move.
+func unquietRest(events []timeline.Event) []string {
+	_, settling, _ := timeline.First[timeline.Settling](events)
+	for e, p := range timeline.Of[timeline.Settled](events) {
+		if !p.Converged {
+			continue
+		}
+		if quiet := e.At - time.Duration(p.Since); quiet < time.Duration(settling.Quiet) || settling.Quiet == 0 {
+			return []string{fmt.Sprintf("the landscape is called settled after a look of %s; it takes %s", quiet, time.Duration(settling.Quiet))}
+		}
+		if p.Objects == 0 {
+			return []string{"the landscape is called settled, and not one object was looked at"}
+		}
+	}
+	return nil
+}
+
+// pastTheLinks: whatever a user was answered has crossed the user's link.
+func pastTheLinks(events []timeline.Event) []string {
+	const user, shoots = "user", "shoots"
+	var first, last *timeline.CostSeen
+	var since, until time.Duration
+	for e, p := range timeline.Of[timeline.CostSeen](events) {
+		if first == nil {
+			first, since = &p, e.At
+		}
+		last, until = &p, e.At
+	}
+	if first == nil {
+		return nil
+	}
+	answered := int64(0)
+	count := func(e timeline.Event, outcome timeline.Outcome, at timeline.Moment) {
+		if e.Actor == user && outcome == timeline.Acknowledged && time.Duration(at) > since && time.Duration(at) < until {
+			answered++
+		}
+	}
+	for _, e := range events {
+		switch p := e.Payload.(type) {
+		case timeline.Write:
+			count(e, p.Outcome, p.Answered)
+		case timeline.Read:
+			count(e, p.Outcome, p.Answered)
+		case timeline.Reached:
+			count(e, p.Outcome, p.Answered)
+		}
+	}
+	if crossed := crossing(last, user, shoots) - crossing(first, user, shoots); crossed < answered {
+		return []string{fmt.Sprintf("users were answered %d times, and %d requests have crossed their link", answered, crossed)}
+	}
+	return nil
+}
+
+func crossing(seen *timeline.CostSeen, from, to string) int64 {
+	for _, l := range seen.Links {
+		if l.From == from && l.To == to {
+			return l.Requests
+		}
+	}
+	return 0
+}
+
+// stillHarmed: when every fault is healed no link has any.
+func stillHarmed(events []timeline.Event) (found []string) {
+	settling, _, over := timeline.First[timeline.Settling](events)
+	if !over {
+		return nil
+	}
+	var last timeline.CostSeen
+	for e, p := range timeline.Of[timeline.CostSeen](events) {
+		if e.Seq < settling.Seq {
+			last = p
+		}
+	}
+	for _, l := range last.Links {
+		if l.Faults > 0 {
+			found = append(found, fmt.Sprintf("the link of %s to %s has %d faults when all are healed", l.From, l.To, l.Faults))
+		}
+	}
+	healed := map[string]bool{}
+	for e := range timeline.Of[timeline.FaultHealed](events) {
+		healed[e.Subject] = true
+	}
+	for e, p := range timeline.Of[timeline.FaultInjected](events) {
+		if !healed[e.Subject] {
+			found = append(found, fmt.Sprintf("the fault %q, %s, was never healed", e.Subject, p.Fault))
+		}
+	}
+	return found
+}
+
+// goneUnsaid: only a server can tell a client to start over.
+func goneUnsaid(events []timeline.Event) []string {
+	for e, p := range timeline.Of[timeline.VersionsSeen](events) {
+		if p.Gone && p.Status != http.StatusGone {
+			return []string{fmt.Sprintf("event %d: the client %q starts over, and no server has told it to (status %d)", e.Seq, e.Actor, p.Status)}
+		}
+	}
+	return nil
+}
+
+// Readers who find nobody, so many and for so long, contradict who reaches the shoot all the while by the same name.
+const (
+	unansweredReads = 4
+	unansweredFor   = 1500 * time.Millisecond
+)
+
+// twoTruths: who reads from a shoot on a new connection and who only tries whether it answers find the same.
+func twoTruths(events []timeline.Event) []string {
+	reads, reached := map[string][]timeline.Read{}, map[string][]timeline.Reached{}
+	for _, e := range events {
+		switch p := e.Payload.(type) {
+		case timeline.Read:
+			reads[e.Subject] = append(reads[e.Subject], p)
+		case timeline.Reached:
+			reached[e.Subject] = append(reached[e.Subject], p)
+		}
+	}
+	for _, shoot := range slices.Sorted(maps.Keys(reads)) {
+		slices.SortStableFunc(reads[shoot], func(a, b timeline.Read) int { return cmp.Compare(a.Sent, b.Sent) })
+		run := 0 // how many in a row were not answered
+		for i, r := range reads[shoot] {
+			if run++; r.Outcome == timeline.Acknowledged {
+				run = 0
+			}
+			from := reads[shoot][max(i+1-run, 0)].Sent
+			if run < unansweredReads || time.Duration(r.Sent-from) < unansweredFor {
+				continue
+			}
+			if n := allReached(reached[shoot], from, r.Sent); n >= unansweredReads {
+				return []string{fmt.Sprintf("%s: %d reads from %s to %s were not answered, and all %d tries to reach it were", shoot, run, from, r.Sent, n)}
+			}
+		}
+	}
+	return nil
+}
+
+// allReached is how many tries there were in a stretch of time, if all of them were answered.
+func allReached(tries []timeline.Reached, from, to timeline.Moment) (n int) {
+	for _, r := range tries {
+		if r.Sent < from || r.Sent > to {
+			continue
+		}
+		if r.Outcome != timeline.Acknowledged {
+			return 0
+		}
+		n++
+	}
+	return n
+}
