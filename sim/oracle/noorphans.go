@@ -58,9 +58,9 @@ var (
 const cloudPlace = "cloud"
 
 // blindSpots are classes of which the last inventory of a place shows nothing of a shoot that certainly has something there: then it
-// shows nothing of those that have left, either. Old records do not say what is certain.
+// shows nothing of those that have left, either. That is certain of landscapes with a cloud, which have all of it.
 func blindSpots(events []timeline.Event) (lacks []string) {
-	if _, run, _ := timeline.First[timeline.RunStarted](events); run.Heartbeat == 0 {
+	if _, ready, _ := timeline.First[timeline.LandscapeReady](events); !ready.Cloud {
 		return nil
 	}
 	seen := map[string]bool{}

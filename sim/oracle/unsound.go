@@ -204,11 +204,22 @@ func stillHarmed(events []timeline.Event) (found []string) {
 	return found
 }
 
-// goneUnsaid: only a server can tell a client to start over.
+// goneUnsaid: only a server can tell a client to start over. A shoot that is created anew has new clients.
 func goneUnsaid(events []timeline.Event) []string {
-	for e, p := range timeline.Of[timeline.VersionsSeen](events) {
-		if p.Gone && p.Status != http.StatusGone {
-			return []string{fmt.Sprintf("event %d: the client %q starts over, and no server has told it to (status %d)", e.Seq, e.Actor, p.Status)}
+	type client struct{ shoot, actor, resource string }
+	known := map[client]bool{}
+	for _, e := range events {
+		switch p := e.Payload.(type) {
+		case timeline.ShootSeen:
+			if p.Absent {
+				maps.DeleteFunc(known, func(c client, _ bool) bool { return c.shoot == e.Subject })
+			}
+		case timeline.VersionsSeen:
+			who := client{e.Subject, e.Actor, p.Resource}
+			anew := p.Gone || p.Source == "list" && known[who]
+			if known[who] = true; anew && (!p.Gone || p.Status != http.StatusGone) {
+				return []string{fmt.Sprintf("event %d: the client %q starts over, and no server has told it to (status %d)", e.Seq, e.Actor, p.Status)}
+			}
 		}
 	}
 	return nil
@@ -238,8 +249,11 @@ func twoTruths(events []timeline.Event) []string {
 			if run++; r.Outcome == timeline.Acknowledged {
 				run = 0
 			}
-			from := reads[shoot][max(i+1-run, 0)].Sent
-			if run < unansweredReads || time.Duration(r.Sent-from) < unansweredFor {
+			if run < unansweredReads {
+				continue
+			}
+			from := reads[shoot][i+1-run].Sent
+			if time.Duration(r.Sent-from) < unansweredFor {
 				continue
 			}
 			if n := allReached(reached[shoot], from, r.Sent); n >= unansweredReads {

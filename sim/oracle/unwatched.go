@@ -9,7 +9,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// heartbeats is how many heartbeats a probe may miss: a busy machine may be late with one.
+// heartbeats is how many heartbeats a probe may miss: a busy machine may be late with one. Where it is late with more, the probes
+// were, too.
 const heartbeats = 3
 
 // Unwatched says which probes did not look although they should have, and when. It takes a record that says of every probe that it
@@ -21,7 +22,7 @@ func Unwatched(events []timeline.Event) []string {
 	if run.Heartbeat == 0 || run.Unwatched {
 		return nil
 	}
-	most := heartbeats * time.Duration(float64(run.Heartbeat)*max(run.TimeoutMultiplier, 1))
+	most := heartbeats * time.Duration(run.Heartbeat)
 	var lacks []string
 	for _, d := range dutiesOf(events) {
 		lacks = append(lacks, d.gaps(events, most)...)

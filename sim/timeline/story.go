@@ -29,7 +29,7 @@ func (RunStarted) Kind() Kind { return "RunStarted" }
 // LandscapeReady says that garden, seeds and cloud are there.
 type LandscapeReady struct {
 	Seeds []string `json:"seeds"`
-	// Cloud says that there is a cloud, with a ledger.
+	// Cloud says that there is a cloud, with a ledger, buckets and DNS records.
 	Cloud bool `json:"cloud,omitempty"`
 }
 
