@@ -49,20 +49,12 @@ func (NoOrphans) Lacks(events []timeline.Event) []string {
 	return append(lacks, blindSpots(events)...)
 }
 
-// certain are the classes of which a control plane that runs on a seed has something there, and a shoot in the cloud.
-var (
-	certain        = []string{"namespaces", "pods", "secrets", "configmaps", "process", "folder"}
-	certainInCloud = []string{"object", "record"}
-)
-
 const cloudPlace = "cloud"
 
 // blindSpots are classes of which the last inventory of a place shows nothing of a shoot that certainly has something there: then it
-// shows nothing of those that have left, either. That is certain of landscapes with a cloud, which have all of it.
+// shows nothing of those that have left, either.
 func blindSpots(events []timeline.Event) (lacks []string) {
-	if _, ready, _ := timeline.First[timeline.LandscapeReady](events); !ready.Cloud {
-		return nil
-	}
+	_, ready, _ := timeline.First[timeline.LandscapeReady](events)
 	seen := map[string]bool{}
 	for e, p := range timeline.Of[timeline.InventorySeen](events) {
 		for _, item := range p.Items {
@@ -77,7 +69,7 @@ func blindSpots(events []timeline.Event) (lacks []string) {
 		if !rests(now) {
 			continue
 		}
-		for place, classes := range map[string][]string{now.StatusSeed: certain, cloudPlace: certainInCloud} {
+		for place, classes := range map[string][]string{now.StatusSeed: ready.CertainOnSeed, cloudPlace: ready.CertainInCloud} {
 			for _, class := range classes {
 				if !seen[place+" "+class+" "+id] {
 					lacks = append(lacks, fmt.Sprintf("any %s of %s on %s after the story, and some must be there", class, id, place))

@@ -12,10 +12,11 @@ import (
 )
 
 // Unsound says where a record contradicts itself. Then the harness is at fault, and nothing that the record tells of the product
-// counts, neither for it nor against it. Records of before there were heartbeats do not hold what it takes, and are taken as they are.
+// counts, neither for it nor against it. Records of before there were heartbeats do not hold what it takes, nor do those of runs that
+// nobody watched: they are taken as they are.
 func Unsound(events []timeline.Event) []string {
 	_, run, _ := timeline.First[timeline.RunStarted](events)
-	if run.Heartbeat == 0 {
+	if run.Heartbeat == 0 || run.Unwatched {
 		return nil
 	}
 	var found []string

@@ -154,17 +154,21 @@ const leasePause = 30 * time.Second
 // toldLate are the probes that follow something and have missed what their last look then found. A landscape that is settled does
 // not change between the end of a probe and its last look.
 func toldLate(events []timeline.Event) (lacks []string) {
-	ended, missed := map[string]bool{}, map[string]string{}
+	ended, found, missed := map[string]bool{}, map[string]string{}, map[string]string{}
 	nodes := map[string]timeline.NodeSeen{}
 	late := func(probe, what string) {
-		if ended[probe] && missed[probe] == "" {
-			missed[probe] = what
+		if ended[probe] {
+			found[probe] = what
 		}
 	}
 	for _, e := range events {
 		switch p := e.Payload.(type) {
 		case timeline.Looked:
+			if what := found[e.Subject]; p.Final && what != "" {
+				missed[e.Subject] = what
+			}
 			ended[e.Subject] = p.Ended
+			delete(found, e.Subject) // a shoot that is created anew has new probes
 		case timeline.ShootSeen:
 			late(timeline.StateOf(e.Subject), "the Shoot")
 		case timeline.SeedSeen:

@@ -140,6 +140,17 @@ func TestUnwatched_FollowerThatMissed_IsNamed(t *testing.T) {
 	}
 }
 
+// The first that a new shoot's probes see is no last look of the deleted one's.
+func TestUnwatched_ShootCreatedAnew_HasMissedNothing(t *testing.T) {
+	t.Parallel()
+	pods := "workload of alpha"
+	events := history(started(), of(pods, timeline.Looked{Ended: true}), of("alpha", timeline.PodSeen{Name: "p"}), of(pods, timeline.Looked{Looks: 1}),
+		of(pods, timeline.Looked{Ended: true}), of(pods, timeline.Looked{Looks: 1, Final: true}))
+	if lacks := oracle.Unwatched(events); len(lacks) > 0 {
+		t.Errorf("lacks %q", lacks)
+	}
+}
+
 func TestUnwatched_BlindnessUnsaid_IsNamed(t *testing.T) {
 	t.Parallel()
 	blind := func(complaint ...timeline.Event) []timeline.Event {

@@ -17,6 +17,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/trend"
 	"github.com/transplant-sim/transplant/sim/verdict"
+	"github.com/transplant-sim/transplant/sim/world"
 )
 
 // lane tells one story after the other, beside other lanes, each on landscapes of its own.
@@ -187,7 +188,11 @@ func (l *lane) play(ctx context.Context, s *scenario.Scenario, shared *stage, jo
 		journal.Record(timeline.Event{Payload: timeline.RunEnded{Broken: err.Error()}})
 		return err
 	}
-	journal.Record(timeline.Event{Payload: timeline.LandscapeReady{Seeds: shared.world.Seeds(), Cloud: shared.world.Cloud() != nil}})
+	ready := timeline.LandscapeReady{Seeds: shared.world.Seeds(), Cloud: shared.world.Cloud() != nil}
+	if keeper, keeps := shared.world.(world.Inventory); keeps {
+		ready.CertainOnSeed, ready.CertainInCloud = keeper.Certain()
+	}
+	journal.Record(timeline.Event{Payload: ready})
 	return story.Tell(ctx, story.Options{
 		Scenario: s, World: shared.world, Journal: journal, Clock: l.clock, RandomSeed: l.randomSeed, Patience: l.patience.Stretched(l.stretch), Unwatched: l.unwatched,
 	})

@@ -113,14 +113,14 @@ func (t *teller) tell(ctx context.Context) error {
 	defer t.crew.stop()
 	t.crew.beat()
 	t.cost(ctx)
-	if err := t.firstInventories(ctx); err != nil {
-		return fmt.Errorf("look around before the story: %w", err)
-	}
 	if err := t.followCloud(ctx); err != nil {
 		return err
 	}
 	if err := t.followSeeds(ctx); err != nil {
 		return err
+	}
+	if err := t.firstInventories(ctx); err != nil { // which may take long on a busy machine
+		return fmt.Errorf("look around before the story: %w", err)
 	}
 	raised := t.raiseAll(ctx)
 	var told error

@@ -29,8 +29,12 @@ func (RunStarted) Kind() Kind { return "RunStarted" }
 // LandscapeReady says that garden, seeds and cloud are there.
 type LandscapeReady struct {
 	Seeds []string `json:"seeds"`
-	// Cloud says that there is a cloud, with a ledger, buckets and DNS records.
+	// Cloud says that there is a cloud, with a ledger.
 	Cloud bool `json:"cloud,omitempty"`
+	// CertainOnSeed are the classes of which every inventory of a seed must show something of a control plane that runs there, and
+	// CertainInCloud those of which the inventory of the cloud must show something of its shoot.
+	CertainOnSeed  []string `json:"certainOnSeed,omitempty"`
+	CertainInCloud []string `json:"certainInCloud,omitempty"`
 }
 
 // Kind of LandscapeReady.

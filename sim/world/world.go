@@ -178,6 +178,9 @@ type BackupBreaker interface {
 // and their objects, DNS records. The keys are seeds, or other places such as "cloud".
 type Inventory interface {
 	Belongings(ctx context.Context) (map[string][]timeline.Item, error)
+	// Certain are the classes, of objects too, of which a control plane that runs on a seed has something there, and its shoot in the
+	// cloud: an inventory that shows none is not whole.
+	Certain() (onSeed, inCloud []string)
 }
 
 // Refresher is a World whose actors carry traces of the stories they were in.
