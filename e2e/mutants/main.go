@@ -1,6 +1,6 @@
-// Command mutants plants one bug at a time and asks whether the scenario named beside it notices: it tests the
-// testers. There are two lists: bugs of the product, which an oracle must find, and bugs of the harness, which must not let a run
-// pass. Bugs are build overlays; the tree is never changed.
+// Command mutants plants one bug at a time and asks whether the scenario named beside it notices: it tests the testers.
+// There are two lists: bugs of the product, which an oracle must find, and bugs of the harness, which must not let a
+// run pass. Bugs are build overlays; the tree is never changed.
 package main
 
 import (
@@ -42,16 +42,18 @@ type mutant struct {
 	// Also are further edits, where another layer would make up for the first.
 	Also     []edit `json:"also,omitempty"`
 	Scenario string `json:"scenario"`
-	// Oracle that must be violated: one that the scenario names, or what every scenario is judged by (expect, measure, settle).
+	// Oracle that must be violated: one that the scenario names, or what every scenario is judged by (expect, measure,
+	// settle).
 	Oracle string `json:"oracle"`
-	// Says is part of what the violation must say, where the oracle is an expectation, a goal or the rest at the end: a value
-	// that only the bug gives, which goal it is that the bug has missed, or what it lets move.
+	// Says is part of what the violation must say, where the oracle is an expectation, a goal or the rest at the end: a
+	// value that only the bug gives, which goal it is that the bug has missed, or what it lets move.
 	Says string `json:"says,omitempty"`
 
-	// Want is the verdict that a bug of the harness must lead to: Inconclusive, or Broken. Says is part of its reasons then.
+	// Want is the verdict that a bug of the harness must lead to: Inconclusive, or Broken. Says is part of its reasons
+	// then.
 	Want verdict.Verdict `json:"want,omitempty"`
-	// With is a bug of the product that is planted beside one of the harness, which must not hide it: its oracle must find it all the
-	// same, in its scenario, or the run must be Inconclusive or Broken.
+	// With is a bug of the product that is planted beside one of the harness, which must not hide it: its oracle must
+	// find it all the same, in its scenario, or the run must be Inconclusive or Broken.
 	With string `json:"with,omitempty"`
 }
 
@@ -93,6 +95,9 @@ func run(ctx context.Context, out, stretch string, names []string) error {
 	if err != nil {
 		return err
 	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return fmt.Errorf("make the folder for the evidence: %w", err)
+	}
 	var missed []string
 	total := 0
 	wall := clock.RealClock{}
@@ -109,8 +114,10 @@ func run(ctx context.Context, out, stretch string, names []string) error {
 		}
 		took := wall.Since(begin).Seconds()
 		fmt.Printf("%-36s %-16s %4.0fs %s\n", m.Name, m.wanted(), took, became)
-		table = append(table, fmt.Sprintf("| %s | %s | %.0f | %s | %s |", m.Name, m.wanted(), took, became.verdict, became.cell()))
-		if err := os.WriteFile(filepath.Join(out, "table.md"), []byte(strings.Join(table, "\n")+"\n"), 0o644); err != nil {
+		row := fmt.Sprintf("| %s | %s | %.0f | %s | %s |", m.Name, m.wanted(), took, became.verdict, became.cell())
+		table = append(table, row)
+		content := []byte(strings.Join(table, "\n") + "\n")
+		if err := os.WriteFile(filepath.Join(out, "table.md"), content, 0o644); err != nil {
 			return fmt.Errorf("write the table: %w", err)
 		}
 		if !became.caught {
@@ -305,8 +312,11 @@ func (m mutant) judge(file string, said []byte) (outcome, error) {
 	if err := json.Unmarshal(content, &report); err != nil {
 		return outcome{}, fmt.Errorf("read the verdict: %w", err)
 	}
-	became := outcome{verdict: report.Verdict, by: strings.Join(append(oraclesOf(report), firstOf(report.Reasons)...), "; ")}
-	found := slices.ContainsFunc(report.Violations, func(v verdict.Violation) bool { return v.Oracle == m.Oracle && m.says().MatchString(v.Message) })
+	by := strings.Join(append(oraclesOf(report), firstOf(report.Reasons)...), "; ")
+	became := outcome{verdict: report.Verdict, by: by}
+	found := slices.ContainsFunc(report.Violations, func(v verdict.Violation) bool {
+		return v.Oracle == m.Oracle && m.says().MatchString(v.Message)
+	})
 	unsure := report.Verdict == verdict.Inconclusive || report.Verdict == verdict.Broken
 	switch {
 	case m.Want != "":

@@ -37,7 +37,8 @@ type trace struct {
 	from, to int
 }
 
-// missing is what the step must have left and has not; empty when nothing is missing, or when it leaves nothing by which it is known.
+// missing is what the step must have left and has not; empty when nothing is missing, or when it leaves nothing by
+// which it is known.
 func (t trace) missing() string {
 	step := t.events[t.from].Payload.(timeline.StepStarted)
 	subject := t.events[t.from].Subject

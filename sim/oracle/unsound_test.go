@@ -14,6 +14,11 @@ const beat = timeline.Length(5 * time.Second)
 
 func started() timeline.Event { return of("", timeline.RunStarted{Heartbeat: beat}) }
 
+// recorded is a history with heartbeats.
+func recorded(events ...timeline.Event) []timeline.Event {
+	return history(append([]timeline.Event{started()}, events...)...)
+}
+
 // ended is the end of a run in which so many writes were recorded.
 func ended(writes int) timeline.Event {
 	return of("", timeline.RunEnded{Recorded: map[timeline.Kind]int{"Write": writes}})
@@ -59,44 +64,134 @@ func TestUnsound_RecordThatContradictsItself_IsNamed(t *testing.T) {
 		events []timeline.Event
 		want   string // part of what is found, or empty
 	}{
-		"a sound one":           {history(started(), wrote(nil), ended(1)), ""},
-		"events lost":           {history(started(), wrote(nil), ended(3)), "2 of 3 events Write are missing"},
-		"events not counted":    {history(started(), of("", timeline.RunEnded{})), "has not counted"},
-		"acknowledged unasked":  {history(started(), wrote(func(w *timeline.Write) { w.UID = "" })), "nothing shows that it was written"},
-		"refused without UID":   {history(started(), wrote(func(w *timeline.Write) { w.UID, w.Outcome = "", timeline.Failed })), ""},
-		"times swapped":         {history(started(), wrote(func(w *timeline.Write) { w.Sent, w.Answered = w.Answered, w.Sent })), "answered before it was sent"},
-		"no time at all":        {history(started(), wrote(func(w *timeline.Write) { w.Sent = 0 })), "sent before the run began"},
-		"recorded too early":    {history(started(), wrote(func(w *timeline.Write) { w.Answered = seconds(9) })), "recorded before it was answered"},
-		"settled after a look":  {history(started(), quiet, of("", timeline.Settled{Converged: true, Since: seconds(2.9), Objects: 5})), "called settled after a look of 100ms"},
-		"settled unseen":        {history(started(), quiet, of("", timeline.Settled{Converged: true, Since: seconds(1)})), "not one object"},
-		"settled":               {history(started(), quiet, of("", timeline.Settled{Converged: true, Since: seconds(1), Objects: 5})), ""},
-		"not settled":           {history(started(), quiet, of("", timeline.Settled{Waiting: []string{"a"}})), ""},
-		"a fault that is":       {history(started(), begins(0, "fault", "f"), of("f", timeline.FaultInjected{}), done(0, "f")), ""},
-		"a fault that waits":    {history(started(), begins(0, "fault", "f"), of("f", timeline.FaultAwaited{}), done(0, "f")), ""},
-		"no fault":              {history(started(), begins(0, "fault", "f"), done(0, "f")), "no fault of this name was injected"},
-		"healed":                {history(started(), of("f", timeline.FaultInjected{}), begins(0, "heal", "f"), of("f", timeline.FaultHealed{}), done(0, "f")), ""},
-		"not healed":            {history(started(), of("f", timeline.FaultInjected{}), begins(0, "heal", "f"), done(0, "f")), "has not been healed"},
-		"never begun":           {history(started(), of("f", timeline.FaultAwaited{}), begins(0, "heal", "f"), done(0, "f")), ""},
-		"moved":                 {history(started(), bound("a"), move, done(0, "alpha"), bound("b")), ""},
-		"moved in the end":      {history(started(), bound("b"), move, done(0, "alpha")), ""},
-		"not moved":             {history(started(), bound("a"), move, done(0, "alpha"), seen(timeline.ShootSeen{SpecSeed: "a", Hibernated: true})), "nobody has seen in the garden"},
-		"moved, nobody saw":     {history(started(), bound("a"), move, of("", timeline.Unseen{Probe: "state of alpha"}), done(0, "alpha")), ""},
-		"refused as it should":  {history(started(), bound("a"), of("alpha", timeline.StepStarted{Verb: "migrate", To: "b", Refused: true}), done(0, "alpha")), ""},
-		"met":                   {history(started(), begins(0, "expect", ""), of("", timeline.ConditionMet{That: "x"}), done(0, "")), ""},
-		"met unseen":            {history(started(), begins(0, "expect", ""), done(0, "")), "nobody has seen that its condition was true"},
-		"met unread":            {history(started(), begins(0, "expect", ""), of("", timeline.ConditionMet{Unknown: "no answer"}), done(0, "")), "nobody could tell whether"},
-		"waited":                {history(started(), of("", timeline.StepStarted{Verb: "wait", Lasts: timeline.Length(time.Second)}), done(0, "")), ""},
-		"waited too short":      {history(started(), of("", timeline.StepStarted{Verb: "wait", Lasts: timeline.Length(time.Minute)}), done(0, "")), "it took 1s"},
-		"an end without begin":  {history(started(), done(4, "")), "step 5 has ended and not begun"},
-		"over the link":         {history(started(), cost(0, 0), of("", timeline.Note{}), reaches(3, timeline.Acknowledged), cost(1, 0)), ""},
-		"past the link":         {history(started(), cost(5, 0), of("", timeline.Note{}), reaches(3, timeline.Acknowledged), cost(5, 0)), "0 requests have crossed their link"},
-		"harmed while it lasts": {history(started(), cost(0, 1), cost(0, 0), of("", timeline.Settling{})), ""},
-		"still harmed":          {history(started(), cost(0, 1), of("", timeline.Settling{})), "has 1 faults when all are healed"},
-		"never healed":          {history(started(), of("f", timeline.FaultInjected{Fault: "cut"}), of("", timeline.Settling{})), "was never healed"},
-		"told to start over":    {history(started(), versions("list", false, 5), of("alpha", timeline.VersionsSeen{Source: "list", Gone: true, Status: 410})), ""},
-		"gone by itself":        {history(started(), versions("list", false, 5), of("alpha", timeline.VersionsSeen{Source: "list", Gone: true, Status: 500})), "no server has told it to"},
-		"a list by itself":      {history(started(), versions("list", false, 5), versions("list", false, 6)), "no server has told it to"},
-		"a new shoot's client":  {history(started(), versions("list", false, 5), seen(timeline.ShootSeen{Absent: true}), versions("list", false, 6)), ""},
+		"a sound one":        {recorded(wrote(nil), ended(1)), ""},
+		"events lost":        {recorded(wrote(nil), ended(3)), "2 of 3 events Write are missing"},
+		"events not counted": {recorded(of("", timeline.RunEnded{})), "has not counted"},
+		"acknowledged unasked": {
+			recorded(wrote(func(w *timeline.Write) { w.UID = "" })),
+			"nothing shows that it was written",
+		},
+		"refused without UID": {
+			recorded(wrote(func(w *timeline.Write) { w.UID, w.Outcome = "", timeline.Failed })),
+			"",
+		},
+		"times swapped": {
+			recorded(wrote(func(w *timeline.Write) { w.Sent, w.Answered = w.Answered, w.Sent })),
+			"answered before it was sent",
+		},
+		"no time at all": {
+			recorded(wrote(func(w *timeline.Write) { w.Sent = 0 })),
+			"sent before the run began",
+		},
+		"recorded too early": {
+			recorded(wrote(func(w *timeline.Write) { w.Answered = seconds(9) })),
+			"recorded before it was answered",
+		},
+		"settled after a look": {
+			recorded(quiet, of("", timeline.Settled{Converged: true, Since: seconds(2.9), Objects: 5})),
+			"called settled after a look of 100ms",
+		},
+		"settled unseen": {
+			recorded(quiet, of("", timeline.Settled{Converged: true, Since: seconds(1)})),
+			"not one object",
+		},
+		"settled": {
+			recorded(quiet, of("", timeline.Settled{Converged: true, Since: seconds(1), Objects: 5})),
+			"",
+		},
+		"not settled": {recorded(quiet, of("", timeline.Settled{Waiting: []string{"a"}})), ""},
+		"a fault that is": {
+			recorded(begins(0, "fault", "f"), of("f", timeline.FaultInjected{}), done(0, "f")),
+			"",
+		},
+		"a fault that waits": {
+			recorded(begins(0, "fault", "f"), of("f", timeline.FaultAwaited{}), done(0, "f")),
+			"",
+		},
+		"no fault": {
+			recorded(begins(0, "fault", "f"), done(0, "f")),
+			"no fault of this name was injected",
+		},
+		"healed": {
+			recorded(of("f", timeline.FaultInjected{}), begins(0, "heal", "f"), of("f", timeline.FaultHealed{}), done(0, "f")),
+			"",
+		},
+		"not healed": {
+			recorded(of("f", timeline.FaultInjected{}), begins(0, "heal", "f"), done(0, "f")),
+			"has not been healed",
+		},
+		"never begun": {
+			recorded(of("f", timeline.FaultAwaited{}), begins(0, "heal", "f"), done(0, "f")),
+			"",
+		},
+		"moved":            {recorded(bound("a"), move, done(0, "alpha"), bound("b")), ""},
+		"moved in the end": {recorded(bound("b"), move, done(0, "alpha")), ""},
+		"not moved": {
+			recorded(bound("a"), move, done(0, "alpha"), seen(timeline.ShootSeen{SpecSeed: "a", Hibernated: true})),
+			"nobody has seen in the garden",
+		},
+		"moved, nobody saw": {
+			recorded(bound("a"), move, of("", timeline.Unseen{Probe: "state of alpha"}), done(0, "alpha")),
+			"",
+		},
+		"refused as it should": {
+			recorded(bound("a"), of("alpha", timeline.StepStarted{Verb: "migrate", To: "b", Refused: true}), done(0, "alpha")),
+			"",
+		},
+		"met": {
+			recorded(begins(0, "expect", ""), of("", timeline.ConditionMet{That: "x"}), done(0, "")),
+			"",
+		},
+		"met unseen": {
+			recorded(begins(0, "expect", ""), done(0, "")),
+			"nobody has seen that its condition was true",
+		},
+		"met unread": {
+			recorded(begins(0, "expect", ""), of("", timeline.ConditionMet{Unknown: "no answer"}), done(0, "")),
+			"nobody could tell whether",
+		},
+		"waited": {
+			recorded(of("", timeline.StepStarted{Verb: "wait", Lasts: timeline.Length(time.Second)}), done(0, "")),
+			"",
+		},
+		"waited too short": {
+			recorded(of("", timeline.StepStarted{Verb: "wait", Lasts: timeline.Length(time.Minute)}), done(0, "")),
+			"it took 1s",
+		},
+		"an end without begin": {recorded(done(4, "")), "step 5 has ended and not begun"},
+		"over the link": {
+			recorded(cost(0, 0), of("", timeline.Note{}), reaches(3, timeline.Acknowledged), cost(1, 0)),
+			"",
+		},
+		"past the link": {
+			recorded(cost(5, 0), of("", timeline.Note{}), reaches(3, timeline.Acknowledged), cost(5, 0)),
+			"0 requests have crossed their link",
+		},
+		"harmed while it lasts": {recorded(cost(0, 1), cost(0, 0), of("", timeline.Settling{})), ""},
+		"still harmed": {
+			recorded(cost(0, 1), of("", timeline.Settling{})),
+			"has 1 faults when all are healed",
+		},
+		"never healed": {
+			recorded(of("f", timeline.FaultInjected{Fault: "cut"}), of("", timeline.Settling{})),
+			"was never healed",
+		},
+		"told to start over": {
+			recorded(versions("list", false, 5), of("alpha", timeline.VersionsSeen{Source: "list", Gone: true, Status: 410})),
+			"",
+		},
+		"gone by itself": {
+			recorded(versions("list", false, 5), of("alpha", timeline.VersionsSeen{Source: "list", Gone: true, Status: 500})),
+			"no server has told it to",
+		},
+		"a list by itself": {
+			recorded(versions("list", false, 5), versions("list", false, 6)),
+			"no server has told it to",
+		},
+		"a new shoot's client": {
+			recorded(versions("list", false, 5), seen(timeline.ShootSeen{Absent: true}), versions("list", false, 6)),
+			"",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -9,14 +9,15 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// heartbeats is how many heartbeats a probe may miss: a busy machine may be late with one. Where it is late with more, the probes
-// were, too.
+// heartbeats is how many heartbeats a probe may miss: a busy machine may be late with one. Where it is late with more,
+// the probes were, too.
 const heartbeats = 3
 
-// Unwatched says which probes did not look although they should have, and when. It takes a record that says of every probe that it
-// has looked; of any other record nothing is known, and nothing is said.
+// Unwatched says which probes did not look although they should have, and when. It takes a record that says of every
+// probe that it has looked; of any other record nothing is known, and nothing is said.
 //
-// What a probe looked at and could not see is another matter: it has said so, and each oracle knows whether it needs it.
+// What a probe looked at and could not see is another matter: it has said so, and each oracle knows whether it needs
+// it.
 func Unwatched(events []timeline.Event) []string {
 	_, run, _ := timeline.First[timeline.RunStarted](events)
 	if run.Heartbeat == 0 || run.Unwatched {
@@ -38,7 +39,8 @@ type duty struct {
 	last     bool // it is to look once more when the scenario is over
 }
 
-// dutiesOf are the duties of all probes that a run must have had. Without a Settled event it was broken off, and says so.
+// dutiesOf are the duties of all probes that a run must have had. Without a Settled event it was broken off, and says
+// so.
 func dutiesOf(events []timeline.Event) []duty {
 	settled, _, ended := timeline.First[timeline.Settled](events)
 	if !ended {
@@ -89,9 +91,10 @@ func ofShoot(events []timeline.Event, at int, steady timeline.ShootSteady, settl
 func ofLoad(events []timeline.Event, at int, load timeline.StepStarted, settled time.Duration) []duty {
 	shoot, from := events[at].Subject, events[at].At
 	to, _ := endOfLoad(events[at:], shoot)
-	all := []duty{{timeline.WriterTo(shoot), from, min(to, settled), false}, {timeline.ReaderOf(shoot), from, min(to, settled), false}}
+	to = min(to, settled)
+	all := []duty{{timeline.WriterTo(shoot), from, to, false}, {timeline.ReaderOf(shoot), from, to, false}}
 	if load.KeepAddress {
-		all = append(all, duty{timeline.CachedReaderOf(shoot), from, min(to, settled), false})
+		all = append(all, duty{timeline.CachedReaderOf(shoot), from, to, false})
 	}
 	return all
 }
@@ -148,11 +151,12 @@ func silent(events []timeline.Event) (lacks []string) {
 	return slices.Compact(lacks)
 }
 
-// leasePause is longer than nodes take between two renewals of their leases, and than a shoot that is settled takes to answer.
+// leasePause is longer than nodes take between two renewals of their leases, and than a shoot that is settled takes to
+// answer.
 const leasePause = 30 * time.Second
 
-// toldLate are the probes that follow something and have missed what their last look then found. A landscape that is settled does
-// not change between the end of a probe and its last look.
+// toldLate are the probes that follow something and have missed what their last look then found. A landscape that is
+// settled does not change between the end of a probe and its last look.
 func toldLate(events []timeline.Event) (lacks []string) {
 	ended, found, missed := map[string]bool{}, map[string]string{}, map[string]string{}
 	nodes := map[string]timeline.NodeSeen{}
@@ -185,13 +189,14 @@ func toldLate(events []timeline.Event) (lacks []string) {
 		}
 	}
 	for _, probe := range slices.Sorted(maps.Keys(missed)) {
-		lacks = append(lacks, fmt.Sprintf("all that %q was to follow: only its last look found %s as it is", probe, missed[probe]))
+		lacks = append(lacks, fmt.Sprintf("all that %q was to follow: only its last look found %s as it is",
+			probe, missed[probe]))
 	}
 	return lacks
 }
 
-// renewed says whether nothing has happened to a node but that it has renewed its lease, and not so long after the time before that
-// others in between must have been missed.
+// renewed says whether nothing has happened to a node but that it has renewed its lease, and not so long after the time
+// before that others in between must have been missed.
 func renewed(was, is timeline.NodeSeen) bool {
 	before, err := time.Parse(time.RFC3339Nano, was.Renewed)
 	now, other := time.Parse(time.RFC3339Nano, is.Renewed)

@@ -15,8 +15,8 @@ var probes = []string{
 	"reachability of alpha", "resource versions of alpha", "writer to alpha", "reader of alpha",
 }
 
-// watched is a run of a minute, with a load, in which every probe looks every five seconds. Change may replace an event, or leave it out by
-// giving none.
+// watched is a run of a minute, with a load, in which every probe looks every five seconds. Change may replace an
+// event, or leave it out by giving none.
 func watched(change func(timeline.Event) []timeline.Event) []timeline.Event {
 	var all []timeline.Event
 	add := func(at time.Duration, e timeline.Event) {

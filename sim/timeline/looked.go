@@ -1,8 +1,8 @@
 package timeline
 
-// Looked says that a probe has looked, which its other events do not: a probe that follows something tells only what changes, and
-// "nothing has changed" must not be taken for "nobody has looked". The engine records it, not the probe: now and then, when the
-// probe ends, and for its last look. The subject is the name of the probe.
+// Looked says that a probe has looked, which its other events do not: a probe that follows something tells only what
+// changes, and "nothing has changed" must not be taken for "nobody has looked". The engine records it, not the probe:
+// now and then, when the probe ends, and for its last look. The subject is the name of the probe.
 type Looked struct {
 	// Looks that have ended since the engine said so last; of a follower, how often it began to follow.
 	Looks int `json:"looks"`
