@@ -101,7 +101,7 @@ race: build controlplane ## Run the tests with the race detector
 	go test -race -count=1 -shuffle=on -timeout 60m ./...
 
 .PHONY: mutants
-mutants: build controlplane ## Plant bugs one by one and see that each is caught by its oracle (long); MUTANTS="a b" for some
+mutants: build controlplane ## Plant bugs one by one, in the product and then in the harness, and see that each is caught (long); MUTANTS="a b" for some
 	go run ./e2e/mutants -out out/mutants -timeout-multiplier $(TIMEOUT_MULTIPLIER) $(MUTANTS)
 
 .PHONY: catalogue

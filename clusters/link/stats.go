@@ -11,6 +11,8 @@ type Stats struct {
 	// Errors are answers of 500 and above, requests that got no whole answer for another reason than that their client
 	// went, those that a fault answered in place of the server, and connections that a fault broke.
 	Errors int64 `json:"errors"`
+	// Faults that are at work now.
+	Faults int `json:"faults"`
 }
 
 // Stats counts what has passed the link.
@@ -27,6 +29,7 @@ func (l *Link) Stats() Stats {
 		OpenConnections: int64(open),
 		Touched:         t.touched.Load(),
 		Errors:          t.errors.Load(),
+		Faults:          len(t.plan.Load().active),
 	}
 }
 
@@ -40,6 +43,7 @@ func (s Stats) plus(o Stats) Stats {
 		OpenConnections: s.OpenConnections + o.OpenConnections,
 		Touched:         s.Touched + o.Touched,
 		Errors:          s.Errors + o.Errors,
+		Faults:          s.Faults + o.Faults,
 	}
 }
 

@@ -1,5 +1,6 @@
-// Command mutants plants one bug at a time and asks whether the scenario named beside it notices: it tests the
-// testers. Bugs are build overlays; the tree is never changed.
+// Command mutants plants one bug at a time and asks whether the scenario named beside it notices: it tests the testers.
+// There are two lists: bugs of the product, which an oracle must find, and bugs of the harness, which must not let a
+// run pass. Bugs are build overlays; the tree is never changed.
 package main
 
 import (
@@ -22,12 +23,18 @@ import (
 
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
+
+	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
-//go:embed mutants.yaml
-var list []byte
+var (
+	//go:embed mutants.yaml
+	ofProduct []byte
+	//go:embed harness.yaml
+	ofHarness []byte
+)
 
-// mutant is one planted bug.
+// mutant is one planted bug, of the product or of the harness.
 type mutant struct {
 	Name string `json:"name"`
 	Why  string `json:"why"`
@@ -35,11 +42,30 @@ type mutant struct {
 	// Also are further edits, where another layer would make up for the first.
 	Also     []edit `json:"also,omitempty"`
 	Scenario string `json:"scenario"`
-	// Oracle that must be violated: one that the scenario names, or what every scenario is judged by (expect, measure, settle).
+	// Oracle that must be violated: one that the scenario names, or what every scenario is judged by (expect, measure,
+	// settle).
 	Oracle string `json:"oracle"`
-	// Says is part of what the violation must say, where the oracle is an expectation, a goal or the rest at the end: a value
-	// that only the bug gives, which goal it is that the bug has missed, or what it lets move.
+	// Says is part of what the violation must say, where the oracle is an expectation, a goal or the rest at the end: a
+	// value that only the bug gives, which goal it is that the bug has missed, or what it lets move.
 	Says string `json:"says,omitempty"`
+
+	// Want is the verdict that a bug of the harness must lead to: Inconclusive, or Broken. Says is part of its reasons
+	// then.
+	Want verdict.Verdict `json:"want,omitempty"`
+	// With is a bug of the product that is planted beside one of the harness, which must not hide it: its oracle must
+	// find it all the same, in its scenario, or the run must be Inconclusive or Broken.
+	With string `json:"with,omitempty"`
+}
+
+// wanted is what must become of the run, for people.
+func (m mutant) wanted() string {
+	switch {
+	case m.With != "":
+		return fmt.Sprintf("%s (%s), Inconclusive or Broken", m.Oracle, m.With)
+	case m.Want != "":
+		return string(m.Want)
+	}
+	return m.Oracle
 }
 
 // edit is one changed line.
@@ -69,21 +95,32 @@ func run(ctx context.Context, out, stretch string, names []string) error {
 	if err != nil {
 		return err
 	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return fmt.Errorf("make the folder for the evidence: %w", err)
+	}
 	var missed []string
 	total := 0
 	wall := clock.RealClock{}
+	table := []string{"| bug | want | seconds | verdict | caught by |", "|---|---|---|---|---|"}
 	for _, m := range mutants {
 		if len(names) > 0 && !slices.Contains(names, m.Name) {
 			continue
 		}
 		total++
 		begin := wall.Now()
-		verdict, err := m.try(ctx, filepath.Join(out, m.Name), stretch)
+		became, err := m.try(ctx, filepath.Join(out, m.Name), stretch)
 		if err != nil {
 			return fmt.Errorf("mutant %q: %w", m.Name, err)
 		}
-		fmt.Printf("%-36s %-16s %4.0fs %s\n", m.Name, m.Oracle, wall.Since(begin).Seconds(), verdict)
-		if verdict != caught {
+		took := wall.Since(begin).Seconds()
+		fmt.Printf("%-36s %-16s %4.0fs %s\n", m.Name, m.wanted(), took, became)
+		row := fmt.Sprintf("| %s | %s | %.0f | %s | %s |", m.Name, m.wanted(), took, became.verdict, became.cell())
+		table = append(table, row)
+		content := []byte(strings.Join(table, "\n") + "\n")
+		if err := os.WriteFile(filepath.Join(out, "table.md"), content, 0o644); err != nil {
+			return fmt.Errorf("write the table: %w", err)
+		}
+		if !became.caught {
 			missed = append(missed, m.Name)
 		}
 	}
@@ -97,38 +134,86 @@ func run(ctx context.Context, out, stretch string, names []string) error {
 	return nil
 }
 
+// read both lists, that of the product first.
 func read() ([]mutant, error) {
-	var mutants []mutant
-	if err := yaml.UnmarshalStrict(list, &mutants); err != nil {
-		return nil, fmt.Errorf("read the list of mutants: %w", err)
+	var product, harness []mutant
+	if err := yaml.UnmarshalStrict(ofProduct, &product); err != nil {
+		return nil, fmt.Errorf("read the list of bugs of the product: %w", err)
 	}
-	return mutants, nil
+	if err := yaml.UnmarshalStrict(ofHarness, &harness); err != nil {
+		return nil, fmt.Errorf("read the list of bugs of the harness: %w", err)
+	}
+	for i := range harness {
+		if err := harness[i].join(product); err != nil {
+			return nil, err
+		}
+	}
+	return append(product, harness...), nil
 }
 
-const caught = "caught"
+// join plants the product's bug beside that of the harness, if it has one.
+func (m *mutant) join(product []mutant) error {
+	if m.With == "" {
+		return nil
+	}
+	at := slices.IndexFunc(product, func(p mutant) bool { return p.Name == m.With })
+	if at < 0 {
+		return fmt.Errorf("mutant %q: the product has no bug %q", m.Name, m.With)
+	}
+	p := product[at]
+	m.Also = slices.Concat(m.Also, []edit{p.edit}, p.Also)
+	m.Scenario = p.Scenario
+	if m.Oracle == "" { // else another one finds it, when the bug of the harness has blinded the first
+		m.Oracle, m.Says = p.Oracle, p.Says
+	}
+	return nil
+}
+
+// outcome of a run with a bug.
+type outcome struct {
+	verdict verdict.Verdict
+	caught  bool
+	by      string // the oracles that found something, or the first reason
+}
+
+func (o outcome) String() string {
+	if o.caught {
+		return fmt.Sprintf("caught: %s: %s", o.verdict, o.by)
+	}
+	return fmt.Sprintf("NOT caught: %s %s", o.verdict, o.by)
+}
+
+// cell of the table.
+func (o outcome) cell() string {
+	by := strings.ReplaceAll(o.by, "|", "\\|")
+	if !o.caught {
+		return "**not caught** " + by
+	}
+	return by
+}
 
 // try builds the mutant, runs its scenario, and says what came of it.
-func (m mutant) try(ctx context.Context, out, stretch string) (string, error) {
+func (m mutant) try(ctx context.Context, out, stretch string) (outcome, error) {
 	if err := os.RemoveAll(out); err != nil { // the verdict of an earlier try proves nothing
-		return "", fmt.Errorf("remove the earlier evidence: %w", err)
+		return outcome{}, fmt.Errorf("remove the earlier evidence: %w", err)
 	}
 	work, err := os.MkdirTemp("", "mutant-")
 	if err != nil {
-		return "", err
+		return outcome{}, err
 	}
 	defer os.RemoveAll(work)
 	program, err := m.build(ctx, work)
 	if err != nil {
-		return "", err
+		return outcome{}, err
 	}
 	command := exec.CommandContext(ctx, program, "run", m.Scenario, "--out", out, "--landscape", "mutant", "--timeout-multiplier", stretch)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	said, err := command.CombinedOutput()
 	if exit := (&exec.ExitError{}); err != nil && !errors.As(err, &exit) {
-		return "", fmt.Errorf("run %s: %w", m.Scenario, err)
+		return outcome{}, fmt.Errorf("run %s: %w", m.Scenario, err)
 	}
 	if err := ctx.Err(); err != nil {
-		return "", err
+		return outcome{}, err
 	}
 	return m.judge(filepath.Join(out, "verdict.json"), said)
 }
@@ -214,25 +299,55 @@ func (e edit) plant(content []byte) ([]byte, error) {
 // says is what the violation must say, up to the end of a value: 2 is not 20.
 func (m mutant) says() *regexp.Regexp { return regexp.MustCompile(regexp.QuoteMeta(m.Says) + `(\W|$)`) }
 
-// judge reads the verdict. Only the oracle that is named counts.
-func (m mutant) judge(file string, said []byte) (string, error) {
+// judge reads the verdict. Only the oracle, or the verdict, that is named counts.
+func (m mutant) judge(file string, said []byte) (outcome, error) {
 	content, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) && m.Oracle == "" { // nobody takes that for a good run
+		return outcome{verdict.Broken, m.Want == verdict.Broken && m.says().Match(said), lastLine(said)}, nil
+	}
 	if err != nil {
-		return "", fmt.Errorf("read the verdict: %w\n%s", err, said)
+		return outcome{}, fmt.Errorf("read the verdict: %w\n%s", err, said)
 	}
-	verdict := struct {
-		Verdict    string
-		Violations []struct{ Oracle, Message string }
-	}{}
-	if err := json.Unmarshal(content, &verdict); err != nil {
-		return "", fmt.Errorf("read the verdict: %w", err)
+	report := verdict.Report{}
+	if err := json.Unmarshal(content, &report); err != nil {
+		return outcome{}, fmt.Errorf("read the verdict: %w", err)
 	}
-	var others []string
-	for _, violation := range verdict.Violations {
-		if violation.Oracle == m.Oracle && m.says().MatchString(violation.Message) {
-			return caught, nil
+	by := strings.Join(append(oraclesOf(report), firstOf(report.Reasons)...), "; ")
+	became := outcome{verdict: report.Verdict, by: by}
+	found := slices.ContainsFunc(report.Violations, func(v verdict.Violation) bool {
+		return v.Oracle == m.Oracle && m.says().MatchString(v.Message)
+	})
+	unsure := report.Verdict == verdict.Inconclusive || report.Verdict == verdict.Broken
+	switch {
+	case m.Want != "":
+		became.caught = report.Verdict == m.Want && m.says().MatchString(strings.Join(report.Reasons, "\n"))
+	case m.With != "":
+		became.caught = found || unsure
+	default:
+		became.caught = found
+	}
+	return became, nil
+}
+
+func oraclesOf(report verdict.Report) []string {
+	var names []string
+	for _, v := range report.Violations {
+		if !slices.Contains(names, v.Oracle) {
+			names = append(names, v.Oracle)
 		}
-		others = append(others, violation.Oracle)
 	}
-	return fmt.Sprintf("NOT caught: %s %s", verdict.Verdict, strings.Join(slices.Compact(others), ", ")), nil
+	return names
+}
+
+// firstOf is the first, if there is any, and how many more there are.
+func firstOf(reasons []string) []string {
+	if len(reasons) < 2 {
+		return reasons
+	}
+	return []string{fmt.Sprintf("%s (and %d more)", reasons[0], len(reasons)-1)}
+}
+
+func lastLine(said []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(said)), "\n")
+	return lines[len(lines)-1]
 }

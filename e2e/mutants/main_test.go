@@ -29,8 +29,9 @@ func listed(t *testing.T) []mutant {
 func TestEveryMutantCanBePlanted(t *testing.T) {
 	t.Parallel()
 	mutants := listed(t)
-	if len(mutants) < 25 {
-		t.Errorf("there are %d mutants, want at least 25", len(mutants))
+	ofHarness := slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool { return m.Want == "" && m.With == "" })
+	if product := len(mutants) - len(ofHarness); product < 25 || len(ofHarness) < 22 {
+		t.Errorf("there are %d bugs of the product and %d of the harness, want at least 25 and 22", product, len(ofHarness))
 	}
 	named := map[string]bool{}
 	for _, m := range mutants {
@@ -51,10 +52,39 @@ func TestEveryMutantCanBePlanted(t *testing.T) {
 	}
 }
 
+// A bug of the harness can make a run Inconclusive or Broken, and says what must stand in the reasons; or it is planted beside one
+// of the product. It is never the bug of a judge, which no run can notice.
+func TestHarnessMutant_Expectation_IsComplete(t *testing.T) {
+	t.Parallel()
+	judges := []string{"sim/oracle/", "sim/measure/", "sim/verdict/"}
+	for _, m := range listed(t) {
+		if m.Want == "" && m.With == "" {
+			continue
+		}
+		switch {
+		case m.Want != "" && m.With != "":
+			t.Errorf("%s: has both want and with", m.Name)
+		case m.Want != "" && m.Want != verdict.Inconclusive && m.Want != verdict.Broken:
+			t.Errorf("%s: wants %s, a verdict on the product", m.Name, m.Want)
+		case m.Want != "" && m.Says == "":
+			t.Errorf("%s: any reason would do; say which", m.Name)
+		}
+		if slices.ContainsFunc(judges, func(folder string) bool { return strings.HasPrefix(m.File, folder) }) {
+			t.Errorf("%s: is a bug of a judge: %s", m.Name, m.File)
+		}
+		if _, err := scenario.ParseFile(filepath.Join(root, m.Scenario)); err != nil {
+			t.Errorf("%s: %v", m.Name, err)
+		}
+	}
+}
+
 // The oracle must be one that the scenario asks for, else nothing could catch the mutant.
 func TestEveryMutantNamesAnOracleOfItsScenario(t *testing.T) {
 	t.Parallel()
 	for _, m := range listed(t) {
+		if m.Want != "" {
+			continue
+		}
 		story, err := scenario.ParseFile(filepath.Join(root, m.Scenario))
 		if err != nil {
 			t.Errorf("%s: %v", m.Name, err)
@@ -78,7 +108,7 @@ func TestEveryOracleHasAMutant(t *testing.T) {
 	t.Parallel()
 	mutants := listed(t)
 	for _, name := range append(oracle.Names(), verdict.Goal, verdict.Settle) {
-		if !slices.ContainsFunc(mutants, func(m mutant) bool { return m.Oracle == name }) {
+		if !slices.ContainsFunc(mutants, func(m mutant) bool { return m.Oracle == name && m.With == "" }) {
 			t.Errorf("no planted bug names %s as its oracle: add one that it must catch to mutants.yaml", name)
 		}
 	}
@@ -171,8 +201,42 @@ func TestOnlyTheNamedOracleCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := mutant{Oracle: "NoOrphans", Says: c.says}.judge(file, nil)
-		if err != nil || (got == caught) != c.want {
-			t.Errorf("%s: %q, %v", name, got, err)
+		if err != nil || got.caught != c.want {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+}
+
+// A bug of the harness is caught by the verdict that it wants, for the reason that it names, and never by Held.
+func TestHarnessMutant_Verdict_DecidesWhetherItIsCaught(t *testing.T) {
+	t.Parallel()
+	wants, with := mutant{Want: verdict.Inconclusive, Says: "the epochs"}, mutant{With: "other", Oracle: "NoOrphans"}
+	for name, c := range map[string]struct {
+		mutant  mutant
+		verdict string // none when empty
+		caught  bool
+	}{
+		"as wanted":                      {wants, `{"verdict":"Inconclusive","reasons":["a","nobody has seen the epochs"]}`, true},
+		"for another reason":             {wants, `{"verdict":"Inconclusive","reasons":["a"]}`, false},
+		"another verdict":                {wants, `{"verdict":"Broken","reasons":["the epochs"]}`, false},
+		"held":                           {wants, `{"verdict":"Held"}`, false},
+		"no verdict":                     {wants, ``, false},
+		"no verdict, Broken is wanted":   {mutant{Want: verdict.Broken, Says: "no run"}, ``, true},
+		"with a product bug that shows":  {with, `{"verdict":"Violated","violations":[{"oracle":"NoOrphans"}]}`, true},
+		"with one that another finds":    {with, `{"verdict":"Violated","violations":[{"oracle":"expect"}]}`, false},
+		"with one, and nobody can tell":  {with, `{"verdict":"Inconclusive","reasons":["a"]}`, true},
+		"with one, and the run is held":  {with, `{"verdict":"Held"}`, false},
+		"with one, and it is not judged": {with, `{"verdict":"Broken","reasons":["a"]}`, true},
+	} {
+		file := filepath.Join(t.TempDir(), "verdict.json")
+		if c.verdict != "" {
+			if err := os.WriteFile(file, []byte(c.verdict), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := c.mutant.judge(file, []byte("Error:\nthe timeline holds no run\n"))
+		if err != nil || got.caught != c.caught {
+			t.Errorf("%s: %s, %v", name, got, err)
 		}
 	}
 }

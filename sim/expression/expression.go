@@ -130,9 +130,7 @@ func (e *Expression) Evaluate(s Snapshot) (met bool, why string, err error) {
 	defer e.mu.Unlock()
 	e.present = s
 	result, err := e.run(e.program)
-	if err == nil && result.Value() == true {
-		return true, "", nil
-	}
+	met = err == nil && result.Value() == true
 	var parts []string
 	var unknown error
 	if isUnknown(err) {
@@ -154,6 +152,9 @@ func (e *Expression) Evaluate(s Snapshot) (met bool, why string, err error) {
 	}
 	if len(parts) == 0 && err != nil {
 		parts = append(parts, err.Error())
+	}
+	if met {
+		return true, strings.Join(parts, "; "), nil
 	}
 	return false, strings.Join(append(parts, e.doings(s)...), "; "), unknown
 }

@@ -37,13 +37,17 @@ func TestEvaluate(t *testing.T) {
 		why     string
 		unknown string
 	}{
-		`shoot('alpha').seed == 'a'`:                              {met: true},
-		`seed("a").shoots == 1 && cloud.machines >= 3`:            {met: true},
-		`shoot('alpha').conditions['APIServerAvailable']=='True'`: {met: true},
-		`shoot('alpha').lastErrors.exists(e, e.contains('slow'))`: {met: true},
-		`!shoot('beta').exists`:                                   {met: true},
-		`seed('b').ready`:                                         {met: true},
-		`shoot('alpha').lastOperation.state in ['Processing']`:    {met: true},
+		`shoot('alpha').seed == 'a'`:                   {met: true, why: `shoot("alpha").seed is "a"`},
+		`seed("a").shoots == 1 && cloud.machines >= 3`: {met: true, why: `seed("a").shoots is 1; cloud.machines is 3`},
+		`shoot('alpha').conditions['APIServerAvailable']=='True'`: {
+			met: true, why: `shoot("alpha").conditions["APIServerAvailable"] is "True"`,
+		},
+		`shoot('alpha').lastErrors.exists(e, e.contains('slow'))`: {met: true, why: `shoot("alpha").lastErrors is [bucket is slow]`},
+		`!shoot('beta').exists`:                                   {met: true, why: `shoot("beta").exists is false`},
+		`seed('b').ready`:                                         {met: true, why: `seed("b").ready is true`},
+		`shoot('alpha').lastOperation.state in ['Processing']`: {
+			met: true, why: `shoot("alpha").lastOperation.state is "Processing"`,
+		},
 		`shoot('alpha').seed == 'b' && shoot('alpha').healthy`: {
 			why: `shoot("alpha").seed is "a"; shoot("alpha").healthy is false; alpha: Migrate Processing 43% (Creating final snapshot), error: bucket is slow, EveryNodeReady is Progressing (MissingNodes: 1 of 2), EvacuationPossible is False (StateIncomplete)`,
 		},
@@ -65,8 +69,10 @@ func TestEvaluate(t *testing.T) {
 		`seed('b').shoots == 0 && shoot('alpha').seed == 'b'`: {
 			why: `seed("b").shoots cannot be told (` + silent + `); shoot("alpha").seed is "a"; alpha: Migrate Processing 43% (Creating final snapshot), error: bucket is slow, EveryNodeReady is Progressing (MissingNodes: 1 of 2), EvacuationPossible is False (StateIncomplete)`,
 		},
-		`seed('b').shoots == 0 || shoot('alpha').seed == 'a'`: {met: true},
-		`!(seed('b').shoots == 0 || cloud.machines == 3)`:     {why: `seed("b").shoots cannot be told (` + silent + `); cloud.machines is 3`},
+		`seed('b').shoots == 0 || shoot('alpha').seed == 'a'`: {
+			met: true, why: `seed("b").shoots cannot be told (` + silent + `); shoot("alpha").seed is "a"`,
+		},
+		`!(seed('b').shoots == 0 || cloud.machines == 3)`: {why: `seed("b").shoots cannot be told (` + silent + `); cloud.machines is 3`},
 		`1 > 2`: {why: ""},
 	} {
 		t.Run(text, func(t *testing.T) {

@@ -1,10 +1,15 @@
 package fault
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/rest"
 
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
@@ -24,6 +29,32 @@ func (c Cluster) check(path *field.Path, on landscape.Landscape) field.ErrorList
 	}
 	return nil
 }
+
+// checkSilent makes sure that a cluster that was harmed as a whole does not answer any more.
+func (c Cluster) checkSilent(ctx context.Context, w world.World) error {
+	config, err := w.Connect(c.Cluster)
+	if err != nil {
+		return err
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return fmt.Errorf("make the HTTP client: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, silence)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+"/version", nil)
+	if err != nil {
+		return fmt.Errorf("ask the cluster %q: %w", c.Cluster, err)
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		return nil // as it should be
+	}
+	return errors.Join(fmt.Errorf("the cluster %q still answers", c.Cluster), answer.Body.Close())
+}
+
+// silence is how long a cluster that is lost is given to answer all the same.
+const silence = 500 * time.Millisecond
 
 func (c Cluster) breaker(harm string, w world.World) (world.ClusterBreaker, error) {
 	if breaker, can := w.(world.ClusterBreaker); can {

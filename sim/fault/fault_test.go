@@ -107,6 +107,8 @@ type spy struct {
 	fail  error
 	// broken comes together with every injection: what has begun did not get to its end.
 	broken error
+	// deaf clusters go on when they are lost or frozen.
+	deaf bool
 	// onHeal is called at every heal, onBreak when something is about to break, when they are set.
 	onHeal, onBreak func()
 }
@@ -139,12 +141,23 @@ func (s *spy) BreakProcess(_ context.Context, p world.Process, h world.Harm) (wo
 	return s.injection(p, h)
 }
 
-func (s *spy) LoseCluster(_ context.Context, cluster string, wipe bool) (world.Injection, error) {
-	return s.injection(cluster, wipe)
+func (s *spy) LoseCluster(ctx context.Context, cluster string, wipe bool) (world.Injection, error) {
+	return s.silence(ctx, cluster, cluster, wipe)
 }
 
-func (s *spy) FreezeCluster(_ context.Context, cluster string) (world.Injection, error) {
-	return s.injection(cluster)
+func (s *spy) FreezeCluster(ctx context.Context, cluster string) (world.Injection, error) {
+	return s.silence(ctx, cluster, cluster)
+}
+
+// silence a cluster, unless it is deaf to that.
+func (s *spy) silence(ctx context.Context, cluster string, what ...any) (world.Injection, error) {
+	if s.deaf {
+		return s.injection(what...)
+	}
+	if _, err := s.World.LoseCluster(ctx, cluster, false); err != nil {
+		return world.Injection{}, err
+	}
+	return s.injection(what...)
 }
 
 func (s *spy) BreakCloud(_ context.Context, f cloud.Fault) (world.Injection, error) {
@@ -413,6 +426,21 @@ func TestFaultsReachTheRightPlace(t *testing.T) {
 		_, f := spec.Fault()
 		if _, err := f.Inject(t.Context(), w); err != nil || !reflect.DeepEqual(w.asked, want) {
 			t.Errorf("%s: asked for %v, %v", kind, w.asked, err)
+		}
+	}
+}
+
+// A cluster that goes on is not lost, whatever the backend says.
+func TestClusterFault_ClusterThatAnswers_IsNoFault(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"loseCluster", "freezeCluster"} {
+		w := &spy{World: worldtest.New(t, "a"), deaf: true}
+		journal := timeline.NewJournal(clock.RealClock{}, nil)
+		spec := examples[kind]
+		_, f := spec.Fault()
+		err := fault.NewWard(w, journal).Inject(t.Context(), "it", f)
+		if err == nil || !strings.Contains(err.Error(), "still answers") || w.heals != 1 {
+			t.Errorf("%s: %v, healed %d times", kind, err, w.heals)
 		}
 	}
 }

@@ -34,7 +34,11 @@ func (f *FreezeCluster) Inject(ctx context.Context, w world.World) (world.Inject
 	if err != nil {
 		return world.Injection{}, err
 	}
-	return breaker.FreezeCluster(ctx, f.Cluster.Cluster)
+	injection, err := breaker.FreezeCluster(ctx, f.Cluster.Cluster)
+	if err == nil {
+		err = f.checkSilent(ctx, w)
+	}
+	return injection, err
 }
 
 // takes implements taker.

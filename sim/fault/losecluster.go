@@ -39,7 +39,11 @@ func (l *LoseCluster) Inject(ctx context.Context, w world.World) (world.Injectio
 	if err != nil {
 		return world.Injection{}, err
 	}
-	return breaker.LoseCluster(ctx, l.Cluster.Cluster, l.Wipe)
+	injection, err := breaker.LoseCluster(ctx, l.Cluster.Cluster, l.Wipe)
+	if err == nil {
+		err = l.checkSilent(ctx, w)
+	}
+	return injection, err
 }
 
 // takes implements taker.

@@ -40,10 +40,7 @@ func (CloudEmptied) Lacks(events []timeline.Event) []string {
 	if !deleted {
 		lacks = append(lacks, "the end of a shoot with nodes")
 	}
-	if blindAtEnd(events, timeline.CloudLedger) {
-		lacks = append(lacks, lastEntries)
-	}
-	return lacks
+	return append(lacks, ledgerLacks(events)...)
 }
 
 // Judge what was there when a shoot was gone.

@@ -38,15 +38,28 @@ func (CloudUntouched) Lacks(events []timeline.Event) []string {
 			lacks = append(lacks, "the cloud's ledger for "+shoot)
 		}
 	}
-	if blindAtEnd(events, timeline.CloudLedger) {
-		lacks = append(lacks, lastEntries)
-	}
+	lacks = append(lacks, ledgerLacks(events)...)
 	_, run, _ := timeline.First[timeline.RunStarted](events)
 	for e, call := range timeline.Of[timeline.CloudCalled](events) {
 		byOwn := func(own string) bool { return strings.HasPrefix(e.Actor, own+"-") }
 		if e.Subject == "" && call.Took && slices.Contains(ofShoots, call.What) && slices.ContainsFunc(run.Extensions, byOwn) {
 			return append(lacks, fmt.Sprintf("for which shoot %s has made the cloud %s %s: its calls say so with the scope of package api/cloud", e.Actor, call.Verb, call.What))
 		}
+	}
+	return lacks
+}
+
+// ledgerLacks are entries of the cloud's ledger that are not in the record: they are numbered without gaps.
+func ledgerLacks(events []timeline.Event) (lacks []string) {
+	var last int64
+	for _, call := range timeline.Of[timeline.CloudCalled](events) {
+		if next := last + 1; last != 0 && call.Number > next {
+			lacks = append(lacks, fmt.Sprintf("%d entries of the cloud's ledger from number %d on", call.Number-next, next))
+		}
+		last = max(last, call.Number)
+	}
+	if blindAtEnd(events, timeline.CloudLedger) {
+		lacks = append(lacks, lastEntries)
 	}
 	return lacks
 }

@@ -2,6 +2,7 @@ package oracle_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,6 +63,27 @@ func TestCloudUntouched(t *testing.T) {
 		"the ledger was not read":     {events: history(steady(3)), lacks: "the cloud's ledger for alpha"},
 		"a workerless shoot has none": {events: history(steady(0))},
 	})
+}
+
+func TestCloudUntouched_LedgerWithGaps_IsLacked(t *testing.T) {
+	t.Parallel()
+	entry := func(number int64) timeline.Event {
+		return by("extensions-a", id, timeline.CloudCalled{Number: number, Verb: "update", What: "machines", Outcome: "OK", Took: true})
+	}
+	for name, c := range map[string]struct {
+		numbers []int64
+		want    string
+	}{
+		"from the first one recorded on": {[]int64{41, 42, 43}, ""}, "two are missing": {[]int64{41, 44}, "2 entries of the cloud's ledger from number 42 on"},
+	} {
+		events := []timeline.Event{steady(0)}
+		for _, number := range c.numbers {
+			events = append(events, entry(number))
+		}
+		if lacks := strings.Join(oracle.CloudUntouched{}.Lacks(history(events...)), "; "); lacks != c.want {
+			t.Errorf("%s: lacks %q, want %q", name, lacks, c.want)
+		}
+	}
 }
 
 func node(name, uid, boot string) timeline.Event {
@@ -192,6 +214,34 @@ func TestNoOrphans(t *testing.T) {
 		"no inventory afterwards":           {events: history(ready, inventory("before", kubeSystem), steady(0), onB), lacks: "the inventory of seed a after the story"},
 		"a part could not be read":          {events: history(ready, inventory("before", kubeSystem), steady(0), onB, other), lacks: "secrets on a after the story"},
 	})
+}
+
+// What certainly is there and does not show has not been looked at; who sees nothing of the one shoot sees nothing of others.
+func TestNoOrphans_InventoryWithoutWhatMustBeThere_IsLacked(t *testing.T) {
+	t.Parallel()
+	ready := of("", timeline.LandscapeReady{Seeds: []string{"a"}, CertainOnSeed: []string{"secrets"}, CertainInCloud: []string{"record"}})
+	look := func(place, when string, items ...timeline.Item) timeline.Event {
+		return of(place, timeline.InventorySeen{When: when, Items: items})
+	}
+	secret, record := item("secrets", id, "s", id), item("record", "A", "api", id)
+	at := seen(shoot("a", "a", "Reconcile", "Succeeded"))
+	asleep := shoot("a", "a", "Reconcile", "Succeeded")
+	asleep.WantsToSleep, asleep.Hibernated = true, true
+	for name, c := range map[string]struct {
+		events []timeline.Event
+		want   string
+	}{
+		"all is seen":  {history(ready, look("a", timeline.Before), steady(0), at, look("a", timeline.After, secret), look("cloud", timeline.After, record)), ""},
+		"no secrets":   {history(ready, look("a", timeline.Before), steady(0), at, look("a", timeline.After), look("cloud", timeline.After, record)), "any secrets of " + id + " on a"},
+		"no cloud":     {history(ready, look("a", timeline.Before), steady(0), at, look("a", timeline.After, secret)), "any record of " + id + " on cloud"},
+		"one sleeps":   {history(ready, look("a", timeline.Before), steady(0), seen(asleep), look("a", timeline.After)), ""},
+		"seen before":  {history(ready, look("a", timeline.Before, secret), steady(0), at, look("a", timeline.After), look("cloud", timeline.After, record)), "any secrets"},
+		"nothing said": {history(of("", timeline.LandscapeReady{Seeds: []string{"a"}}), look("a", timeline.Before), steady(0), at, look("a", timeline.After)), ""},
+	} {
+		if lacks := strings.Join(oracle.NoOrphans{}.Lacks(c.events), "; "); c.want == "" && lacks != "" || !strings.Contains(lacks, c.want) {
+			t.Errorf("%s: lacks %q, want %q", name, lacks, c.want)
+		}
+	}
 }
 
 func authority(epoch int64, digest string) timeline.Event {

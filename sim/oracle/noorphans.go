@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -61,6 +62,38 @@ func (NoOrphans) Lacks(events []timeline.Event) []string {
 	if len(ready.Seeds) == 0 {
 		lacks = append(lacks, "the seeds")
 	}
+	return append(lacks, blindSpots(events)...)
+}
+
+const cloudPlace = "cloud"
+
+// blindSpots are classes of which the last inventory of a place shows nothing of a shoot that certainly has something there: then it
+// shows nothing of those that have left, either.
+func blindSpots(events []timeline.Event) (lacks []string) {
+	_, ready, _ := timeline.First[timeline.LandscapeReady](events)
+	seen := map[string]bool{}
+	for e, p := range timeline.Of[timeline.InventorySeen](events) {
+		for _, item := range p.Items {
+			for _, id := range item.Mentions {
+				seen[e.Subject+" "+item.Class+" "+id] = seen[e.Subject+" "+item.Class+" "+id] || p.When == timeline.After
+			}
+		}
+	}
+	ids, last := technicalIDs(events), LastSeen(events)
+	for _, id := range slices.Sorted(maps.Keys(ids)) {
+		now := last[ids[id]]
+		if !rests(now) {
+			continue
+		}
+		for place, classes := range map[string][]string{now.StatusSeed: ready.CertainOnSeed, cloudPlace: ready.CertainInCloud} {
+			for _, class := range classes {
+				if !seen[place+" "+class+" "+id] {
+					lacks = append(lacks, fmt.Sprintf("any %s of %s on %s after the story, and some must be there", class, id, place))
+				}
+			}
+		}
+	}
+	slices.Sort(lacks)
 	return lacks
 }
 

@@ -25,7 +25,7 @@ type CachedReader struct {
 var _ Probe = &CachedReader{}
 
 // Name of the probe.
-func (r *CachedReader) Name() string { return "cached reads of " + r.Shoot }
+func (r *CachedReader) Name() string { return timeline.CachedReaderOf(r.Shoot) }
 
 // Pace is five times a second.
 func (r *CachedReader) Pace() Pace {

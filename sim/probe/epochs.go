@@ -30,7 +30,7 @@ type Epochs struct {
 var _ Probe = &Epochs{}
 
 // Name of the probe.
-func (e *Epochs) Name() string { return "epochs of " + e.Shoot }
+func (e *Epochs) Name() string { return timeline.EpochsOf(e.Shoot) }
 
 // Pace is twice a second.
 func (e *Epochs) Pace() Pace {

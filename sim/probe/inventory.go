@@ -144,17 +144,21 @@ func everyResource(ctx context.Context, config *rest.Config, namespace string,
 	var mu sync.Mutex
 	var workers errgroup.Group
 	workers.SetLimit(listers)
+	asked := map[string]bool{}
 	for resource, kind := range listable(resources, namespace != metav1.NamespaceAll) {
 		workers.Go(func() error {
-			if err := list(ctx, resource, kind); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
+			err := list(ctx, resource, kind)
+			mu.Lock()
+			defer mu.Unlock()
+			asked[class(resource.GroupResource())] = true
+			if err != nil {
 				unreadable = append(unreadable, class(resource.GroupResource())+": "+err.Error())
 			}
 			return nil
 		})
 	}
 	_ = workers.Wait() // what goes wrong is unreadable
+	unreadable = append(unreadable, unasked(resources, namespace != metav1.NamespaceAll, asked)...)
 	slices.Sort(unreadable)
 	return unreadable, nil
 }
@@ -172,6 +176,25 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 // RoundTrip carries the request.
 func (t roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
+
+// unasked are resources that the server lists, and that nobody has asked for.
+func unasked(served []*metav1.APIResourceList, namespaced bool, asked map[string]bool) (all []string) {
+	for _, group := range served {
+		name, _, grouped := strings.Cut(group.GroupVersion, "/")
+		for _, resource := range group.APIResources {
+			id := schema.GroupResource{Resource: resource.Name}
+			if grouped {
+				id.Group = name
+			}
+			answers := virtual[resource.Name+"."+id.Group]
+			due := slices.Contains(resource.Verbs, "list") && !answers && (resource.Namespaced || !namespaced)
+			if due && !asked[class(id)] {
+				all = append(all, class(id)+": nobody has listed them")
+			}
+		}
+	}
+	return all
+}
 
 // listable are the resources that can be listed, each with its kind.
 func listable(all []*metav1.APIResourceList, namespaced bool) map[schema.GroupVersionResource]string {

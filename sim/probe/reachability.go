@@ -25,7 +25,7 @@ type Reachability struct {
 var _ Probe = &Reachability{}
 
 // Name of the probe.
-func (r *Reachability) Name() string { return "reachability of " + r.Shoot }
+func (r *Reachability) Name() string { return timeline.ReachabilityOf(r.Shoot) }
 
 // Pace is ten times a second, and for all shoots together fifty times: with twenty of them, ten times each were most of a core.
 func (r *Reachability) Pace() Pace {

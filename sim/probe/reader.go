@@ -26,7 +26,7 @@ type Reader struct {
 var _ Probe = &Reader{}
 
 // Name of the probe.
-func (r *Reader) Name() string { return "reader of " + r.Shoot }
+func (r *Reader) Name() string { return timeline.ReaderOf(r.Shoot) }
 
 // Pace is twice a second.
 func (r *Reader) Pace() Pace {

@@ -24,7 +24,7 @@ type Revisions struct {
 
 	kept kept[kubernetes.Interface]
 	last string // resource version to go on from; empty before the first list
-	gone bool   // the server has said that the client must start over
+	gone int    // HTTP status by which the server has said that the client must start over; 0 if it has not
 }
 
 var _ Follower = &Revisions{}
@@ -38,7 +38,7 @@ const (
 )
 
 // Name of the probe.
-func (r *Revisions) Name() string { return "resource versions of " + r.Shoot }
+func (r *Revisions) Name() string { return timeline.RevisionsOf(r.Shoot) }
 
 // Follow lists if it must, and watches until the watch ends.
 func (r *Revisions) Follow(ctx context.Context, to timeline.Recorder) error {
@@ -80,7 +80,7 @@ func (r *Revisions) follow(ctx context.Context, to timeline.Recorder) error {
 // startOver when the server has said so.
 func (r *Revisions) startOver(err error) {
 	if apierrors.IsGone(err) || apierrors.IsResourceExpired(err) {
-		r.last, r.gone = "", true
+		r.last, r.gone = "", statusOf(err)
 	}
 }
 
@@ -121,7 +121,7 @@ func (r *Revisions) collect(ctx context.Context, to timeline.Recorder, events <-
 
 func (r *Revisions) record(to timeline.Recorder, source string, versions []int64) {
 	to.Record(timeline.Event{Actor: r.Actor, Subject: r.Shoot, Payload: timeline.VersionsSeen{
-		Resource: watchedResource, Source: source, Versions: versions, Gone: r.gone,
+		Resource: watchedResource, Source: source, Versions: versions, Gone: r.gone != 0, Status: r.gone,
 	}})
-	r.gone = false
+	r.gone = 0
 }

@@ -29,10 +29,22 @@ type Shoots struct {
 	last *timeline.ShootSeen
 }
 
-var _ Follower = &Shoots{}
+var _ Watched = &Shoots{}
 
 // Name of the probe.
-func (s *Shoots) Name() string { return "state of " + s.Shoot }
+func (s *Shoots) Name() string { return timeline.StateOf(s.Shoot) }
+
+// Pace of samples.
+func (s *Shoots) Pace() Pace { return gatheringPace }
+
+// Sample lists once.
+func (s *Shoots) Sample(ctx context.Context, to timeline.Recorder) error {
+	list := s.list()
+	if err := s.Garden.List(ctx, list, s.only()...); err != nil {
+		return fmt.Errorf("list the Shoot %q: %w", s.Shoot, err)
+	}
+	return s.listed(list.Items, to)
+}
 
 // Follow lists and watches until the watch ends.
 func (s *Shoots) Follow(ctx context.Context, to timeline.Recorder) error {
@@ -42,26 +54,39 @@ func (s *Shoots) Follow(ctx context.Context, to timeline.Recorder) error {
 	return nil // it was to end, and has ended with an error or without, as it was just then
 }
 
-func (s *Shoots) follow(ctx context.Context, to timeline.Recorder) error {
+func (s *Shoots) list() *unstructured.UnstructuredList {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("ShootList"))
-	return followObjects(ctx, s.Garden, list, func(there []unstructured.Unstructured) error {
-		if len(there) == 0 {
-			s.note(to, timeline.ShootSeen{Absent: true})
+	return list
+}
+
+// only the one Shoot.
+func (s *Shoots) only() []client.ListOption {
+	return []client.ListOption{client.InNamespace(s.Key.Namespace), client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", s.Key.Name)}}
+}
+
+func (s *Shoots) listed(there []unstructured.Unstructured, to timeline.Recorder) error {
+	if len(there) == 0 {
+		s.note(to, timeline.ShootSeen{Absent: true})
+	}
+	for i := range there {
+		if err := s.see(to, &there[i]); err != nil {
+			return err
 		}
-		for i := range there {
-			if err := s.see(to, &there[i]); err != nil {
-				return err
-			}
-		}
-		return nil
+	}
+	return nil
+}
+
+func (s *Shoots) follow(ctx context.Context, to timeline.Recorder) error {
+	return followObjects(ctx, s.Garden, s.list(), func(there []unstructured.Unstructured) error {
+		return s.listed(there, to)
 	}, func(kind watch.EventType, shoot *unstructured.Unstructured) error {
 		if kind == watch.Deleted {
 			s.note(to, timeline.ShootSeen{Absent: true})
 			return nil
 		}
 		return s.see(to, shoot)
-	}, client.InNamespace(s.Key.Namespace), client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", s.Key.Name)})
+	}, s.only()...)
 }
 
 // see what our types know of a Shoot, and what they do not know.

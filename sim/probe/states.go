@@ -29,7 +29,7 @@ type States struct {
 	last map[string]timeline.ExtensionStateSeen // by name
 }
 
-var _ Follower = &States{}
+var _ Watched = &States{}
 
 // Name of the probe.
 func (s *States) Name() string {
@@ -49,8 +49,11 @@ func (s *States) Follow(ctx context.Context, to timeline.Recorder) error {
 	return nil // it was to end, and has ended with an error or without, as it was just then
 }
 
-// Look lists once.
-func (s *States) Look(ctx context.Context, to timeline.Recorder) error {
+// Pace of samples.
+func (s *States) Pace() Pace { return gatheringPace }
+
+// Sample lists once.
+func (s *States) Sample(ctx context.Context, to timeline.Recorder) error {
 	list := s.list()
 	if err := s.Seed.List(ctx, list, client.InNamespace(s.Namespace)); err != nil {
 		return fmt.Errorf("list %s: %w", s.Kind.Resource, err)

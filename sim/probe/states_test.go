@@ -33,7 +33,7 @@ func TestTheStatesOfOwnExtensionsAreFollowed(t *testing.T) {
 	kind, _ := extensionsv1alpha1.KindByName("Extension")
 	j := journal()
 	states := &probe.States{Shoot: "alpha", Namespace: "shoot--p--alpha", SeedName: "a", Seed: seed, Kind: kind, Type: "vault"}
-	if err := states.Look(t.Context(), j); err != nil {
+	if err := states.Sample(t.Context(), j); err != nil {
 		t.Fatal(err)
 	}
 	seen := func() (all []timeline.ExtensionStateSeen) {
@@ -69,7 +69,7 @@ func TestTheStatesOfOwnExtensionsAreFollowed(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if err := states.Look(t.Context(), j); err != nil {
+	if err := states.Sample(t.Context(), j); err != nil {
 		t.Fatal(err)
 	}
 	if all := seen(); len(all) != 3 || all[2] != (timeline.ExtensionStateSeen{Seed: "a", Object: "Extension vault", Gone: true}) {

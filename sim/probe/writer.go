@@ -35,7 +35,7 @@ type Writer struct {
 var _ Probe = &Writer{}
 
 // Name of the probe.
-func (w *Writer) Name() string { return "writer to " + w.Shoot }
+func (w *Writer) Name() string { return timeline.WriterTo(w.Shoot) }
 
 // Pace is the rate of the load.
 func (w *Writer) Pace() Pace {

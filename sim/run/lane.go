@@ -18,6 +18,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/trend"
 	"github.com/transplant-sim/transplant/sim/verdict"
+	"github.com/transplant-sim/transplant/sim/world"
 )
 
 // lane tells one story after the other, beside other lanes, each on landscapes of its own.
@@ -186,13 +187,17 @@ func (l *lane) play(ctx context.Context, s *scenario.Scenario, shared *stage, jo
 		return fmt.Errorf("marshal the scenario: %w", err)
 	}
 	journal.Record(timeline.Event{Payload: timeline.RunStarted{
-		Scenario: s.Metadata.Name, Backend: l.backend, RandomSeed: l.randomSeed, TimeoutMultiplier: l.stretch, Unwatched: l.unwatched, BackendFlags: l.backendFlags, Extensions: s.Spec.Landscape.ExtensionNames(), ExtensionFiles: l.extensions.Files, Story: content,
+		Scenario: s.Metadata.Name, Backend: l.backend, RandomSeed: l.randomSeed, TimeoutMultiplier: l.stretch, Unwatched: l.unwatched, Heartbeat: timeline.Length(story.Heartbeat), BackendFlags: l.backendFlags, Extensions: s.Spec.Landscape.ExtensionNames(), ExtensionFiles: l.extensions.Files, Story: content,
 	}})
 	if err := shared.start(ctx, journal, logs); err != nil {
 		journal.Record(timeline.Event{Payload: timeline.RunEnded{Broken: err.Error()}})
 		return err
 	}
-	journal.Record(timeline.Event{Payload: timeline.LandscapeReady{Seeds: shared.world.Seeds()}})
+	ready := timeline.LandscapeReady{Seeds: shared.world.Seeds(), Cloud: shared.world.Cloud() != nil}
+	if keeper, keeps := shared.world.(world.Inventory); keeps {
+		ready.CertainOnSeed, ready.CertainInCloud = keeper.Certain()
+	}
+	journal.Record(timeline.Event{Payload: ready})
 	return story.Tell(ctx, story.Options{
 		Scenario: s, World: shared.world, Journal: journal, Clock: l.clock, RandomSeed: l.randomSeed, Patience: l.patience.Stretched(l.stretch), Unwatched: l.unwatched,
 	})

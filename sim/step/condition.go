@@ -15,6 +15,7 @@ import (
 
 	"github.com/transplant-sim/transplant/sim/expression"
 	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
@@ -75,6 +76,7 @@ func (s *Stage) Await(ctx context.Context, text string, within time.Duration) er
 		late := !s.Clock.Now().Before(deadline)
 		switch {
 		case met:
+			s.met(text, why, err)
 			return nil
 		case ctx.Err() != nil: // this look was cut short; the one before it tells more
 			return fmt.Errorf("wait for %s: %w; %s", text, context.Cause(ctx), last)
@@ -94,6 +96,18 @@ func (s *Stage) Await(ctx context.Context, text string, within time.Duration) er
 		case <-s.Clock.After(pollInterval):
 		}
 	}
+}
+
+// met records by what it was known that a condition is true.
+func (s *Stage) met(text, saw string, unknown error) {
+	if s.Record == nil { // no scenario is running
+		return
+	}
+	found := timeline.ConditionMet{That: text, Saw: saw}
+	if unknown != nil {
+		found.Unknown = unknown.Error()
+	}
+	s.Record.Record(timeline.Event{Actor: world.Operator, Payload: found})
 }
 
 // patchShoot merges a patch into the Shoot in the garden.

@@ -58,3 +58,11 @@ func (m *Migrate) Run(ctx context.Context, stage *Stage) error {
 	}
 	return err
 }
+
+// To is the seed that a shoot is to be moved to; empty for every other step.
+func (s *Spec) To() string {
+	if s.Migrate == nil {
+		return ""
+	}
+	return s.Migrate.To
+}

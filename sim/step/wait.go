@@ -78,3 +78,11 @@ func (w *Wait) Run(ctx context.Context, stage *Stage) error {
 		return nil
 	}
 }
+
+// Lasts is how long a wait for a time takes; 0 for every other step.
+func (s *Spec) Lasts() time.Duration {
+	if s.Wait == nil {
+		return 0
+	}
+	return s.Wait.For.Duration
+}

@@ -22,6 +22,8 @@ type crew struct {
 
 	mu     sync.Mutex
 	groups map[string]*group
+	over   context.CancelFunc // ends the heartbeat; nil without one
+	beats  sync.WaitGroup
 }
 
 type group struct {
@@ -32,6 +34,7 @@ type member struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 	probe  probe.Probe // nil for a follower that cannot sample
+	looks  looks
 }
 
 func newCrew(c clock.WithTicker, record timeline.Recorder) *crew {
@@ -40,13 +43,13 @@ func newCrew(c clock.WithTicker, record timeline.Recorder) *crew {
 
 // sample lets a probe sample until its group is ended.
 func (c *crew) sample(ctx context.Context, name string, p probe.Probe) {
-	c.start(ctx, name, p, func(ctx context.Context) { c.sampleAll(ctx, p) })
+	c.start(ctx, name, &member{probe: p, looks: looks{probe: p.Name()}}, func(ctx context.Context, l *looks) { c.sampleAll(ctx, p, l) })
 }
 
 // follow lets a follower follow until its group is ended.
 func (c *crew) follow(ctx context.Context, name string, f probe.Follower) {
 	samples, _ := f.(probe.Probe) // for the last look
-	c.start(ctx, name, samples, func(ctx context.Context) { c.followAll(ctx, f) })
+	c.start(ctx, name, &member{probe: samples, looks: looks{probe: f.Name()}}, func(ctx context.Context, l *looks) { c.followAll(ctx, f, l) })
 }
 
 // followOnce follows unless the group is there already.
@@ -59,10 +62,10 @@ func (c *crew) followOnce(ctx context.Context, name string, f probe.Follower) {
 	}
 }
 
-func (c *crew) start(ctx context.Context, name string, p probe.Probe, work func(context.Context)) {
+func (c *crew) start(ctx context.Context, name string, m *member, work func(context.Context, *looks)) {
 	// A probe outlives the step that started it, not the story: stop ends it.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	m := &member{cancel: cancel, done: make(chan struct{}), probe: p}
+	m.cancel, m.done = cancel, make(chan struct{})
 	c.mu.Lock()
 	if c.groups[name] == nil {
 		c.groups[name] = &group{}
@@ -71,7 +74,7 @@ func (c *crew) start(ctx context.Context, name string, p probe.Probe, work func(
 	c.mu.Unlock()
 	go func() {
 		defer close(m.done)
-		work(ctx)
+		work(ctx, &m.looks)
 	}()
 }
 
@@ -83,10 +86,11 @@ func (c *crew) lastLook(ctx context.Context, name string, times int) {
 		if m.probe == nil {
 			continue
 		}
-		err := sampled(ctx, m.probe, c.record)
+		err := m.looks.ended(sampled(ctx, m.probe, c.record))
 		for again := 1; again < times && err != nil; again++ {
-			err = sampled(ctx, m.probe, c.record)
+			err = m.looks.ended(sampled(ctx, m.probe, c.record))
 		}
+		c.tellLooks(m, timeline.Looked{Final: true})
 		(&complaints{record: c.record, probe: m.probe.Name(), final: true}).note(err)
 	}
 }
@@ -105,12 +109,17 @@ func (c *crew) end(name string) []*member {
 	}
 	for _, m := range g.members {
 		<-m.done
+		c.tellLooks(m, timeline.Looked{Ended: true})
 	}
 	return g.members
 }
 
 // stop ends all groups.
 func (c *crew) stop() {
+	if c.over != nil {
+		c.over()
+		c.beats.Wait()
+	}
 	c.mu.Lock()
 	var names []string
 	for name := range c.groups {
@@ -124,7 +133,7 @@ func (c *crew) stop() {
 
 // sampleAll begins a sample at every tick, as long as not too many are under way. Those under way when ctx ends are
 // finished: their requests have been sent, and what became of them must be known.
-func (c *crew) sampleAll(ctx context.Context, p probe.Probe) {
+func (c *crew) sampleAll(ctx context.Context, p probe.Probe, l *looks) {
 	pace := p.Pace()
 	report := &complaints{record: c.record, probe: p.Name()}
 	tickets := make(chan struct{}, pace.Overlap)
@@ -137,7 +146,7 @@ func (c *crew) sampleAll(ctx context.Context, p probe.Probe) {
 		case tickets <- struct{}{}:
 			under.Go(func() {
 				defer func() { <-tickets }()
-				sampleOnce(ctx, p, c.record, report)
+				report.note(l.ended(sampled(ctx, p, c.record)))
 			})
 		default: // a tick is left out
 		}
@@ -149,22 +158,20 @@ func (c *crew) sampleAll(ctx context.Context, p probe.Probe) {
 	}
 }
 
-func sampleOnce(ctx context.Context, p probe.Probe, to timeline.Recorder, report *complaints) {
-	report.note(sampled(ctx, p, to))
-}
-
 func sampled(ctx context.Context, p probe.Probe, to timeline.Recorder) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.Pace().Timeout)
 	defer cancel()
 	return p.Sample(ctx, to)
 }
 
-func (c *crew) followAll(ctx context.Context, f probe.Follower) {
+func (c *crew) followAll(ctx context.Context, f probe.Follower, l *looks) {
 	report := &complaints{record: c.record, probe: f.Name()}
 	for ctx.Err() == nil {
+		l.follows.Store(true)
 		err := f.Follow(ctx, c.record)
+		l.follows.Store(false)
 		if ctx.Err() == nil {
-			report.note(err)
+			report.note(l.ended(err))
 		}
 		select {
 		case <-ctx.Done():

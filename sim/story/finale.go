@@ -40,7 +40,9 @@ func (t *teller) finale(ctx context.Context) error {
 	t.unseen("inventory", t.lastInventories(ctx))
 	for _, shoot := range shoots {
 		t.crew.lastLook(ctx, shoot, shootLooks)
+		t.crew.lastLook(ctx, stateGroup(shoot), shootLooks)
 	}
+	t.crew.lastLook(ctx, seedsGroup, shootLooks)
 	t.crew.lastLook(ctx, cloudGroup, ledgerLooks)
 	return nil
 }

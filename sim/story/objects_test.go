@@ -41,7 +41,7 @@ func looking(t *testing.T, small *worldtest.World, w world.World) *teller {
 	return told
 }
 
-func looks(j *timeline.Journal) (count int) {
+func looksAt(j Journal) (count int) {
 	for range timeline.Of[timeline.ObjectsSeen](j.Events()) {
 		count++
 	}
@@ -57,9 +57,9 @@ func TestLookBefore_OnlyWhatIsNotKnown(t *testing.T) {
 	refused := &step.Spec{Migrate: &step.Migrate{Shoot: "alpha", Refused: true}}
 	before := func(what string, spec *step.Spec, want int) {
 		t.Helper()
-		seen := looks(told.Journal)
+		seen := looksAt(told.Journal)
 		told.lookBefore(t.Context(), spec)
-		if got := looks(told.Journal) - seen; got != want {
+		if got := looksAt(told.Journal) - seen; got != want {
 			t.Errorf("%s: %d looks, want %d", what, got, want)
 		}
 	}
@@ -109,8 +109,8 @@ func TestLookAtObjects_WaitsUntilTheyAreSettled(t *testing.T) {
 	told := looking(t, small, &restless{World: small})
 	told.lookAtObjects(t.Context(), "alpha", time.Second)
 	_, unseen, _ := timeline.First[timeline.Unseen](told.Journal.Events())
-	if looks(told.Journal) != 0 || unseen.Probe != "objects of alpha" || !strings.Contains(unseen.Error, "alpha") {
-		t.Errorf("%d looks, and %+v", looks(told.Journal), unseen)
+	if looksAt(told.Journal) != 0 || unseen.Probe != "objects of alpha" || !strings.Contains(unseen.Error, "alpha") {
+		t.Errorf("%d looks, and %+v", looksAt(told.Journal), unseen)
 	}
 }
 
@@ -119,8 +119,8 @@ func TestLastObjects_UnseenShootIsTold(t *testing.T) {
 	small := worldtest.New(t, "a")
 	told := looking(t, small, small)
 	told.lastObjects(t.Context(), map[string]bool{"alpha": true, "gone": false})
-	if looks(told.Journal) != 1 {
-		t.Errorf("%d looks, want 1", looks(told.Journal))
+	if looksAt(told.Journal) != 1 {
+		t.Errorf("%d looks, want 1", looksAt(told.Journal))
 	}
 	if _, err := small.LoseCluster(t.Context(), "a", false); err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestLastObjects_UnseenShootIsTold(t *testing.T) {
 	told.Patience.Finale = 200 * time.Millisecond
 	told.lastObjects(t.Context(), map[string]bool{"alpha": true})
 	_, unseen, _ := timeline.First[timeline.Unseen](told.Journal.Events())
-	if looks(told.Journal) != 1 || !unseen.Final || unseen.Probe != "objects of alpha" {
-		t.Errorf("%d looks, and %+v", looks(told.Journal), unseen)
+	if looksAt(told.Journal) != 1 || !unseen.Final || unseen.Probe != "objects of alpha" {
+		t.Errorf("%d looks, and %+v", looksAt(told.Journal), unseen)
 	}
 }

@@ -200,7 +200,7 @@ func (t *teller) watchStates(ctx context.Context, shoot string) error {
 				}
 				states := &probe.States{Shoot: shoot, Namespace: id, SeedName: seed, Seed: c, Kind: kind, Type: resource.Type}
 				if seed == home {
-					if err := states.Look(ctx, t.Journal); err != nil {
+					if err := states.Sample(ctx, t.Journal); err != nil {
 						return fmt.Errorf("look at the %s: %w", states.Name(), err)
 					}
 				}

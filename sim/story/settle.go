@@ -25,7 +25,7 @@ const tellUnrest = 10 * time.Second
 // settle waits until every shoot is well, where it belongs and nowhere else, and stays so for a while in which nobody
 // writes anything, or the story's patience is over. An error says that it was interrupted.
 func (t *teller) settle(ctx context.Context) error {
-	t.record("", timeline.Settling{})
+	t.record("", timeline.Settling{Quiet: timeline.Length(t.Patience.Rest)})
 	deadline, tell := t.Clock.Now().Add(t.Scenario.Spec.SettleWithin.Duration), t.Clock.Now().Add(tellUnrest)
 	var last unrest
 	var lastAt time.Time
@@ -37,7 +37,7 @@ func (t *teller) settle(ctx context.Context) error {
 			seen = t.restless(ctx)
 		}
 		if seen.atRest() {
-			t.record("", timeline.Settled{Converged: true, Since: since})
+			t.record("", timeline.Settled{Converged: true, Since: since, Objects: seen.objects})
 			return nil
 		}
 		if len(seen.unknown) == 0 {
@@ -63,7 +63,10 @@ func (t *teller) settle(ctx context.Context) error {
 }
 
 // unrest is what is not at rest, and of what nobody could see whether it is.
-type unrest struct{ moves, unknown []string }
+type unrest struct {
+	moves, unknown []string
+	objects        int // that were looked at for as long as nothing may move
+}
 
 func (u unrest) atRest() bool { return len(u.moves)+len(u.unknown) == 0 }
 
@@ -124,7 +127,7 @@ func (t *teller) restless(ctx context.Context) unrest {
 		moved = append(moved[:mostMoved], fmt.Sprintf("and %d more move", more))
 	}
 	seen := t.unsettled(ctx)
-	seen.moves = append(moved, seen.moves...)
+	seen.moves, seen.objects = append(moved, seen.moves...), len(now)
 	return seen
 }
 

@@ -28,7 +28,7 @@ import (
 type Options struct {
 	Scenario *scenario.Scenario // checked, with its defaults
 	World    world.World
-	Journal  *timeline.Journal
+	Journal  Journal
 	Clock    clock.WithTicker
 	// RandomSeed of the story's dice.
 	RandomSeed uint64
@@ -92,8 +92,10 @@ type teller struct {
 func Tell(ctx context.Context, o Options) error {
 	o.Patience.fill()
 	t := &teller{Options: o, keys: map[string]*probe.Keys{}, ids: map[string]string{}, on: map[string]bool{}, looked: map[string]bool{}}
+	counted := newTally(o.Journal)
+	t.Journal = counted
 	err := t.tell(ctx)
-	ended := timeline.RunEnded{}
+	ended := timeline.RunEnded{Recorded: counted.counts()} // nobody records any more
 	if err != nil {
 		ended.Broken = err.Error()
 	}
@@ -110,10 +112,8 @@ func (t *teller) tell(ctx context.Context) error {
 	t.crew = newCrew(t.Clock, t.Journal)
 	t.stage = &step.Stage{World: t.World, Clients: t.clients, Record: t.Journal, Clock: t.Clock, Ward: t.ward, Cast: t}
 	defer t.crew.stop()
+	t.crew.beat()
 	t.cost(ctx)
-	if err := t.firstInventories(ctx); err != nil {
-		return fmt.Errorf("look around before the story: %w", err)
-	}
 	if err := t.followCloud(ctx); err != nil {
 		return err
 	}
@@ -125,6 +125,9 @@ func (t *teller) tell(ctx context.Context) error {
 	if err := t.followEnds(ctx); err != nil {
 		return err
 	}
+	if err := t.firstInventories(ctx); err != nil { // which may take long on a busy machine
+		return fmt.Errorf("look around before the run: %w", err)
+	}
 	raised := t.watchedFor(ctx, t.raiseAll)
 	var told error
 	if raised == nil {
@@ -132,6 +135,7 @@ func (t *teller) tell(ctx context.Context) error {
 	}
 	// From here on nothing is left out because the story has failed.
 	healed := t.ward.HealAll(ctx)
+	t.cost(ctx) // which tells whether a fault is left
 	if stopped := interrupted(ctx); stopped != nil {
 		return errors.Join(stopped, raised, told, healed)
 	}
@@ -153,6 +157,7 @@ func (t *teller) steps(ctx context.Context) error {
 		t.record(one.Subject(), timeline.StepStarted{
 			Index: i, Verb: verb, Text: one.String(), Refused: spec.Refused(), WritesPerSecond: spec.WritesPerSecond(), KeepAddress: spec.KeepsAddress(),
 			Object: spec.Object(),
+			To:     spec.To(), Lasts: timeline.Length(spec.Lasts()),
 		})
 		err := one.Run(ctx, t.stage)
 		ended := timeline.StepEnded{Index: i, Verb: verb, Text: one.String(), Outcome: timeline.StepDone}

@@ -46,10 +46,36 @@ func Sentence(e timeline.Event) string {
 		}
 		return fmt.Sprintf("cannot see %s: %s", p.Probe, p.Error)
 	}
+	if text := watchSentence(e.Payload); text != "" {
+		return text
+	}
 	if text := trafficSentence(e.Payload); text != "" {
 		return text
 	}
 	return worldSentence(e.Payload)
+}
+
+// watchSentence tells of who looks, and what was seen to be true.
+func watchSentence(payload timeline.Payload) string {
+	switch p := payload.(type) {
+	case timeline.Looked:
+		text := fmt.Sprintf("looked %s", Times(p.Looks))
+		switch {
+		case p.Final:
+			text = fmt.Sprintf("has looked for the last time, %s", Times(p.Looks))
+		case p.Ended:
+			text += ", and ends"
+		case p.Follows:
+			text += ", and follows"
+		}
+		if p.Failed > 0 {
+			text += fmt.Sprintf("; failed %s", Times(p.Failed))
+		}
+		return text
+	case timeline.ConditionMet:
+		return trail(trail("met", p.Saw), p.Unknown)
+	}
+	return ""
 }
 
 // trail adds what there is to add.

@@ -21,6 +21,8 @@ type LinkSeen struct {
 	BytesToClient int64  `json:"bytesToClient"`
 	// Errors are answers of 500 and above, requests without a whole answer, and what faults answered or broke.
 	Errors int64 `json:"errors,omitempty"`
+	// Faults that are at work on the link now.
+	Faults int `json:"faults,omitempty"`
 }
 
 // Kind of CostSeen.

@@ -72,7 +72,7 @@ func (e *Event) UnmarshalJSON(content []byte) error {
 func Kinds() []Payload {
 	return []Payload{
 		RunStarted{}, LandscapeReady{}, ShootSteady{}, StepStarted{}, StepEnded{}, FaultAwaited{}, FaultInjected{}, FaultHealed{},
-		Settling{}, Settled{}, RunEnded{}, Note{},
+		Settling{}, Settled{}, RunEnded{}, Note{}, Looked{}, ConditionMet{},
 		Write{}, Read{}, CachedRead{}, Reached{}, VersionsSeen{}, DataSeen{},
 		ShootSeen{}, SeedSeen{}, EpochSeen{}, NodeSeen{}, PodSeen{}, ObjectsSeen{}, ExtensionSeen{}, ExtensionStateSeen{},
 		CloudCalled{}, InventorySeen{}, CostSeen{}, ActorEnded{}, Unseen{},

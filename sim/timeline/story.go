@@ -11,6 +11,9 @@ type RunStarted struct {
 	TimeoutMultiplier float64 `json:"timeoutMultiplier,omitempty"`
 	// Unwatched runs have no probes but their loads, and prove nothing.
 	Unwatched bool `json:"unwatched,omitempty"`
+	// Heartbeat is how often the engine says of every probe that it has looked. A record without it is older than that, or made by
+	// hand: it does not say what it would take to check that nothing is missing from it.
+	Heartbeat Length `json:"heartbeat,omitzero"`
 	// BackendFlags are what the backend was told, by the command line or the environment, as flags.
 	BackendFlags []string `json:"backendFlags,omitempty"`
 	// Extensions are those of the user's own, by their names.
@@ -26,6 +29,12 @@ func (RunStarted) Kind() Kind { return "RunStarted" }
 // LandscapeReady says that garden, seeds and cloud are there.
 type LandscapeReady struct {
 	Seeds []string `json:"seeds"`
+	// Cloud says that there is a cloud, with a ledger.
+	Cloud bool `json:"cloud,omitempty"`
+	// CertainOnSeed are the classes of which every inventory of a seed must show something of a control plane that runs there, and
+	// CertainInCloud those of which the inventory of the cloud must show something of its shoot.
+	CertainOnSeed  []string `json:"certainOnSeed,omitempty"`
+	CertainInCloud []string `json:"certainInCloud,omitempty"`
 }
 
 // Kind of LandscapeReady.
@@ -57,6 +66,10 @@ type StepStarted struct {
 	KeepAddress bool `json:"keepAddress,omitempty"`
 	// Object is the object in the shoot that a user creates, changes or deletes by it.
 	Object *ObjectRef `json:"object,omitempty"`
+	// To is the seed that a shoot is to be moved to.
+	To string `json:"to,omitempty"`
+	// Lasts is how long a step waits that waits for a time.
+	Lasts Length `json:"lasts,omitzero"`
 }
 
 // ObjectRef says which object of a shoot is meant.
@@ -123,7 +136,10 @@ type FaultHealed struct {
 func (FaultHealed) Kind() Kind { return "FaultHealed" }
 
 // Settling says that the steps are over and everything is healed: the landscape may come to rest.
-type Settling struct{}
+type Settling struct {
+	// Quiet is how long nothing may move for the landscape to be settled.
+	Quiet Length `json:"quiet,omitzero"`
+}
 
 // Kind of Settling.
 func (Settling) Kind() Kind { return "Settling" }
@@ -135,6 +151,8 @@ type Settled struct {
 	// Unknown is what could not be looked at in the end: whether it was at rest is not known.
 	Unknown []string `json:"unknown,omitempty"`
 	Since   Moment   `json:"since,omitempty"` // when it was at rest; what follows shows that it stays so
+	// Objects is how many were looked at, and did not move.
+	Objects int `json:"objects,omitempty"`
 }
 
 // Kind of Settled.
@@ -143,6 +161,9 @@ func (Settled) Kind() Kind { return "Settled" }
 // RunEnded is the last event.
 type RunEnded struct {
 	Broken string `json:"broken,omitempty"` // why the story could not be told
+	// Recorded is how many events of each kind the engine and its probes have recorded, as they counted them: the journal must
+	// hold them all. What was recorded before the engine began is not among them.
+	Recorded map[Kind]int `json:"recorded,omitempty"`
 }
 
 // Kind of RunEnded.

@@ -78,6 +78,8 @@ type VersionsSeen struct {
 	Versions []int64 `json:"versions,omitempty"`
 	// Gone says that the server told the client to start over (410 or an expired watch) before Versions.
 	Gone bool `json:"gone,omitempty"`
+	// Status is the HTTP status by which the server said so, when Gone.
+	Status int `json:"status,omitempty"`
 }
 
 // Kind of VersionsSeen.

@@ -169,6 +169,14 @@ func Judge(events []timeline.Event) (*Report, error) {
 	for _, what := range unknownRest(events) {
 		lacks = append(lacks, Settle+" has not seen "+what)
 	}
+	for _, what := range oracle.Unwatched(events) {
+		lacks = append(lacks, "nobody has seen "+what)
+	}
+	unsound := oracle.Unsound(events)
+	if len(unsound) > 0 { // an error of the harness, and no verdict on the product
+		r.Violations = []Violation{}
+		broken = append(unsound, broken...)
+	}
 	r.moot(slices.Concat(broken, unfelt))
 	slices.SortStableFunc(r.Violations, func(a, b Violation) int { return cmp.Compare(a.At, b.At) })
 	switch {

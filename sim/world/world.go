@@ -184,6 +184,9 @@ type BackupReader interface {
 // and their objects, DNS records. The keys are seeds, or other places such as "cloud".
 type Inventory interface {
 	Belongings(ctx context.Context) (map[string][]timeline.Item, error)
+	// Certain are the classes, of objects too, of which a control plane that runs on a seed has something there, and its shoot in the
+	// cloud: an inventory that shows none is not whole.
+	Certain() (onSeed, inCloud []string)
 }
 
 // Readiness is a World that knows whether its actors, extensions among them, are ready.

@@ -31,6 +31,11 @@ func (w *World) Belongings(ctx context.Context) (map[string][]timeline.Item, err
 	return all, errors.Join(append(errs, err)...)
 }
 
+// Certain implements world.Inventory.
+func (*World) Certain() (onSeed, inCloud []string) {
+	return []string{"configmaps", "folder", "namespaces", "pods", "process", "secrets"}, []string{"object", "record"}
+}
+
 func (w *World) belongingsOf(ctx context.Context, seed string) ([]timeline.Item, error) {
 	containers, err := w.containers(ctx, seed, func(process.Program) bool { return true })
 	if err != nil {

@@ -256,6 +256,9 @@ func (w *World) Belongings(context.Context) (map[string][]timeline.Item, error) 
 	return items, nil
 }
 
+// Certain implements world.Inventory: of a control plane here there is a folder.
+func (*World) Certain() (onSeed, inCloud []string) { return []string{"folder"}, nil }
+
 var errInvisible = errors.New("the cloud of this world has only a ledger")
 
 func (w *World) serveCloud(rw http.ResponseWriter, r *http.Request) {

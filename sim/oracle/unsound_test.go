@@ -1,0 +1,261 @@
+package oracle_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/transplant-sim/transplant/sim/oracle"
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+const beat = timeline.Length(5 * time.Second)
+
+func started() timeline.Event { return of("", timeline.RunStarted{Heartbeat: beat}) }
+
+// recorded is a history with heartbeats.
+func recorded(events ...timeline.Event) []timeline.Event {
+	return history(append([]timeline.Event{started()}, events...)...)
+}
+
+// ended is the end of a run in which so many writes were recorded.
+func ended(writes int) timeline.Event {
+	return of("", timeline.RunEnded{Recorded: map[timeline.Kind]int{"Write": writes}})
+}
+
+func begins(index int, verb, subject string) timeline.Event {
+	return of(subject, timeline.StepStarted{Index: index, Verb: verb, Text: verb})
+}
+
+func stepDone(index int, subject string) timeline.Event {
+	return of(subject, timeline.StepEnded{Index: index, Outcome: timeline.StepDone})
+}
+
+func cost(requests int64, faults int) timeline.Event {
+	return of("", timeline.CostSeen{Links: []timeline.LinkSeen{{From: "user", To: "shoots", Requests: requests, Faults: faults}}})
+}
+
+func reaches(sent float64, outcome timeline.Outcome) timeline.Event {
+	return by("user", "alpha", timeline.Reached{Outcome: outcome, Sent: seconds(sent), Answered: seconds(sent + 0.1)})
+}
+
+func unanswered(sent float64) timeline.Event {
+	return by("user", "alpha", timeline.Read{Key: "k", Outcome: timeline.Unknown, Sent: seconds(sent), Answered: seconds(sent + 0.1)})
+}
+
+func wrote(change func(*timeline.Write)) timeline.Event {
+	w := timeline.Write{Number: 1, Key: "k", Verb: "create", Outcome: timeline.Acknowledged, Sent: seconds(1), Answered: seconds(1.5), ResourceVersion: 7, UID: "u"}
+	if change != nil {
+		change(&w)
+	}
+	return by("user", "alpha", w)
+}
+
+func bound(spec string) timeline.Event {
+	return seen(timeline.ShootSeen{SpecSeed: spec, StatusSeed: "a"})
+}
+
+func TestUnsound_RecordThatContradictsItself_IsNamed(t *testing.T) {
+	t.Parallel()
+	move := of("alpha", timeline.StepStarted{Verb: "migrate", To: "b", Text: "migrate"})
+	quiet := of("", timeline.Settling{Quiet: timeline.Length(2 * time.Second)})
+	for name, c := range map[string]struct {
+		events []timeline.Event
+		want   string // part of what is found, or empty
+	}{
+		"a sound one":        {recorded(wrote(nil), ended(1)), ""},
+		"events lost":        {recorded(wrote(nil), ended(3)), "2 of 3 events Write are missing"},
+		"events not counted": {recorded(of("", timeline.RunEnded{})), "has not counted"},
+		"acknowledged unasked": {
+			recorded(wrote(func(w *timeline.Write) { w.UID = "" })),
+			"nothing shows that it was written",
+		},
+		"refused without UID": {
+			recorded(wrote(func(w *timeline.Write) { w.UID, w.Outcome = "", timeline.Failed })),
+			"",
+		},
+		"times swapped": {
+			recorded(wrote(func(w *timeline.Write) { w.Sent, w.Answered = w.Answered, w.Sent })),
+			"answered before it was sent",
+		},
+		"no time at all": {
+			recorded(wrote(func(w *timeline.Write) { w.Sent = 0 })),
+			"sent before the run began",
+		},
+		"recorded too early": {
+			recorded(wrote(func(w *timeline.Write) { w.Answered = seconds(9) })),
+			"recorded before it was answered",
+		},
+		"settled after a look": {
+			recorded(quiet, of("", timeline.Settled{Converged: true, Since: seconds(2.9), Objects: 5})),
+			"called settled after a look of 100ms",
+		},
+		"settled unseen": {
+			recorded(quiet, of("", timeline.Settled{Converged: true, Since: seconds(1)})),
+			"not one object",
+		},
+		"settled": {
+			recorded(quiet, of("", timeline.Settled{Converged: true, Since: seconds(1), Objects: 5})),
+			"",
+		},
+		"not settled": {recorded(quiet, of("", timeline.Settled{Waiting: []string{"a"}})), ""},
+		"a fault that is": {
+			recorded(begins(0, "fault", "f"), of("f", timeline.FaultInjected{}), stepDone(0, "f")),
+			"",
+		},
+		"a fault that waits": {
+			recorded(begins(0, "fault", "f"), of("f", timeline.FaultAwaited{}), stepDone(0, "f")),
+			"",
+		},
+		"no fault": {
+			recorded(begins(0, "fault", "f"), stepDone(0, "f")),
+			"no fault of this name was injected",
+		},
+		"healed": {
+			recorded(of("f", timeline.FaultInjected{}), begins(0, "heal", "f"), of("f", timeline.FaultHealed{}), stepDone(0, "f")),
+			"",
+		},
+		"not healed": {
+			recorded(of("f", timeline.FaultInjected{}), begins(0, "heal", "f"), stepDone(0, "f")),
+			"has not been healed",
+		},
+		"never begun": {
+			recorded(of("f", timeline.FaultAwaited{}), begins(0, "heal", "f"), stepDone(0, "f")),
+			"",
+		},
+		"moved":            {recorded(bound("a"), move, stepDone(0, "alpha"), bound("b")), ""},
+		"moved in the end": {recorded(bound("b"), move, stepDone(0, "alpha")), ""},
+		"not moved": {
+			recorded(bound("a"), move, stepDone(0, "alpha"), seen(timeline.ShootSeen{SpecSeed: "a", Hibernated: true})),
+			"nobody has seen in the garden",
+		},
+		"moved, nobody saw": {
+			recorded(bound("a"), move, of("", timeline.Unseen{Probe: "state of alpha"}), stepDone(0, "alpha")),
+			"",
+		},
+		"refused as it should": {
+			recorded(bound("a"), of("alpha", timeline.StepStarted{Verb: "migrate", To: "b", Refused: true}), stepDone(0, "alpha")),
+			"",
+		},
+		"met": {
+			recorded(begins(0, "expect", ""), of("", timeline.ConditionMet{That: "x"}), stepDone(0, "")),
+			"",
+		},
+		"met unseen": {
+			recorded(begins(0, "expect", ""), stepDone(0, "")),
+			"nobody has seen that its condition was true",
+		},
+		"met unread": {
+			recorded(begins(0, "expect", ""), of("", timeline.ConditionMet{Unknown: "no answer"}), stepDone(0, "")),
+			"nobody could tell whether",
+		},
+		"waited": {
+			recorded(of("", timeline.StepStarted{Verb: "wait", Lasts: timeline.Length(time.Second)}), stepDone(0, "")),
+			"",
+		},
+		"waited too short": {
+			recorded(of("", timeline.StepStarted{Verb: "wait", Lasts: timeline.Length(time.Minute)}), stepDone(0, "")),
+			"it took 1s",
+		},
+		"an end without begin": {recorded(stepDone(4, "")), "step 5 has ended and not begun"},
+		"over the link": {
+			recorded(cost(0, 0), of("", timeline.Note{}), reaches(3, timeline.Acknowledged), cost(1, 0)),
+			"",
+		},
+		"past the link": {
+			recorded(cost(5, 0), of("", timeline.Note{}), reaches(3, timeline.Acknowledged), cost(5, 0)),
+			"0 requests have crossed their link",
+		},
+		"harmed while it lasts": {recorded(cost(0, 1), cost(0, 0), of("", timeline.Settling{})), ""},
+		"still harmed": {
+			recorded(cost(0, 1), of("", timeline.Settling{})),
+			"has 1 faults when all are healed",
+		},
+		"never healed": {
+			recorded(of("f", timeline.FaultInjected{Fault: "cut"}), of("", timeline.Settling{})),
+			"was never healed",
+		},
+		"told to start over": {
+			recorded(versions("list", false, 5), of("alpha", timeline.VersionsSeen{Source: "list", Gone: true, Status: 410})),
+			"",
+		},
+		"gone by itself": {
+			recorded(versions("list", false, 5), of("alpha", timeline.VersionsSeen{Source: "list", Gone: true, Status: 500})),
+			"no server has told it to",
+		},
+		"a list by itself": {
+			recorded(versions("list", false, 5), versions("list", false, 6)),
+			"no server has told it to",
+		},
+		"a new shoot's client": {
+			recorded(versions("list", false, 5), seen(timeline.ShootSeen{Absent: true}), versions("list", false, 6)),
+			"",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			found := oracle.Unsound(c.events)
+			if c.want == "" && len(found) > 0 || c.want != "" && (len(found) != 1 || !strings.Contains(found[0], c.want)) {
+				t.Errorf("found %q, want %q", found, c.want)
+			}
+		})
+	}
+}
+
+func TestUnsound_ReadsAndTriesThatContradict_AreNamed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		outcome timeline.Outcome // of one try in the middle
+		reads   int
+		want    bool
+	}{
+		"one tries in vain": {timeline.Failed, 6, false}, "none tries in vain": {timeline.Acknowledged, 6, true}, "a short time": {timeline.Acknowledged, 3, false},
+	} {
+		events := []timeline.Event{started()}
+		for i := range c.reads {
+			at := float64(i) / 2
+			outcome := timeline.Acknowledged
+			if i == 1 {
+				outcome = c.outcome
+			}
+			events = append(events, unanswered(0.01+at), reaches(0.02+at, outcome))
+		}
+		if found := oracle.Unsound(history(events...)); len(found) > 0 != c.want {
+			t.Errorf("%s: found %q", name, found)
+		}
+	}
+}
+
+func TestUnsound_EventsThatAreGoneOrAtOnce_AreNamed(t *testing.T) {
+	t.Parallel()
+	whole := func() []timeline.Event {
+		events := []timeline.Event{started()}
+		for range 200 {
+			events = append(events, of("", timeline.Note{}))
+		}
+		return history(events...)
+	}
+	if found := oracle.Unsound(whole()); len(found) > 0 {
+		t.Errorf("the whole record: %q", found)
+	}
+	gap := slices.Delete(whole(), 50, 51)
+	if found := oracle.Unsound(gap); len(found) != 1 || !strings.Contains(found[0], "event 51 of the record has number 52") {
+		t.Errorf("an event is missing: %q", found)
+	}
+	back, stands := whole(), whole()
+	back[50].At = time.Second
+	if found := oracle.Unsound(back); len(found) != 1 || !strings.Contains(found[0], "before event 50") {
+		t.Errorf("time goes back: %q", found)
+	}
+	for i := range stands[20:] {
+		stands[20+i].At = stands[20].At
+	}
+	if found := oracle.Unsound(stands); len(found) != 1 || !strings.Contains(found[0], "the clock stood") {
+		t.Errorf("time stands: %q", found)
+	}
+	stands[0].Payload = timeline.RunStarted{}
+	if found := oracle.Unsound(stands); len(found) > 0 {
+		t.Errorf("a record without heartbeats is taken as it is: %q", found)
+	}
+}

@@ -1,0 +1,200 @@
+package oracle
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// heartbeats is how many heartbeats a probe may miss: a busy machine may be late with one. Where it is late with more,
+// the probes were, too.
+const heartbeats = 3
+
+// Unwatched says which probes did not look although they should have, and when. It takes a record that says of every
+// probe that it has looked; of any other record nothing is known, and nothing is said.
+//
+// What a probe looked at and could not see is another matter: it has said so, and each oracle knows whether it needs
+// it.
+func Unwatched(events []timeline.Event) []string {
+	_, run, _ := timeline.First[timeline.RunStarted](events)
+	if run.Heartbeat == 0 || run.Unwatched {
+		return nil
+	}
+	most := heartbeats * time.Duration(run.Heartbeat)
+	var lacks []string
+	for _, d := range dutiesOf(events) {
+		lacks = append(lacks, d.gaps(events, most)...)
+	}
+	lacks = append(lacks, silent(events)...)
+	return append(lacks, toldLate(events)...)
+}
+
+// duty of a probe: to look all the time from one moment to another.
+type duty struct {
+	probe    string
+	from, to time.Duration
+	last     bool // it is to look once more when the scenario is over
+}
+
+// dutiesOf are the duties of all probes that a run must have had. Without a Settled event it was broken off, and says
+// so.
+func dutiesOf(events []timeline.Event) []duty {
+	settled, _, ended := timeline.First[timeline.Settled](events)
+	if !ended {
+		return nil
+	}
+	var all []duty
+	loads := map[int]timeline.StepStarted{}
+	for i, e := range events {
+		switch p := e.Payload.(type) {
+		case timeline.LandscapeReady:
+			all = append(all, duty{timeline.StateOfSeeds, e.At, settled.At, true})
+			if p.Cloud {
+				all = append(all, duty{timeline.CloudLedger, e.At, settled.At, true})
+			}
+		case timeline.ShootSteady:
+			all = append(all, ofShoot(events, i, p, settled.At)...)
+		case timeline.StepStarted:
+			if p.WritesPerSecond > 0 {
+				loads[p.Index] = p
+			}
+		case timeline.StepEnded:
+			if load, is := loads[p.Index]; is && p.Outcome == timeline.StepDone {
+				all = append(all, ofLoad(events, i, load, settled.At)...)
+			}
+		}
+	}
+	return all
+}
+
+// ofShoot are the duties from the moment when a shoot is ready until it is deleted, or the scenario is over.
+func ofShoot(events []timeline.Event, at int, steady timeline.ShootSteady, settled time.Duration) []duty {
+	shoot, from := events[at].Subject, events[at].At
+	to, dismissed := endOfLoad(events[at:], shoot)
+	watched := []string{}
+	if steady.Nodes > 0 {
+		watched = append(watched, timeline.NodesOf(shoot), timeline.WorkloadOf(shoot))
+	}
+	all := []duty{{timeline.StateOf(shoot), from, settled, true}} // which is followed on when the shoot is deleted
+	for _, probe := range append(watched, timeline.EpochsOf(shoot), timeline.ReachabilityOf(shoot)) {
+		all = append(all, duty{probe, from, to, !dismissed})
+	}
+	return append(all, duty{timeline.RevisionsOf(shoot), from, to, false})
+}
+
+func ofLoad(events []timeline.Event, at int, load timeline.StepStarted, settled time.Duration) []duty {
+	shoot, from := events[at].Subject, events[at].At
+	to, _ := endOfLoad(events[at:], shoot)
+	to = min(to, settled)
+	all := []duty{{timeline.WriterTo(shoot), from, to, false}, {timeline.ReaderOf(shoot), from, to, false}}
+	if load.KeepAddress {
+		all = append(all, duty{timeline.CachedReaderOf(shoot), from, to, false})
+	}
+	return all
+}
+
+// gaps are the stretches of time in which nobody looked.
+func (d duty) gaps(events []timeline.Event, most time.Duration) (lacks []string) {
+	since, final := d.from, false
+	look := func(until time.Duration) {
+		if until-since > most {
+			lacks = append(lacks, fmt.Sprintf("what %q would have seen from %s to %s: it did not look",
+				d.probe, since.Round(time.Millisecond), until.Round(time.Millisecond)))
+		}
+		since = until
+	}
+	for e, p := range timeline.Of[timeline.Looked](events) {
+		if e.Subject != d.probe {
+			continue
+		}
+		final = final || p.Final
+		if looked := p.Looks > 0 || p.Follows; looked && e.At > since && e.At <= d.to {
+			look(e.At)
+		}
+	}
+	look(d.to)
+	if d.last && !final {
+		lacks = append(lacks, fmt.Sprintf("the last look of %q", d.probe))
+	}
+	return lacks
+}
+
+// silent are the probes that could not see and have not said why.
+func silent(events []timeline.Event) (lacks []string) {
+	type complaint struct {
+		probe string
+		final bool
+	}
+	said, blind := map[complaint]bool{}, map[complaint]bool{}
+	for e := range slices.Values(events) {
+		switch p := e.Payload.(type) {
+		case timeline.Unseen:
+			said[complaint{p.Probe, p.Final}] = true
+		case timeline.Looked:
+			if p.Looks > 0 && p.Failed == p.Looks {
+				blind[complaint{e.Subject, p.Final}] = true
+			}
+		}
+	}
+	for one := range blind {
+		if !said[one] {
+			lacks = append(lacks, fmt.Sprintf("why %q could not see: it has not said so", one.probe))
+		}
+	}
+	slices.Sort(lacks)
+	return slices.Compact(lacks)
+}
+
+// leasePause is longer than nodes take between two renewals of their leases, and than a shoot that is settled takes to
+// answer.
+const leasePause = 30 * time.Second
+
+// toldLate are the probes that follow something and have missed what their last look then found. A landscape that is
+// settled does not change between the end of a probe and its last look.
+func toldLate(events []timeline.Event) (lacks []string) {
+	ended, found, missed := map[string]bool{}, map[string]string{}, map[string]string{}
+	nodes := map[string]timeline.NodeSeen{}
+	late := func(probe, what string) {
+		if ended[probe] {
+			found[probe] = what
+		}
+	}
+	for _, e := range events {
+		switch p := e.Payload.(type) {
+		case timeline.Looked:
+			if what := found[e.Subject]; p.Final && what != "" {
+				missed[e.Subject] = what
+			}
+			ended[e.Subject] = p.Ended
+			delete(found, e.Subject) // a shoot that is created anew has new probes
+		case timeline.ShootSeen:
+			late(timeline.StateOf(e.Subject), "the Shoot")
+		case timeline.SeedSeen:
+			late(timeline.StateOfSeeds, "Seed "+e.Subject)
+		case timeline.PodSeen:
+			late(timeline.WorkloadOf(e.Subject), "pod "+p.Name)
+		case timeline.NodeSeen:
+			if !renewed(nodes[e.Subject+"/"+p.Name], p) {
+				late(timeline.NodesOf(e.Subject), "node "+p.Name)
+			}
+			nodes[e.Subject+"/"+p.Name] = p
+		}
+	}
+	for _, probe := range slices.Sorted(maps.Keys(missed)) {
+		lacks = append(lacks, fmt.Sprintf("all that %q was to follow: only its last look found %s as it is",
+			probe, missed[probe]))
+	}
+	return lacks
+}
+
+// renewed says whether nothing has happened to a node but that it has renewed its lease, and not so long after the time
+// before that others in between must have been missed.
+func renewed(was, is timeline.NodeSeen) bool {
+	before, err := time.Parse(time.RFC3339Nano, was.Renewed)
+	now, other := time.Parse(time.RFC3339Nano, is.Renewed)
+	is.Renewed = was.Renewed
+	return was == is && (err != nil || other != nil || now.Sub(before) < leasePause)
+}
