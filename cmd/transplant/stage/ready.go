@@ -45,7 +45,8 @@ func awaitActors(ctx context.Context, c client.Client, cluster string) error {
 			return err
 		}
 		for _, d := range deployments.Items {
-			if d.Status.ObservedGeneration < d.Generation || d.Status.AvailableReplicas < ptr.Deref(d.Spec.Replicas, 1) {
+			wanted := ptr.Deref(d.Spec.Replicas, 1)
+			if d.Status.ObservedGeneration < d.Generation || d.Status.AvailableReplicas < wanted {
 				return fmt.Errorf("%s/%s is not available", d.Namespace, d.Name)
 			}
 		}
