@@ -17,8 +17,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// lookEvery is how often a Lookout looks.
-const lookEvery = time.Second
+// lookEvery is how often a Lookout looks: a look lists all pods, which are many where there are many shoots.
+const lookEvery = 2 * time.Second
 
 // explainWithin bounds an explanation: who waits for it has waited long already.
 const explainWithin = 15 * time.Second
