@@ -30,7 +30,8 @@ spec:
   always: [SingleWriter]
 `
 
-// brokenExtension is the file of an extension called vault, beside its program; does says what it does, in the words of its file.
+// brokenExtension is the file of an extension called vault, beside its program; does says what it does, in the words of
+// its file.
 func brokenExtension(t *testing.T, does string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -51,8 +52,9 @@ spec: {resources: [{kind: Extension, type: vault}], binary: vault, %s}
 	return file
 }
 
-// A third-party extension that does not come up ends the run long before its patience with shoots is over. The verdict names
-// the extension, with how it ended and what it said, and whose fault that is; its log is in the folder of the run.
+// A third-party extension that does not come up ends the run long before its patience with shoots is over. The verdict
+// names the extension, with how it ended and what it said, and whose fault that is; its log is in the folder of the
+// run.
 func TestOwnExtension_ThatNeverComesUp_IsNamed(t *testing.T) {
 	for _, c := range []struct {
 		name, does string

@@ -140,8 +140,9 @@ func tellOut(t *testing.T, file string, stories ...string) (out string, said []b
 	t.Helper()
 	t.Setenv("TRANSPLANT_HOME", t.TempDir())
 	out = t.TempDir()
-	said, _ = exec.CommandContext(t.Context(), program, append([]string{"run", "--extension", file,
-		"--timeout-multiplier", strconv.Itoa(multiplier), "--out", out}, stories...)...).CombinedOutput() // its code is the verdict's
+	args := []string{"run", "--extension", file, "--timeout-multiplier", strconv.Itoa(multiplier), "--out", out}
+	command := exec.CommandContext(t.Context(), program, append(args, stories...)...)
+	said, _ = command.CombinedOutput() // its code is the verdict's
 	return out, said
 }
 

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// WriteLogs writes down what everything in the landscape's containers has said so far, in the places where package embedded
-// has its logs; Stop does so before the containers go. Of a node that was wiped, or of a companion that was never started, there
-// is none.
+// WriteLogs writes down what everything in the landscape's containers has said so far, in the places where package
+// embedded has its logs; Stop does so before the containers go. Of a node that was wiped, or of a companion that was
+// never started, there is none.
 func (l *Landscape) WriteLogs(ctx context.Context) {
 	var group errgroup.Group
 	for _, c := range l.clusters {

@@ -121,8 +121,8 @@ func withoutContainers(pod *corev1.Pod) string {
 	return "no node has started it yet"
 }
 
-// addLog adds what a log ends with: that of the container or, to a finding about an object, those of whom it waits for. Where
-// nothing has run there is a warning of the node.
+// addLog adds what a log ends with: that of the container or, to a finding about an object, those of whom it waits for.
+// Where nothing has run there is a warning of the node.
 func (c *Clinic) addLog(ctx context.Context, f *Finding) {
 	switch {
 	case f.object:
@@ -156,9 +156,11 @@ func (c *Clinic) addLogOfOwner(ctx context.Context, f *Finding) {
 	}
 }
 
-// LastWords of a container: the last lines of the run that goes on or has ended last and, where that has said nothing yet, of
-// the one before. Without lines, unread is why they could not be read; empty when nothing was said.
-func LastWords(ctx context.Context, api kubernetes.Interface, pod *corev1.Pod, container string) (lines []string, unread string) {
+// LastWords of a container: the last lines of the run that goes on or has ended last and, where that has said nothing
+// yet, of the one before. Without lines, unread is why they could not be read; empty when nothing was said.
+func LastWords(
+	ctx context.Context, api kubernetes.Interface, pod *corev1.Pod, container string,
+) (lines []string, unread string) {
 	lines, err := logs.Tail(ctx, api, pod, container, logs.Last)
 	if len(lines) > 0 {
 		return lines, ""
@@ -181,6 +183,8 @@ func (c *Clinic) warning(ctx context.Context, pod *corev1.Pod) string {
 	if err != nil || len(events.Items) == 0 {
 		return ""
 	}
-	newest := slices.MaxFunc(events.Items, func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
+	newest := slices.MaxFunc(events.Items, func(a, b corev1.Event) int {
+		return a.LastTimestamp.Compare(b.LastTimestamp.Time)
+	})
 	return newest.Reason + ": " + oneLine(newest.Message)
 }

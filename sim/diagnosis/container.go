@@ -19,7 +19,8 @@ const (
 	Fine State = iota
 	// Suspect is one that has ended or waits, or an object that is not done: it may still come up.
 	Suspect
-	// Unstartable is a container that nothing can be started of: its image, its program or its configuration is missing.
+	// Unstartable is a container that nothing can be started of: its image, its program or its configuration is
+	// missing.
 	Unstartable
 	// Crashing is a container that ends again and again, soon after each start.
 	Crashing
@@ -32,8 +33,8 @@ const (
 // Hopeless says whether it is not worth waiting any longer.
 func (s State) Hopeless() bool { return s >= Unstartable }
 
-// Bounds of patience with a container. A slow machine makes a run longer, it does not make it end: so the runs that count are
-// those which were short.
+// Bounds of patience with a container. A slow machine makes a run longer, it does not make it end: so the runs that
+// count are those which were short.
 const (
 	mostRestarts = 3
 	shortRun     = 5 * time.Second
@@ -47,7 +48,9 @@ const (
 const startError = "StartError"
 
 // Reasons for which a container waits that pass only if somebody changes something: the image is not there.
-var withoutImage = []string{"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError"}
+var withoutImage = []string{
+	"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError",
+}
 
 // Reasons for which a container waits that also pass by themselves: what it refers to may come a moment later.
 var withoutConfig = []string{"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
@@ -97,7 +100,10 @@ func Containers(pod *corev1.Pod) []Container {
 }
 
 func containerOf(status corev1.ContainerStatus, isInit bool) Container {
-	c := Container{Name: status.Name, Init: isInit, Ready: status.Ready, Running: status.State.Running != nil, Restarts: int(status.RestartCount)}
+	c := Container{
+		Name: status.Name, Init: isInit, Ready: status.Ready, Running: status.State.Running != nil,
+		Restarts: int(status.RestartCount),
+	}
 	if w := status.State.Waiting; w != nil {
 		c.Waiting, c.Message = w.Reason, w.Message
 	}
@@ -150,7 +156,8 @@ func (c Container) why() string {
 		parts = append(parts, "it runs and is not ready")
 	}
 	// What else a container that has ended waits for is told by its end.
-	if c.Waiting != "" && (c.Ended == nil || slices.Contains(withoutImage, c.Waiting) || slices.Contains(withoutConfig, c.Waiting)) {
+	lacks := slices.Contains(withoutImage, c.Waiting) || slices.Contains(withoutConfig, c.Waiting)
+	if lacks || c.Waiting != "" && c.Ended == nil {
 		parts = append(parts, strings.TrimSuffix(c.Waiting+": "+oneLine(c.Message), ": "))
 	}
 	return strings.Join(parts, ", ")

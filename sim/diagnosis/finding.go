@@ -10,7 +10,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// Finding is something that does not come up: a container of an actor, or an object that an extension does not bring to its end.
+// Finding is something that does not come up: a container of an actor, or an object that an extension does not bring to
+// its end.
 type Finding struct {
 	Owner   world.PodOwner
 	Cluster string
@@ -81,15 +82,18 @@ func (f Finding) where() string {
 	return " on seed " + f.Cluster
 }
 
-// blame says whether it is the set-up that is wrong or an extension that is to be judged: neither is a verdict on a promise.
+// blame says whether it is the set-up that is wrong or an extension that is to be judged: neither is a verdict on a
+// promise.
 func (f Finding) blame() string {
 	switch {
 	case f.Owner.Extension == "":
 		return "This is an error of the set-up, not a finding about a third-party extension."
 	case f.State == Unstartable:
-		return "This is an error of the set-up: check image, command and binary in the file of the extension " + f.Owner.Extension + "."
+		return fmt.Sprintf("This is an error of the set-up: check image, command and binary in the file of the extension %s.",
+			f.Owner.Extension)
 	case f.State.Hopeless():
-		return "This is a finding about the extension " + f.Owner.Extension + ": the set-up has started it, and it does not work."
+		return fmt.Sprintf("This is a finding about the extension %s: the set-up has started it, and it does not work.",
+			f.Owner.Extension)
 	}
 	return "If it stays so, this is a finding about the extension " + f.Owner.Extension + "."
 }

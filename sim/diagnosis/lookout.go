@@ -17,13 +17,14 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// lookEvery is how often a Lookout looks.
-const lookEvery = time.Second
+// lookEvery is how often a Lookout looks: a look lists all pods, which are many where there are many shoots.
+const lookEvery = 2 * time.Second
 
 // explainWithin bounds an explanation: who waits for it has waited long already.
 const explainWithin = 15 * time.Second
 
-// Lookout watches a landscape while something comes up in it: the pods of garden and seeds, and what extensions are asked for.
+// Lookout watches a landscape while something comes up in it: the pods of garden and seeds, and what extensions are
+// asked for.
 type Lookout struct {
 	clock    clock.WithTicker
 	clinics  []*Clinic
@@ -63,7 +64,9 @@ func NewLookout(o Options) (*Lookout, error) {
 		if err != nil {
 			return nil, fmt.Errorf("make the client for cluster %q: %w", cluster, err)
 		}
-		l.requests = append(l.requests, &Requests{Seed: cluster, Extensions: o.Extensions, API: api, Clock: o.Clock, Patience: o.Patience})
+		l.requests = append(l.requests, &Requests{
+			Seed: cluster, Extensions: o.Extensions, API: api, Clock: o.Clock, Patience: o.Patience,
+		})
 	}
 	return l, nil
 }
@@ -94,8 +97,9 @@ func (l *Lookout) Watch(ctx context.Context) (watched context.Context, stop func
 	}
 }
 
-// Why is what a wait has to say that has ended with this error on a watched context, after stop: that something was not worth
-// waiting for, and nothing else, or the error with all that is not up now. An interrupt of ctx needs no explanation.
+// Why is what a wait has to say that has ended with this error on a watched context, after stop: that something was not
+// worth waiting for, and nothing else, or the error with all that is not up now. An interrupt of ctx needs no
+// explanation.
 func (l *Lookout) Why(ctx, watched context.Context, err error) error {
 	never := (*NeverUpError)(nil)
 	switch {
@@ -129,8 +133,8 @@ func (l *Lookout) hopeless(ctx context.Context) []Finding {
 	return l.withLogs(ctx, found)
 }
 
-// look everywhere at once. What is not worth waiting for comes first, and third-party extensions before what may fail because of
-// them. The error says what could not be looked at.
+// look everywhere at once. What is not worth waiting for comes first, and third-party extensions before what may fail
+// because of them. The error says what could not be looked at.
 func (l *Lookout) look(ctx context.Context) ([]Finding, error) {
 	l.looking.Lock()
 	defer l.looking.Unlock()

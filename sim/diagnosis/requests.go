@@ -21,8 +21,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// Parts of the patience with a shoot after which an object is not worth waiting for: when its extension has given no sign of
-// life, and when it has gone on failing.
+// Parts of the patience with a shoot after which an object is not worth waiting for: when its extension has given no
+// sign of life, and when it has gone on failing.
 const (
 	silentPart  = 6
 	failingPart = 2
@@ -119,7 +119,7 @@ func (r *Requests) note(of duty, object extensionsv1alpha1.Object, now time.Time
 		r.known[uid], r.alive[of] = true, now
 		delete(r.open, uid)
 	}
-	if last := object.GetExtensionStatus().GetLastOperation(); last != nil && last.State == gardencorev1beta1.LastOperationStateSucceeded {
+	if succeeded(object) {
 		delete(r.failing, uid)
 	} else if object.GetExtensionStatus().GetLastError() != nil {
 		if _, is := r.failing[uid]; !is {
@@ -135,32 +135,37 @@ func answered(object extensionsv1alpha1.Object) bool {
 		len(object.GetFinalizers()) > 0
 }
 
+func succeeded(object extensionsv1alpha1.Object) bool {
+	last := object.GetExtensionStatus().GetLastOperation()
+	return last != nil && last.State == gardencorev1beta1.LastOperationStateSucceeded
+}
+
 // judge an object: what is not done is open.
 func (r *Requests) judge(of duty, object extensionsv1alpha1.Object, now time.Time) (f Finding, open bool) {
 	last, lastError := object.GetExtensionStatus().GetLastOperation(), object.GetExtensionStatus().GetLastError()
-	if last != nil && last.State == gardencorev1beta1.LastOperationStateSucceeded ||
+	if succeeded(object) ||
 		object.GetAnnotations()[constants.GardenerOperation] == constants.GardenerOperationWaitForState {
 		return Finding{}, false
 	}
 	owner := r.ownerOf(of)
 	f = Finding{Owner: owner, Cluster: r.Seed, State: Suspect, object: true}
-	name := of.kind + " " + nameOf(object)
+	name := fmt.Sprintf("%s %s of type %s", of.kind, nameOf(object), of.of)
 	since, silent := r.open[object.GetUID()]
 	switch waited := now.Sub(since); {
 	case silent:
-		f.What = fmt.Sprintf("%s of type %s waits for it, without any answer for %s", name, of.of, waited.Round(time.Second))
+		f.What = fmt.Sprintf("%s waits for it, without any answer for %s", name, waited.Round(time.Second))
 		if most := r.Patience / silentPart; waited >= most && now.Sub(r.heard(of, since)) >= most {
 			f.State = Silent
 		}
 	case lastError != nil:
-		f.What = fmt.Sprintf("%s of type %s has its error: %s", name, of.of, oneLine(lastError.Description))
+		f.What = fmt.Sprintf("%s has its error: %s", name, oneLine(lastError.Description))
 		if began, is := r.failing[object.GetUID()]; is && now.Sub(began) >= r.Patience/failingPart {
 			f.State = Failing
 		}
 	default:
-		f.What = fmt.Sprintf("%s of type %s is not done", name, of.of)
+		f.What = name + " is not done"
 		if last != nil {
-			f.What = fmt.Sprintf("%s of type %s: %s %s %d%%: %s", name, of.of, last.Type, last.State, last.Progress, oneLine(last.Description))
+			f.What = fmt.Sprintf("%s: %s %s %d%%: %s", name, last.Type, last.State, last.Progress, oneLine(last.Description))
 		}
 	}
 	return f, true

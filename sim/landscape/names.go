@@ -32,7 +32,8 @@ func (l Landscape) seedActors(seed string) []string {
 	return actors
 }
 
-// ReferenceProvider is the actor that reconciles, on a seed, the objects of ProviderType that no third-party extension does.
+// ReferenceProvider is the actor that reconciles, on a seed, the objects of ProviderType that no third-party extension
+// does.
 func ReferenceProvider(seed string) string { return "extensions-" + seed }
 
 // ProcessActors are the actors that are processes which may be killed or frozen.

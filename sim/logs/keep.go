@@ -11,9 +11,9 @@ import (
 // MostKept of a log file: the end of it.
 const MostKept = 4 << 20
 
-// Keep copies the end of a log into a new file, whose folder it makes. The log may be in several files, oldest first, of which
-// those that are not there are passed over; without any of them nothing is made. When something is left out, the first line
-// says so.
+// Keep copies the end of a log into a new file, whose folder it makes. The log may be in several files, oldest first,
+// of which those that are not there are passed over; without any of them nothing is made. When something is left out,
+// the first line says so.
 func Keep(to string, from ...string) error {
 	var parts []part
 	defer func() {
@@ -60,7 +60,8 @@ func write(to string, parts []part, skip int64) (err error) {
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	if skip > 0 {
-		if _, err := fmt.Fprintf(out, "[the first %d bytes of this log are left out; its last %d are here]\n", skip, MostKept); err != nil {
+		const said = "[the first %d bytes of this log are left out; its last %d are here]\n"
+		if _, err := fmt.Fprintf(out, said, skip, MostKept); err != nil {
 			return fmt.Errorf("write the log: %w", err)
 		}
 	}

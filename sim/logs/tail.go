@@ -32,9 +32,11 @@ const (
 	Previous Run = true
 )
 
-// Tail gives the last lines of a container's log, empty ones left out, each cut to a readable length. It waits a few seconds
-// at most.
-func Tail(ctx context.Context, cluster kubernetes.Interface, pod *corev1.Pod, container string, run Run) ([]string, error) {
+// Tail gives the last lines of a container's log, empty ones left out, each cut to a readable length. It waits a few
+// seconds at most.
+func Tail(
+	ctx context.Context, cluster kubernetes.Interface, pod *corev1.Pod, container string, run Run,
+) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, tailWithin)
 	defer cancel()
 	lines := int64(mostLines)

@@ -21,9 +21,9 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// Ends watches the pods of one cluster and records every container of an actor, of a third-party extension or of a shoot's
-// control plane that ends while its pod is to go on, with the last lines of its log. Whether the end was meant to be, as one by
-// a fault is, it does not say.
+// Ends watches the pods of one cluster and records every container of an actor, of a third-party extension or of a
+// shoot's control plane that ends while its pod is to go on, with the last lines of its log. Whether the end was meant
+// to be, as one by a fault is, it does not say.
 type Ends struct {
 	Cluster string
 	Pods    client.WithWatch
@@ -105,11 +105,14 @@ func (p *Ends) fresh(pod *corev1.Pod, container diagnosis.Container) bool {
 	return !container.Ended.At.Before(p.Since.Truncate(time.Second)) // the node's times are whole seconds
 }
 
-func (p *Ends) record(ctx context.Context, owner world.PodOwner, pod *corev1.Pod, c diagnosis.Container, to timeline.Recorder) {
+func (p *Ends) record(
+	ctx context.Context, owner world.PodOwner, pod *corev1.Pod, c diagnosis.Container, to timeline.Recorder,
+) {
 	ended := timeline.ActorEnded{
-		Who: owner.Actor, Extension: owner.Extension, Cluster: p.Cluster, Pod: pod.Namespace + "/" + pod.Name, Container: c.Name,
-		ExitCode: c.Ended.ExitCode, Signal: c.Ended.Signal, Reason: c.Ended.Reason, Message: c.Ended.Message, Restarts: c.Restarts,
-		Ended: c.Ended.At.UTC().Format(time.RFC3339),
+		Who: owner.Actor, Extension: owner.Extension,
+		Cluster: p.Cluster, Pod: pod.Namespace + "/" + pod.Name, Container: c.Name,
+		ExitCode: c.Ended.ExitCode, Signal: c.Ended.Signal, Reason: c.Ended.Reason, Message: c.Ended.Message,
+		Restarts: c.Restarts, Ended: c.Ended.At.UTC().Format(time.RFC3339),
 	}
 	lines, err := p.log(ctx, pod, c)
 	if ended.Log = lines; err != nil {

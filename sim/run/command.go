@@ -35,8 +35,8 @@ answer. validate takes them for mistakes.
 
 The evidence of a story is kept in a folder: timeline.jsonl, verdict.json, junit.xml and report.html, a page to look at; metrics.om, its samples for Prometheus; and scenario.yaml, the story by itself:
 told with the same flags, which the verdict shows, it is the same again. Of one story the folder is --out,
-of several each has its own in it. There is also logs, with what actors, extensions and clusters have logged, and harness.log, what the client libraries had to say; without --out
-that is in out.
+of several each has its own in it. There is also logs, with what actors, extensions and clusters have logged, and harness.log, what the client libraries had
+to say; without --out that is in out.
 
 A scenario with a sweep is told once per crash point, each a story of its own. With --sample N it is N points of each sweep, the
 same ones for the same --seed.

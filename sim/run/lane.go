@@ -181,7 +181,9 @@ func (l *lane) remember(judged *verdict.Report) error {
 }
 
 // play the story on the shared landscape, which it makes if there is none.
-func (l *lane) play(ctx context.Context, s *scenario.Scenario, shared *stage, journal *timeline.Journal, logs string) error {
+func (l *lane) play(
+	ctx context.Context, s *scenario.Scenario, shared *stage, journal *timeline.Journal, logs string,
+) error {
 	content, err := json.Marshal(s)
 	if err != nil {
 		return fmt.Errorf("marshal the scenario: %w", err)

@@ -28,8 +28,8 @@ func (t *teller) lookout() (*diagnosis.Lookout, error) {
 	})
 }
 
-// watchedFor lets something come up that was never up before: it ends early when something is not worth waiting for. That is
-// for the time before the first step alone, when no fault is at work yet.
+// watchedFor lets something come up that was never up before: it ends early when something is not worth waiting for.
+// That is for the time before the first step alone, when no fault is at work yet.
 func (t *teller) watchedFor(ctx context.Context, comeUp func(context.Context) error) error {
 	lookout, err := t.lookout()
 	if err != nil {
@@ -75,7 +75,9 @@ func (t *teller) followEnds(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("make the client of cluster %q for logs: %w", cluster, err)
 		}
-		t.crew.follow(ctx, endsGroup, &probe.Ends{Cluster: cluster, Pods: pods, API: api, Owners: owners, Since: t.Journal.Started()})
+		t.crew.follow(ctx, endsGroup, &probe.Ends{
+			Cluster: cluster, Pods: pods, API: api, Owners: owners, Since: t.Journal.Started(),
+		})
 	}
 	return nil
 }

@@ -1,8 +1,8 @@
 package timeline
 
-// ActorEnded says that a container of an actor, of a third-party extension or of a shoot's control plane has ended while its
-// pod was to go on. The subject is the actor, or the shoot. Nothing is judged by it: an end while a fault is at work on the
-// actor or its cluster, or right after, is what the fault is for.
+// ActorEnded says that a container of an actor, of a third-party extension or of a shoot's control plane has ended
+// while its pod was to go on. The subject is the actor, or the shoot. Nothing is judged by it: an end while a fault is
+// at work on the actor or its cluster, or right after, is what the fault is for.
 type ActorEnded struct {
 	Who       string `json:"who"` // the actor; control-planes-<seed> for those of shoots
 	Cluster   string `json:"cluster"`

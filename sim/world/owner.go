@@ -8,8 +8,8 @@ import (
 
 // PodOwners is a World that knows whose pods are on its clusters.
 type PodOwners interface {
-	// OwnerOf a pod of a cluster, by what the pod says of itself; false for pods that are nobody's a scenario knows, such
-	// as those of a cluster's DNS. It asks nobody.
+	// OwnerOf a pod of a cluster, by what the pod says of itself; false for pods that are nobody's a scenario knows,
+	// such as those of a cluster's DNS. It asks nobody.
 	OwnerOf(cluster string, pod *corev1.Pod) (PodOwner, bool)
 }
 

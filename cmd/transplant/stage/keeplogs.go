@@ -22,7 +22,8 @@ import (
 
 var _ world.LogKeeper = &World{}
 
-// namesWithin bounds the question whose pods are on a cluster. A cluster that does not answer keeps its logs, by other names.
+// namesWithin bounds the question whose pods are on a cluster. A cluster that does not answer keeps its logs, by other
+// names.
 const namesWithin = 5 * time.Second
 
 // KeepLogs implements world.LogKeeper.
@@ -83,7 +84,8 @@ func namesOn(ctx context.Context, l Landscape, cluster string) map[string]string
 	return names
 }
 
-// nameOf the logs of a pod: the actor, or a folder of the shoot's with the pod in it. Anybody else's have the pod's name.
+// nameOf the logs of a pod: the actor, or a folder of the shoot's with the pod in it. Anybody else's have the pod's
+// name.
 func nameOf(cluster string, pod *corev1.Pod) string {
 	switch owner, known := (owners{}).OwnerOf(cluster, pod); {
 	case !known:

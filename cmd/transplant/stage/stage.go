@@ -259,12 +259,12 @@ func seeds(l Landscape) []string {
 	return names
 }
 
-// setUp brings everything on the clusters, all clusters at the same time; actors come last. It ends as soon as one of them is not
-// worth waiting for, and says which.
+// setUp brings everything on the clusters, all clusters at the same time; actors come last. It ends as soon as one of
+// them is not worth waiting for, and says which.
 func (s *Stage) setUp(ctx context.Context, l Landscape) error {
 	lookout, err := diagnosis.NewLookout(diagnosis.Options{
-		Seeds: seeds(l), Extensions: s.Extensions, Connect: func(cluster string) (*rest.Config, error) { return observer(l, cluster) },
-		Owners: owners{}, Clock: clock.RealClock{}, Patience: actorTimeout,
+		Seeds: seeds(l), Extensions: s.Extensions, Owners: owners{}, Clock: clock.RealClock{}, Patience: actorTimeout,
+		Connect: func(cluster string) (*rest.Config, error) { return observer(l, cluster) },
 	})
 	if err != nil {
 		return err
