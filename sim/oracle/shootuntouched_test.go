@@ -225,6 +225,18 @@ func TestShootUntouched_ScenarioChanges(t *testing.T) {
 		"applied": {
 			events: moved(objects(0, c), objects(1, configMap("u", "2")), changes("apply", ref)),
 		},
+		"applied, and gone": {
+			events: moved(objects(0, c), objects(1, absent), changes("apply", ref)),
+			want:   "configmaps default/c is gone",
+		},
+		"applied and then removed": {
+			events: moved(objects(0, c), objects(1, configMap("v", "1")), changes("remove", ref), changes("apply",
+				ref)),
+		},
+		"applied just before, and gone": {
+			events: moved(objects(0, absent), objects(1, absent), changes("apply", ref), objects(0, c)),
+			want:   "configmaps default/c is gone",
+		},
 		"removed": {
 			events: moved(objects(0, c), objects(1, absent), changes("remove", ref)),
 		},
