@@ -35,6 +35,9 @@ func (ShootUntouched) Lacks(events []timeline.Event) []string {
 	if moves == 0 {
 		lacks = append(lacks, "a shoot that moves, with a look at its objects before and after")
 	}
+	if _, _, ended := timeline.First[timeline.Settling](events); !ended {
+		lacks = append(lacks, "the end of the scenario")
+	}
 	return lacks
 }
 
