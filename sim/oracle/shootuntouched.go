@@ -35,6 +35,9 @@ func (ShootUntouched) Lacks(events []timeline.Event) []string {
 	if moves == 0 {
 		lacks = append(lacks, "a shoot that moves, with a look at its objects before and after")
 	}
+	if _, _, ended := timeline.First[timeline.Settling](events); !ended {
+		lacks = append(lacks, "the end of the scenario")
+	}
 	return lacks
 }
 
@@ -107,7 +110,7 @@ type passage struct {
 
 // asked is what steps have asked for that changes objects in the shoot.
 type asked struct {
-	objects []timeline.ObjectRef
+	applied, removed []timeline.ObjectRef
 	// updated says that the Shoot or its CloudProfile was changed, or that nodes were chosen for their update: what
 	// Gardener keeps in the shoot changes with it, and nodes do.
 	updated bool
@@ -180,9 +183,13 @@ func (w *objectWalk) takeStep(e timeline.Event, p timeline.StepStarted) {
 		w.begin()
 	case "delete":
 		w.leave()
-	case "apply", "remove":
+	case "apply":
 		if p.Object != nil {
-			w.done.objects, w.waited = append(w.done.objects, *p.Object), false
+			w.done.applied, w.waited = append(w.done.applied, *p.Object), false
+		}
+	case "remove":
+		if p.Object != nil {
+			w.done.removed, w.waited = append(w.done.removed, *p.Object), false
 		}
 	case "patch", "reschedule", "select":
 		w.done.updated, w.waited = true, false
@@ -292,7 +299,7 @@ func (p passage) judge(f *findings, shoot string) {
 	problems, with := map[objectKey]string{}, map[objectKey]int{}
 	unread := p.unread()
 	for key, object := range p.before.objects {
-		if slices.Contains(unread, key.class) || p.isChangedByScenario(key, object) {
+		if slices.Contains(unread, key.class) || p.isExempt(key, object) {
 			continue
 		}
 		problem := p.problem(key, object)
@@ -338,21 +345,25 @@ func (p passage) problem(key objectKey, was timeline.ObjectSeen) string {
 		return fmt.Sprintf("was made anew (uid %s, before %s)", now.UID, was.UID)
 	case now.Deleting:
 		return "is being deleted"
-	case now.Says != was.Says && !(p.lossy && saved.Says != was.Says):
+	case now.Says != was.Says && !(p.lossy && saved.Says != was.Says) && !p.isAmong(p.done.applied, key):
 		return "says something else than before the move"
 	}
 	return ""
 }
 
-// isChangedByScenario says that a step has asked for what may have changed an object.
-func (p passage) isChangedByScenario(key objectKey, object timeline.ObjectSeen) bool {
+// isExempt says that the scenario itself decides whether an object is there.
+func (p passage) isExempt(key objectKey, object timeline.ObjectSeen) bool {
 	if p.done.updated && (object.Managed || object.Node != "") {
 		return true
 	}
-	return slices.ContainsFunc(p.done.objects, func(ref timeline.ObjectRef) bool {
+	return p.isAmong(p.done.removed, append(containersOf(key), key)...)
+}
+
+// isAmong says whether a step is about one of the objects.
+func (p passage) isAmong(refs []timeline.ObjectRef, keys ...objectKey) bool {
+	return slices.ContainsFunc(refs, func(ref timeline.ObjectRef) bool {
 		class, known := p.classOf(ref)
-		changed := objectKey{class, ref.Namespace, ref.Name}
-		return known && (key == changed || slices.Contains(containersOf(key), changed))
+		return known && slices.Contains(keys, objectKey{class, ref.Namespace, ref.Name})
 	})
 }
 

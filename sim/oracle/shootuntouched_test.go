@@ -225,6 +225,18 @@ func TestShootUntouched_ScenarioChanges(t *testing.T) {
 		"applied": {
 			events: moved(objects(0, c), objects(1, configMap("u", "2")), changes("apply", ref)),
 		},
+		"applied, and gone": {
+			events: moved(objects(0, c), objects(1, absent), changes("apply", ref)),
+			want:   "configmaps default/c is gone",
+		},
+		"applied and then removed": {
+			events: moved(objects(0, c), objects(1, configMap("v", "1")), changes("remove", ref), changes("apply",
+				ref)),
+		},
+		"applied just before, and gone": {
+			events: moved(objects(0, absent), objects(1, absent), changes("apply", ref), objects(0, c)),
+			want:   "configmaps default/c is gone",
+		},
 		"removed": {
 			events: moved(objects(0, c), objects(1, absent), changes("remove", ref)),
 		},
@@ -312,7 +324,7 @@ func TestShootUntouched_Lives(t *testing.T) {
 		},
 		"deleted in the end": {
 			events: history(created, objects(0, c), steady(0), leaving, there, objects(1, c), step("delete"),
-				seen(deleting), objects(1, absent), gone),
+				seen(deleting), objects(1, absent), gone, settling),
 		},
 		"deleted unseen": {
 			events: history(created, objects(0, c), steady(0), leaving, there, step("delete"), seen(deleting), gone),
@@ -342,6 +354,10 @@ func TestShootUntouched_Lives(t *testing.T) {
 func TestShootUntouched_MissingEvidence(t *testing.T) {
 	t.Parallel()
 	check(t, oracle.ShootUntouched{}, map[string]row{
+		"it is broken off": {
+			events: history(created, objects(0, c), steady(0), leaving, there, objects(1, c), step("delete")),
+			lacks:  "the end of the scenario",
+		},
 		"no look before": {
 			events: history(created, steady(0), leaving, there, settling, objects(1, c)),
 			lacks:  "the objects of alpha before anything happens to it",
