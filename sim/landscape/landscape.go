@@ -139,7 +139,7 @@ type Settings struct {
 	// ReconcileInMaintenanceOnly is whether a shoot that nobody changed is reconciled once in each of its maintenance time
 	// windows, not every sync period.
 	ReconcileInMaintenanceOnly bool `json:"reconcileInMaintenanceOnly,omitempty"`
-	// CareSyncPeriod is the time between two looks of care at a shoot.
+	// CareSyncPeriod is the time between two looks of care at a shoot, and between two health checks of the reference provider.
 	CareSyncPeriod metav1.Duration `json:"careSyncPeriod,omitzero"`
 	// CareThreshold is how long conditions of shoots are Progressing before they are False.
 	CareThreshold metav1.Duration `json:"careThreshold,omitzero"`
@@ -165,7 +165,7 @@ func (s *Settings) Default() {
 		&s.OwnerCheckInterval: time.Second, &s.OwnerCheckTimeout: 5 * time.Second,
 		&s.DeltaInterval: time.Second, &s.FullSnapshotInterval: 5 * time.Minute, &s.DNSTTL: time.Second,
 		&s.SeedLeaseRenew: time.Second, &s.SeedLossGracePeriod: 10 * time.Second, &s.WaitInterval: time.Second,
-		&s.SyncPeriod: time.Hour, &s.CareSyncPeriod: 30 * time.Second, &s.CareThreshold: time.Minute,
+		&s.SyncPeriod: time.Hour, &s.CareSyncPeriod: 5 * time.Second, &s.CareThreshold: time.Minute,
 		&s.CleanupTimeout: 10 * time.Minute,
 	} {
 		if setting.Duration == 0 {

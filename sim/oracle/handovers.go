@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -70,7 +71,7 @@ func takenAway(events []timeline.Event, cluster string, from, to time.Duration) 
 // plane that this has deployed, Kubernetes, and the harness. All others are extensions, and what these have deployed.
 var seedWriters = []string{
 	"gardenlet", "gardener-resource-manager", "machine-controller",
-	"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "transplant-processnode",
+	"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "processnode",
 	"transplant", "transplant-observer",
 }
 
@@ -78,13 +79,17 @@ var seedWriters = []string{
 // controller work for, and what the resource manager applies.
 var gone = []string{".extensions.gardener.cloud", ".machine.sapcloud.io", ".resources.gardener.cloud"}
 
+// backupSecrets are what etcd reads its backups with. The extension of BackupEntries writes them, and has nothing to do
+// at migrate (SPEC 3.6): they stay with etcd.
+var backupSecrets = []string{constants.SecretNameEtcdBackup, constants.SecretNameSourceEtcdBackup}
+
 // leftBehind is why an object in the control-plane namespace must not be there when the shoot was let go (SPEC 2.6, and
 // 3.10 B4, B5); empty if it may be. A Secret that moves with the shoot stays, and so does what the seed itself keeps
 // for the restore. Of an object that does not tell who has written it nothing is known.
 func leftBehind(item timeline.Item) string {
 	isOf := func(group string) bool { return strings.HasSuffix(item.Class, group) }
 	switch {
-	case ephemeral[item.Class] || item.Persisted && item.Class == "secrets":
+	case ephemeral[item.Class] || item.Class == "secrets" && (item.Persisted || slices.Contains(backupSecrets, item.Name)):
 		return ""
 	case slices.ContainsFunc(gone, isOf):
 		return "it was to be deleted before"

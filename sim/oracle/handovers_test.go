@@ -47,6 +47,7 @@ func TestNoOrphans_HandOver(t *testing.T) {
 		},
 		"WrittenByNobodyKnows": {events: story(onA, migrating, letGo, look(written("configmaps", "x")), onB)},
 		"SecretThatMoves":      {events: story(onA, migrating, letGo, look(persisted), onB)},
+		"SecretOfTheBackups":   {events: story(onA, migrating, letGo, look(written("secrets", "etcd-backup", "extensions")), onB)},
 		"ConfigMapLabelledAsIfItMoved": {
 			events: story(onA, migrating, letGo, look(labelled), onB), want: "configmaps shoot--p--alpha/token, written by acme,",
 		},

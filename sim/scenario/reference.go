@@ -185,7 +185,7 @@ func (p *page) conditions() {
 	p.say("\n## Conditions\n\n`expect`, `wait` and `when` take conditions in [CEL](https://cel.dev).")
 	p.say("What cannot be read cannot be told, and nothing that depends on it is met. What was read and is not there, as a condition that a shoot does not have, makes the whole false.")
 	p.say("When the time of an `expect` is over its last look decides, whatever was seen before: false is a violation, and what cannot be told is inconclusive.")
-	p.say("Care writes the conditions that `healthy` asks for: once in `careSyncPeriod`, and when an operation has succeeded. So give an `expect` of `healthy` more time than that period. When its time is over, it names what is not as it shall be, each condition with its reason and message.")
+	p.say("Care writes the conditions that `healthy` asks for: once in `careSyncPeriod`, and when an operation has succeeded. Extensions check as often what care asks them for. So give an `expect` of `healthy` two of these periods more than the operation takes. When its time is over, it names what is not as it shall be, each condition with its reason and message.")
 	p.say("They may ask for these.\n")
 	for _, word := range expression.Vocabulary() {
 		p.say("%s", told(word.Written, word.Form.Name(), p.of(word.Form)))

@@ -3,6 +3,7 @@ package stage
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -27,5 +28,33 @@ func TestAwaitActorsOutlastsFailedRequests(t *testing.T) {
 	}).Build()
 	if err := awaitActors(t.Context(), c, "a"); err != nil || asked != 3 {
 		t.Errorf("asked %d times, %v", asked, err)
+	}
+}
+
+func TestCheckActors(t *testing.T) {
+	t.Parallel()
+	deployment := func(generation, observed int64, ready int32) *appsv1.Deployment {
+		return &appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "extension-acme", Name: "acme", Generation: generation},
+			Status:     appsv1.DeploymentStatus{ObservedGeneration: observed, ReadyReplicas: ready},
+		}
+	}
+	const notReady = "extension-acme/acme is not ready, see its pod's log"
+	for name, c := range map[string]struct {
+		acme *appsv1.Deployment
+		want string
+	}{
+		"Ready":              {deployment(1, 1, 1), ""},
+		"NoReplicaReady":     {deployment(1, 1, 0), notReady},
+		"ChangedAndNotSeen":  {deployment(2, 1, 1), notReady},
+		"NeverSeenByAnybody": {deployment(1, 0, 0), notReady},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := checkActors(t.Context(), fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(c.acme).Build())
+			if got := fmt.Sprint(err); err == nil && c.want != "" || err != nil && got != c.want {
+				t.Errorf("error %q, want %q", got, c.want)
+			}
+		})
 	}
 }

@@ -78,7 +78,7 @@ var ScenarioSettings = Settings{
 	DeltaInterval: time.Second, FullSnapshotInterval: 5 * time.Minute,
 	DNSTTL: time.Second, WaitInterval: time.Second, LeaseInterval: time.Second,
 	SeedLossGracePeriod: 10 * time.Second, RestoresAtOnce: 20,
-	SyncPeriod: time.Hour, CareSyncPeriod: 30 * time.Second, CareThreshold: time.Minute,
+	SyncPeriod: time.Hour, CareSyncPeriod: 5 * time.Second, CareThreshold: time.Minute,
 	CleanupTimeout: 10 * time.Minute,
 }
 
