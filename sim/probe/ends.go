@@ -3,6 +3,7 @@ package probe
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -134,12 +135,16 @@ func (p *Ends) log(ctx context.Context, pod *corev1.Pod, c diagnosis.Container) 
 	}
 	now, err := p.API.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 	if err != nil {
-		return lines, nil //nolint:nilerror // the log was read; most likely it is the one that was meant
+		return nil, fmt.Errorf("make sure whose log it is: %w", err)
 	}
 	for _, is := range diagnosis.Containers(now) {
-		if is.Name == c.Name && is.Running && is.Ended != nil && is.Ended.ID == c.Ended.ID {
+		switch {
+		case is.Name != c.Name:
+		case !is.Running && is.Restarts == c.Restarts:
+			return lines, nil
+		case is.Restarts <= c.Restarts+1:
 			return logs.Tail(ctx, p.API, pod, c.Name, logs.Previous)
 		}
 	}
-	return lines, nil
+	return nil, errors.New("it has been started again since, more than once")
 }

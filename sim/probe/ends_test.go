@@ -8,11 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	kubernetesfake "k8s.io/client-go/kubernetes/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/transplant-sim/transplant/sim/probe"
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -43,6 +46,21 @@ func actorPod(name string, labels map[string]string, status corev1.ContainerStat
 	}
 }
 
+// likeAServer gives what is watched in the form that was asked for, which the fake client does not.
+var likeAServer = interceptor.Funcs{
+	Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) (watch.Interface, error) {
+		typed, err := c.Watch(ctx, list, options...)
+		if err != nil {
+			return nil, err
+		}
+		return watch.Filter(typed, func(e watch.Event) (watch.Event, bool) {
+			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(e.Object)
+			e.Object = &unstructured.Unstructured{Object: content}
+			return e, err == nil
+		}), nil
+	},
+}
+
 // An end is recorded once, with how it was and what was said, whether it is found in a list or told by a watch.
 func TestEnds_EachEndOfAnActor_IsRecordedOnce(t *testing.T) {
 	t.Parallel()
@@ -56,7 +74,7 @@ func TestEnds_EachEndOfAnActor_IsRecordedOnce(t *testing.T) {
 	initialized.Status = corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{Name: "init", State: corev1.ContainerState{Terminated: endOf("init", 0, 0)}}}}
 	leaving := actorPod("leaving", vault, ended)
 	leaving.Finalizers = []string{"kept"}
-	pods := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&corev1.Pod{}).WithObjects(
+	pods := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&corev1.Pod{}).WithInterceptorFuncs(likeAServer).WithObjects(
 		actorPod("early", vault, corev1.ContainerStatus{State: corev1.ContainerState{Terminated: endOf("old", 9, -time.Minute)}}),
 		actorPod("stranger", nil, ended), leaving, initialized, actorPod("vault-0", vault, ended),
 	).Build()
@@ -64,7 +82,7 @@ func TestEnds_EachEndOfAnActor_IsRecordedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := journal()
-	ends := &probe.Ends{Cluster: "a", Pods: pods, API: kubernetesfake.NewClientset(), Owners: labelled{}, Since: began}
+	ends := &probe.Ends{Cluster: "a", Pods: pods, API: kubernetesfake.NewClientset(actorPod("vault-0", vault, ended)), Owners: labelled{}, Since: began}
 	var found []timeline.ActorEnded
 	recorded := func() int {
 		found = nil
@@ -113,5 +131,47 @@ func TestEnds_EachEndOfAnActor_IsRecordedOnce(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A log that may be that of a later run is not given for the one that has ended.
+func TestEnds_StartedAgainMeanwhile_HasNoLogOfALaterRun(t *testing.T) {
+	t.Parallel()
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	vault := map[string]string{"extension": "vault"}
+	ended := corev1.ContainerState{Terminated: endOf("run-1", 255, 0)}
+	for _, c := range []struct {
+		name string
+		now  corev1.ContainerStatus
+		read bool
+	}{
+		{"not at all", corev1.ContainerStatus{State: ended}, true},
+		{"once", corev1.ContainerStatus{RestartCount: 1, State: corev1.ContainerState{Terminated: endOf("run-2", 2, 0)}}, true},
+		{"more often", corev1.ContainerStatus{RestartCount: 2, State: corev1.ContainerState{Terminated: endOf("run-3", 2, 0)}}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			pods := fake.NewClientBuilder().WithScheme(scheme).
+				WithObjects(actorPod("vault-0", vault, corev1.ContainerStatus{State: ended})).Build()
+			j := journal()
+			ends := &probe.Ends{
+				Cluster: "a", Pods: pods, API: kubernetesfake.NewClientset(actorPod("vault-0", vault, c.now)), Owners: labelled{}, Since: began,
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			done := make(chan error)
+			go func() { done <- ends.Follow(ctx, j) }()
+			until(t, func() bool { return len(j.Events()) == 1 })
+			stop()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			_, p, _ := timeline.First[timeline.ActorEnded](j.Events())
+			if read := len(p.Log) > 0; read != c.read || read == (p.LogUnread != "") {
+				t.Errorf("the log is %q, not read because of %q", p.Log, p.LogUnread)
+			}
+		})
 	}
 }

@@ -64,7 +64,7 @@ func namesOn(ctx context.Context, l Landscape, cluster string) map[string]string
 		return names
 	}
 	pods := &corev1.PodList{}
-	if err := observer.List(ctx, pods, cachedList); err != nil {
+	if err := observer.List(ctx, pods, cachedList()); err != nil {
 		return names
 	}
 	// The newest pod of an actor has its name; those that were before it have their UIDs behind that.

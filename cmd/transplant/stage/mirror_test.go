@@ -174,3 +174,13 @@ func TestAccessIsFoundByAWatch(t *testing.T) {
 		t.Errorf("of a shoot that is not there: %v; the garden was asked %d times", err, asked.Load())
 	}
 }
+
+// What one list selects, another that is made at the same time does not.
+func TestCachedList_SelectorsAreNotShared(t *testing.T) {
+	t.Parallel()
+	selected := (&client.ListOptions{}).ApplyOptions([]client.ListOption{client.MatchingLabels{"role": "etcd"}, cachedList()}).AsListOptions()
+	all := (&client.ListOptions{}).ApplyOptions([]client.ListOption{cachedList()}).AsListOptions()
+	if selected.LabelSelector != "role=etcd" || all.LabelSelector != "" || all.ResourceVersion != "0" {
+		t.Errorf("one selects %q, the other, at version %q, %q", selected.LabelSelector, all.ResourceVersion, all.LabelSelector)
+	}
+}

@@ -33,10 +33,13 @@ import (
 
 // Where something is gets asked many times a second: an API server answers that from its memory, without its etcd. What
 // it is, is then read as it stands.
-var (
-	cachedGet  = &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}}
-	cachedList = &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}}
-)
+var cachedGet = &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}}
+
+// cachedList is made anew for each list: the client writes the selectors of a list into it, where the next one, or one at the
+// same time, would find them.
+func cachedList() *client.ListOptions {
+	return &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}}
+}
 
 // World is a landscape as a story uses it.
 type World struct {
@@ -297,7 +300,7 @@ func answers(pod *corev1.Pod) bool {
 // pod finds the pod of one role of a control plane that has an address; nil if there is none.
 func (w *World) pod(ctx context.Context, seed, shoot, role string) (*corev1.Pod, error) {
 	pods := &corev1.PodList{}
-	err := w.seeds[seed].List(ctx, pods, client.InNamespace(technicalID(shoot)), client.MatchingLabels{constants.LabelRole: role}, cachedList)
+	err := w.seeds[seed].List(ctx, pods, client.InNamespace(technicalID(shoot)), client.MatchingLabels{constants.LabelRole: role}, cachedList())
 	if err != nil {
 		return nil, fmt.Errorf("list the pods of %q of shoot %q on seed %q: %w", role, shoot, seed, err)
 	}
