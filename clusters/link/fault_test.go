@@ -98,13 +98,16 @@ func TestFaultConformance(t *testing.T) {
 				if i.Healed() || len(s.link.Injections()) != 1 || s.link.Injections()[0].Fault() != f {
 					t.Errorf("the link has the injections %v", s.link.Injections())
 				}
+				if n := s.link.Stats().Faults; n != 1 {
+					t.Errorf("%d faults are at work", n)
+				}
 				call := get(t, s.client("h2"), s.link.URL())
 				if f != (link.Cut{Refuse: true}) { // whom the kernel refuses nobody sees
 					eventually(t, "the fault is felt", func() bool { return i.Touched() > 0 })
 				}
 				i.Heal()
 				s.expectClean(t)
-				if !i.Healed() || len(s.link.Injections()) != 0 {
+				if !i.Healed() || len(s.link.Injections()) != 0 || s.link.Stats().Faults != 0 {
 					t.Errorf("the link still has the injections %v", s.link.Injections())
 				}
 				wait(t, call) // it may have met the fault until now

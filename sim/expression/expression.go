@@ -122,7 +122,7 @@ func (e *Expression) Impossible() []Impossible { return e.impossible }
 // Asks says whether it asks for anything; else it is the same of every landscape.
 func (e *Expression) Asks() bool { return e.asks }
 
-// Evaluate says whether the expression is true of the snapshot and, when it is not, which values stood in the way. The error says that
+// Evaluate says whether the expression is true of the snapshot, and by which values. The error says that
 // this cannot be told of the snapshot, and what could not be read: the expression is not true then, and not false either. What was
 // read and is not there, as a condition that a shoot does not have, is no such thing: whatever depends on it is not met.
 func (e *Expression) Evaluate(s Snapshot) (met bool, why string, err error) {

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/probe"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
@@ -25,5 +26,30 @@ func TestDescribeSaysWhy(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, probe.Describe(shoot).Conditions); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+}
+
+func TestShoots_LastLook_TellsOnlyWhatIsNew(t *testing.T) {
+	t.Parallel()
+	w, clients, _ := ready(t, 0)
+	garden, err := clients.Cluster(landscape.Garden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := journal()
+	follower := &probe.Shoots{Shoot: "alpha", Key: w.ShootKey("alpha"), Garden: garden}
+	look := func() int {
+		t.Helper()
+		if err := follower.Sample(t.Context(), j); err != nil {
+			t.Fatal(err)
+		}
+		return len(j.Events())
+	}
+	if once, again := look(), look(); once != 1 || again != 1 {
+		t.Errorf("%d events after a look, %d after another", once, again)
+	}
+	patch(t, clients, w, `{"spec":{"hibernation":{"enabled":true}}}`)
+	if n := look(); n != 2 {
+		t.Errorf("%d events when it has changed", n)
 	}
 }

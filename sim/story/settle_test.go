@@ -189,6 +189,23 @@ func TestAnExpectationThatNobodyCouldLookAt(t *testing.T) {
 	}
 }
 
+// Whoever calls a landscape settled says how long nothing may move, and how much was looked at.
+func TestSettle_LandscapeThatIsSettled_SaysWhatWasLookedAt(t *testing.T) {
+	t.Parallel()
+	told := settler(t, 0)
+	told.Patience.Rest = 50 * time.Millisecond
+	if err := told.settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	events := told.Journal.Events()
+	_, settling, _ := timeline.First[timeline.Settling](events)
+	at, settled, _ := timeline.First[timeline.Settled](events)
+	if !settled.Converged || settled.Objects == 0 || settling.Quiet != timeline.Length(50*time.Millisecond) ||
+		at.At-time.Duration(settled.Since) < 50*time.Millisecond {
+		t.Errorf("%+v, %+v at %s", settling, settled, at.At)
+	}
+}
+
 // Who interrupts a story while it comes to rest has not found anything about it.
 func TestAnInterruptWhileItComesToRestBreaksTheStoryOff(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,30 @@
+package step_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+func TestAwait_ConditionThatIsMet_IsRecorded(t *testing.T) {
+	t.Parallel()
+	stage, _, _ := staged(t)
+	journal := stage.Record.(*timeline.Journal)
+	before := len(journal.Events())
+	if err := stage.Await(t.Context(), "shoot('alpha').seed == 'a'", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if err := stage.Await(t.Context(), "shoot('alpha').seed == 'b'", 0); err == nil {
+		t.Error("it is not so")
+	}
+	var met []timeline.ConditionMet
+	for _, p := range timeline.Of[timeline.ConditionMet](journal.Events()[before:]) {
+		met = append(met, p)
+	}
+	want := []timeline.ConditionMet{{That: "shoot('alpha').seed == 'a'", Saw: `shoot("alpha").seed is "a"`}}
+	if !slices.Equal(met, want) {
+		t.Errorf("recorded %+v, want %+v", met, want)
+	}
+}
