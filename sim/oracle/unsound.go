@@ -59,6 +59,9 @@ func lostEvents(events []timeline.Event) (found []string) {
 	if !is {
 		return nil // it says so itself
 	}
+	if len(ended.Recorded) == 0 && ended.Broken != "" {
+		return nil // it could not even begin
+	}
 	if len(ended.Recorded) == 0 {
 		return []string{"the engine has not counted what it recorded"}
 	}

@@ -621,7 +621,7 @@ func TestRevisionsGoOnOrStartOver(t *testing.T) {
 	want := []timeline.VersionsSeen{
 		{Resource: "configmaps", Source: "list", Versions: []int64{5}},
 		{Resource: "configmaps", Source: "watch", Versions: []int64{9}},
-		{Resource: "configmaps", Source: "list", Versions: []int64{100}, Gone: true},
+		{Resource: "configmaps", Source: "list", Versions: []int64{100}, Gone: true, Status: 410},
 	}
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
