@@ -17,7 +17,7 @@ import (
 func TestAwaitActorsOutlastsFailedRequests(t *testing.T) {
 	t.Parallel()
 	asked := 0
-	ready := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "actor"}, Status: appsv1.DeploymentStatus{ReadyReplicas: 1}}
+	ready := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "actor"}, Status: appsv1.DeploymentStatus{AvailableReplicas: 1}}
 	c := fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(ready).WithInterceptorFuncs(interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 			if asked++; asked < 3 {
@@ -36,10 +36,10 @@ func TestCheckActors(t *testing.T) {
 	deployment := func(generation, observed int64, ready int32) *appsv1.Deployment {
 		return &appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "extension-acme", Name: "acme", Generation: generation},
-			Status:     appsv1.DeploymentStatus{ObservedGeneration: observed, ReadyReplicas: ready},
+			Status:     appsv1.DeploymentStatus{ObservedGeneration: observed, AvailableReplicas: ready},
 		}
 	}
-	const notReady = "extension-acme/acme is not ready, see its pod's log"
+	const notReady = "extension-acme/acme is not available"
 	for name, c := range map[string]struct {
 		acme *appsv1.Deployment
 		want string
