@@ -195,12 +195,6 @@ func (g *gathering[T]) tell(v view[T]) {
 	g.last = seen
 }
 
-func (g *gathering[T]) known() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return len(g.last)
-}
-
 // stays until the shoot is to be reached in another way: its former API server may go on for long, and its watches with it.
 func stays(ctx context.Context, connect Connector, at access) error {
 	ticker := time.NewTicker(gatheringPace.Every)

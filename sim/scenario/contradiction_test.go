@@ -196,13 +196,13 @@ func found(t *testing.T, text string) (outcome, message string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range doubts {
-		if d.Late {
-			return gradeWords[late], d.Error.Error()
-		}
-		return gradeWords[idle], d.Error.Error()
+	switch {
+	case len(doubts) == 0:
+		return "fine", ""
+	case doubts[0].Late:
+		return gradeWords[late], doubts[0].Error.Error()
 	}
-	return "fine", ""
+	return gradeWords[idle], doubts[0].Error.Error()
 }
 
 // mayRecover are the columns by which a shoot may get another owner that was not handed over, or its etcd its data from
