@@ -76,6 +76,8 @@ type objectLook struct {
 	byUID      map[string]objectKey
 	// saved is what each object said when it was last known to be in a backup.
 	saved map[objectKey]timeline.ObjectSeen
+	// backedUp says that anything was ever known to be in a backup, be it that there was nothing to save.
+	backedUp bool
 }
 
 func objectLookOf(e timeline.Event, p timeline.ObjectsSeen) *objectLook {
@@ -161,11 +163,12 @@ func walkObjects(events []timeline.Event, shoot string) *objectWalk {
 			if !w.leaving {
 				w.takeLook(objectLookOf(e, p))
 			}
-		case timeline.ShootSteady: // what was seen by now has been saved
-			if w.last == nil {
+		case timeline.ShootSteady:
+			switch {
+			case w.last == nil:
 				w.lack("the objects of " + shoot + " before anything happens to it")
-			} else {
-				w.last.saved = w.last.objects
+			case p.BackedUp: // what was seen by now
+				w.last.saved, w.last.backedUp = w.last.objects, true
 			}
 		}
 	}
@@ -225,6 +228,7 @@ func (w *objectWalk) takeShoot(p timeline.ShootSeen) {
 func (w *objectWalk) takeLook(now *objectLook) {
 	if before := w.last; before != nil {
 		w.moved = w.moved || before.generation != now.generation
+		now.backedUp = before.backedUp || w.moved && !w.lossy
 		for key, saved := range before.saved {
 			if now.same(key, saved) {
 				now.saved[key] = saved
@@ -262,6 +266,9 @@ func (w *objectWalk) lacks() []string {
 		lacks = append(lacks, "the objects of "+w.shoot+" after it had come to rest")
 	}
 	for _, p := range w.passages {
+		if p.lossy && !p.before.backedUp {
+			lacks = append(lacks, "which objects of "+w.shoot+" were in a backup before its move")
+		}
 		for _, part := range slices.Concat(p.before.unreadable, p.after.unreadable) {
 			lacks = append(lacks, part+" in "+w.shoot)
 		}

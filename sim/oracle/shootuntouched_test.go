@@ -75,7 +75,7 @@ var (
 
 // moved is a history in which the shoot has these objects at first and in the end; between, a move.
 func moved(before, after timeline.Event, between ...timeline.Event) []timeline.Event {
-	events := append([]timeline.Event{created, before, steady(0)}, between...)
+	events := append([]timeline.Event{created, before, backedUp()}, between...)
 	return history(append(events, leaving, there, settling, after)...)
 }
 
@@ -153,17 +153,17 @@ func TestShootUntouched_Objects(t *testing.T) {
 		},
 		"it was deleted": {events: moved(objects(0, going), objects(1, absent))},
 		"a restore in place": {
-			events: history(created, objects(0, c), steady(0), settling, objects(1, absent)),
+			events: history(created, objects(0, c), backedUp(), settling, objects(1, absent)),
 			want:   "is gone",
 		},
 		"no move": {
-			events: history(created, objects(0, c), steady(0), settling, objects(0, absent)),
+			events: history(created, objects(0, c), backedUp(), settling, objects(0, absent)),
 			lacks:  "a shoot that moves",
 		},
-		"between moves": {events: history(created, objects(0, c), steady(0), leaving, there, objects(1, c),
+		"between moves": {events: history(created, objects(0, c), backedUp(), leaving, there, objects(1, c),
 			done("expect"), objects(1, configMap("u", "2")),
 			turning, back, settling, objects(2, configMap("u", "2")))},
-		"in the second move": {events: history(created, objects(0, c), steady(0), leaving, there, objects(1, c),
+		"in the second move": {events: history(created, objects(0, c), backedUp(), leaving, there, objects(1, c),
 			turning, back, settling, objects(2, configMap("v", "1"))),
 			want: "was made anew"},
 	})
@@ -282,6 +282,11 @@ func TestShootUntouched_ScenarioChanges(t *testing.T) {
 	})
 }
 
+// backedUp is a shoot that is ready, with all that it begins with in its backups.
+func backedUp() timeline.Event {
+	return of("alpha", timeline.ShootSteady{TechnicalID: id, BackedUp: true})
+}
+
 func TestShootUntouched_Faults(t *testing.T) {
 	t.Parallel()
 	check(t, oracle.ShootUntouched{}, map[string]row{
@@ -305,8 +310,12 @@ func TestShootUntouched_Faults(t *testing.T) {
 			events: moved(objects(0, absent), objects(1, absent), fire, healed, objects(0, c)),
 			want:   "is gone",
 		},
+		"lost, and nobody knows whether it was saved": {
+			events: history(created, objects(0, c), steady(0), fire, leaving, there, settling, objects(1, absent)),
+			lacks:  "which objects of alpha were in a backup before its move",
+		},
 		"seen too late to be saved": {
-			events: history(created, steady(0), objects(0, c), fire, leaving, there, settling, objects(1,
+			events: history(created, backedUp(), objects(0, c), fire, leaving, there, settling, objects(1,
 				absent)),
 			lacks: "before anything happens to it",
 		},
@@ -323,29 +332,29 @@ func TestShootUntouched_Lives(t *testing.T) {
 			lacks:  "a shoot that moves",
 		},
 		"deleted in the end": {
-			events: history(created, objects(0, c), steady(0), leaving, there, objects(1, c), step("delete"),
+			events: history(created, objects(0, c), backedUp(), leaving, there, objects(1, c), step("delete"),
 				seen(deleting), objects(1, absent), gone, settling),
 		},
 		"deleted unseen": {
-			events: history(created, objects(0, c), steady(0), leaving, there, step("delete"), seen(deleting), gone),
+			events: history(created, objects(0, c), backedUp(), leaving, there, step("delete"), seen(deleting), gone),
 			lacks:  "after its move, before it was deleted",
 		},
 		"created again": {
-			events: history(created, objects(0, c), steady(0), leaving, there, objects(1, c), step("delete"), gone,
-				step("create"), created, objects(0, configMap("v", "1")), steady(0), settling, objects(0,
+			events: history(created, objects(0, c), backedUp(), leaving, there, objects(1, c), step("delete"), gone,
+				step("create"), created, objects(0, configMap("v", "1")), backedUp(), settling, objects(0,
 					configMap("v", "1"))),
 		},
 		"created again, and nobody saw it go": {
-			events: history(created, objects(0, c), steady(0), leaving, there, objects(1, c), step("delete"),
-				step("create"), objects(0, configMap("v", "1")), steady(0), settling, objects(0, configMap("v", "1"))),
+			events: history(created, objects(0, c), backedUp(), leaving, there, objects(1, c), step("delete"),
+				step("create"), objects(0, configMap("v", "1")), backedUp(), settling, objects(0, configMap("v", "1"))),
 		},
 		"it sleeps in the end": {
-			events: history(created, objects(0, c), steady(0), leaving, seen(asleep), settling),
+			events: history(created, objects(0, c), backedUp(), leaving, seen(asleep), settling),
 			lacks:  "the objects of alpha after its move: it sleeps",
 		},
 		"the second life moves": {
-			events: history(created, objects(0, c), steady(0), step("delete"), step("create"),
-				created, objects(0, configMap("v", "1")), steady(0), leaving, there, settling, objects(1, absent)),
+			events: history(created, objects(0, c), backedUp(), step("delete"), step("create"),
+				created, objects(0, configMap("v", "1")), backedUp(), leaving, there, settling, objects(1, absent)),
 			want: "configmaps default/c is gone",
 		},
 	})
@@ -355,20 +364,20 @@ func TestShootUntouched_MissingEvidence(t *testing.T) {
 	t.Parallel()
 	check(t, oracle.ShootUntouched{}, map[string]row{
 		"it is broken off": {
-			events: history(created, objects(0, c), steady(0), leaving, there, objects(1, c), step("delete")),
+			events: history(created, objects(0, c), backedUp(), leaving, there, objects(1, c), step("delete")),
 			lacks:  "the end of the scenario",
 		},
 		"no look before": {
-			events: history(created, steady(0), leaving, there, settling, objects(1, c)),
+			events: history(created, backedUp(), leaving, there, settling, objects(1, c)),
 			lacks:  "the objects of alpha before anything happens to it",
 		},
 		"no look in the end": {
-			events: history(created, objects(0, c), steady(0), leaving, there, objects(1, c), seen(shoot("a", "b",
+			events: history(created, objects(0, c), backedUp(), leaving, there, objects(1, c), seen(shoot("a", "b",
 				"Migrate", "Processing")), back, settling),
 			lacks: "the objects of alpha after it had come to rest",
 		},
 		"no Shoot": {
-			events: history(objects(0, c), steady(0), settling, objects(1, c)),
+			events: history(objects(0, c), backedUp(), settling, objects(1, c)),
 			lacks:  "the Shoot alpha in the garden",
 		},
 		"a class is not read": {
@@ -403,7 +412,7 @@ func TestShootUntouched_ManyViolations(t *testing.T) {
 // However a record is cut off, it proves nothing that the whole one does not prove.
 func TestShootUntouched_CutOffRecords(t *testing.T) {
 	t.Parallel()
-	whole := history(created, objects(0, c), steady(0), step("migrate"), leaving, there, objects(1, c),
+	whole := history(created, objects(0, c), backedUp(), step("migrate"), leaving, there, objects(1, c),
 		step("migrate"), turning, back, settling, objects(2, configMap("v", "1")))
 	o := oracle.ShootUntouched{}
 	for n := range whole {

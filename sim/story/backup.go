@@ -20,7 +20,7 @@ const longestDelta = time.Minute
 // awaitBackup waits until the shoot's backups contain all that its store holds now, so that a seed which is lost at the
 // first step takes nothing that the scenario begins with. It does not wait, and says no, where the world cannot tell,
 // or where the scenario's backups are further apart than longestDelta.
-func (t *teller) awaitBackup(ctx context.Context, shoot string, client kubernetes.Interface) (backedUp bool, err error) {
+func (t *teller) awaitBackup(ctx context.Context, shoot string) (backedUp bool, err error) {
 	reader, can := t.World.(world.BackupReader)
 	if !can {
 		return false, nil
@@ -30,6 +30,17 @@ func (t *teller) awaitBackup(ctx context.Context, shoot string, client kubernete
 			"the backups of %s may lack what the scenario begins with: deltaInterval is %s", shoot, every)})
 		return false, nil
 	}
+	client, err := t.observe(ctx, shoot)
+	if err != nil {
+		return false, err
+	}
+	return t.awaitRevision(ctx, reader, shoot, client)
+}
+
+// awaitRevision waits until the backups contain what the store holds now.
+func (t *teller) awaitRevision(
+	ctx context.Context, reader world.BackupReader, shoot string, client kubernetes.Interface,
+) (bool, error) {
 	list, err := client.CoreV1().ConfigMaps(probe.Namespace).List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return false, fmt.Errorf("read the revision of the store: %w", err)

@@ -33,23 +33,43 @@ func (b *backups) BackedUpTo(context.Context, string) (int64, error) {
 	return b.first.Load() + b.looks.Add(1) - 1, b.fails
 }
 
-func TestAwaitBackup(t *testing.T) {
+// The world of these knows no shoot: who asks for its store would say so.
+func TestAwaitBackup_NothingToWaitFor_SaysNo(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		world world.World
+		delta time.Duration
+	}{
+		"nobody can tell":               {world: struct{ world.World }{}},
+		"the backups are too far apart": {world: &backups{}, delta: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &scenario.Scenario{}
+			s.Spec.Landscape.Settings.DeltaInterval.Duration = c.delta
+			told := &teller{Options: Options{
+				Scenario: s, World: c.world, Journal: timeline.NewJournal(clock.RealClock{}, nil), Clock: clock.RealClock{},
+			}}
+			if backedUp, err := told.awaitBackup(t.Context(), "alpha"); backedUp || err != nil {
+				t.Errorf("backed up %t, error %v", backedUp, err)
+			}
+		})
+	}
+}
+
+func TestAwaitRevision(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		first    int64 // revision that the backups reach at the first look; the store is at 42
-		delta    time.Duration
 		fails    error
-		blind    bool // the world cannot tell
 		backedUp bool
 		looks    int64
 		says     string
 	}{
-		"it is in the backups":          {first: 42, backedUp: true, looks: 1},
-		"it will be soon":               {first: 40, backedUp: true, looks: 3},
-		"it will not be":                {first: -1000, looks: 2, says: "the backups reach revision"},
-		"the backups cannot be read":    {first: 42, fails: errors.New("no bucket"), looks: 2, says: "no bucket"},
-		"nobody can tell":               {blind: true},
-		"the backups are too far apart": {first: 42, delta: time.Hour},
+		"it is in the backups":       {first: 42, backedUp: true, looks: 1},
+		"it will be soon":            {first: 40, backedUp: true, looks: 3},
+		"it will not be":             {first: -1000, looks: 2, says: "the backups reach revision"},
+		"the backups cannot be read": {first: 42, fails: errors.New("no bucket"), looks: 2, says: "no bucket"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -59,17 +79,10 @@ func TestAwaitBackup(t *testing.T) {
 			})
 			there := &backups{fails: c.fails}
 			there.first.Store(c.first)
-			s := &scenario.Scenario{}
-			s.Spec.Landscape.Settings.DeltaInterval.Duration = c.delta
-			told := &teller{Options: Options{
-				Scenario: s, World: there, Journal: timeline.NewJournal(clock.RealClock{}, nil), Clock: clock.RealClock{},
-			}}
-			if c.blind {
-				told.World = struct{ world.World }{}
-			}
+			told := &teller{Options: Options{Clock: clock.RealClock{}}}
 			ctx, cancel := context.WithTimeout(t.Context(), 4*pollInterval)
 			defer cancel()
-			backedUp, err := told.awaitBackup(ctx, "alpha", store)
+			backedUp, err := told.awaitRevision(ctx, there, "alpha", store)
 			if backedUp != c.backedUp || there.looks.Load() < c.looks || (err == nil) != (c.says == "") {
 				t.Errorf("backed up %t after %d looks, error %v", backedUp, there.looks.Load(), err)
 			}

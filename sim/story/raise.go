@@ -61,6 +61,10 @@ func (t *teller) raise(ctx context.Context, name string) error {
 		return err
 	}
 	t.lookAtObjects(ctx, name, t.Patience.Finale)
+	// After the look: all that it has seen is in the backups then.
+	if population.BackedUp, err = t.awaitBackup(ctx, name); err != nil {
+		return fmt.Errorf("save what the scenario begins with of the shoot %q: %w", name, err)
+	}
 	if shoot.Hibernated {
 		if err := t.putToSleep(ctx, name); err != nil {
 			return err
@@ -107,22 +111,27 @@ func (t *teller) populate(ctx context.Context, shoot landscape.Shoot) (timeline.
 		return timeline.ShootSteady{}, err
 	}
 	steady := timeline.ShootSteady{TechnicalID: id, Nodes: shoot.Workers, Objects: shoot.Objects}
-	config, err := t.connector(shoot.Name, world.Observer)(ctx)
+	client, err := t.observe(ctx, shoot.Name)
 	if err != nil {
-		return steady, fmt.Errorf("connect: %w", err)
-	}
-	client, err := kubernetes.NewForConfig(world.Unlimited(config))
-	if err != nil {
-		return steady, fmt.Errorf("make the client: %w", err)
+		return steady, err
 	}
 	if err := t.prepare(ctx, client, shoot); err != nil {
 		return steady, err
 	}
-	if err := probe.Preload(ctx, shoot.Name, client, t.keysOf(shoot.Name), shoot.Objects, t.Journal); err != nil {
-		return steady, err
+	return steady, probe.Preload(ctx, shoot.Name, client, t.keysOf(shoot.Name), shoot.Objects, t.Journal)
+}
+
+// observe gives a client of a shoot's API server, past every link.
+func (t *teller) observe(ctx context.Context, shoot string) (kubernetes.Interface, error) {
+	config, err := t.connector(shoot, world.Observer)(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
 	}
-	steady.BackedUp, err = t.awaitBackup(ctx, shoot.Name, client)
-	return steady, err
+	client, err := kubernetes.NewForConfig(world.Unlimited(config))
+	if err != nil {
+		return nil, fmt.Errorf("make the client: %w", err)
+	}
+	return client, nil
 }
 
 func (t *teller) technicalID(ctx context.Context, shoot string) (string, error) {
