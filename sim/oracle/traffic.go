@@ -173,3 +173,19 @@ func allReached(tries []timeline.Reached, from, to timeline.Moment) (n int) {
 	}
 	return n
 }
+
+// moreThanThereIs: what was read of the data at the end is there, for nothing deletes it before it is counted.
+func moreThanThereIs(events []timeline.Event) []string {
+	read := map[string]int{}
+	for _, e := range events {
+		switch p := e.Payload.(type) {
+		case timeline.DataSeen:
+			read[e.Subject] = len(p.Keys)
+		case timeline.DataCounted:
+			if n := read[e.Subject]; int64(n) > p.Keys {
+				return []string{fmt.Sprintf("%s: %d keys were read at the end, and a user counts %d", e.Subject, n, p.Keys)}
+			}
+		}
+	}
+	return nil
+}

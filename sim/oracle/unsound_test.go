@@ -176,6 +176,8 @@ func TestUnsound_RecordThatContradictsItself_IsNamed(t *testing.T) {
 			recorded(of("f", timeline.FaultInjected{Fault: "cut"}), of("", timeline.Settling{})),
 			"was never healed",
 		},
+		"counted":            {recorded(data(holds("k", 1, 5)), of("alpha", timeline.DataCounted{Keys: 1})), ""},
+		"more than there is": {recorded(data(holds("k", 1, 5)), of("alpha", timeline.DataCounted{})), "a user counts 0"},
 		"told to start over": {
 			recorded(versions("list", false, 5), of("alpha", timeline.VersionsSeen{Source: "list", Gone: true, Status: 410})),
 			"",
@@ -184,6 +186,7 @@ func TestUnsound_RecordThatContradictsItself_IsNamed(t *testing.T) {
 			recorded(versions("list", false, 5), of("alpha", timeline.VersionsSeen{Source: "list", Gone: true, Status: 500})),
 			"no server has told it to",
 		},
+		"no landscape": {recorded(of("", timeline.RunEnded{Broken: "port 6443 is taken"})), ""},
 		"a list by itself": {
 			recorded(versions("list", false, 5), versions("list", false, 6)),
 			"no server has told it to",

@@ -28,6 +28,7 @@ func Unwatched(events []timeline.Event) []string {
 	for _, d := range dutiesOf(events) {
 		lacks = append(lacks, d.gaps(events, most)...)
 	}
+	lacks = append(lacks, uncounted(events)...)
 	lacks = append(lacks, silent(events)...)
 	return append(lacks, toldLate(events)...)
 }
@@ -118,6 +119,20 @@ func (d duty) gaps(events []timeline.Event, most time.Duration) (lacks []string)
 	look(d.to)
 	if d.last && !final {
 		lacks = append(lacks, fmt.Sprintf("the last look of %q", d.probe))
+	}
+	return lacks
+}
+
+// uncounted is data that was read at the end and has no second witness.
+func uncounted(events []timeline.Event) (lacks []string) {
+	counted := map[string]bool{}
+	for e := range timeline.Of[timeline.DataCounted](events) {
+		counted[e.Subject] = true
+	}
+	for e := range timeline.Of[timeline.DataSeen](events) {
+		if !counted[e.Subject] {
+			lacks = append(lacks, "how many keys a user counts in "+e.Subject+" at the end")
+		}
 	}
 	return lacks
 }

@@ -139,6 +139,17 @@ func TestUnwatched_FollowerThatMissed_IsNamed(t *testing.T) {
 	}
 }
 
+func TestUnwatched_DataThatNobodyCounted_IsLacked(t *testing.T) {
+	t.Parallel()
+	lacks := oracle.Unwatched(history(started(), data(holds("k", 1, 5))))
+	if len(lacks) != 1 || lacks[0] != "how many keys a user counts in alpha at the end" {
+		t.Errorf("lacks %q", lacks)
+	}
+	if lacks := oracle.Unwatched(history(started(), data(), of("alpha", timeline.DataCounted{}))); len(lacks) > 0 {
+		t.Errorf("lacks %q", lacks)
+	}
+}
+
 // The first that a new shoot's probes see is no last look of the deleted one's.
 func TestUnwatched_ShootCreatedAnew_HasMissedNothing(t *testing.T) {
 	t.Parallel()

@@ -76,7 +76,7 @@ func storyLanes(run *Run) []Lane {
 		lanes = append(lanes, barLane(groupStory, "faults", "what is broken on purpose, and how often that was felt", faults, Selector{Kinds: kinds[2:5]}))
 	}
 	return append(lanes, Lane{ID: laneID(groupStory, "notes"), Group: groupStory, Label: "notes", About: "what else is told of the run", Form: ticks, Rows: 1,
-		Show: Selector{Kinds: append(kinds[5:], "Unseen", "InventorySeen", "DataSeen", "ObjectsSeen", "ActorEnded")}})
+		Show: Selector{Kinds: append(kinds[5:], "Unseen", "InventorySeen", "DataSeen", "DataCounted", "ObjectsSeen", "ActorEnded")}})
 }
 
 // bandLabel is a fault's name, and how often it was felt: that is known when it is healed.

@@ -34,6 +34,7 @@ func (t *teller) finale(ctx context.Context) error {
 	for _, shoot := range shoots {
 		if on[shoot] {
 			t.unseen("data of "+shoot, t.readData(ctx, shoot))
+			t.unseen("number of keys of "+shoot, t.countData(ctx, shoot))
 		}
 	}
 	t.lastObjects(ctx, on)
@@ -69,4 +70,18 @@ func (t *teller) readData(ctx context.Context, shoot string) error {
 	ctx, cancel := context.WithTimeout(ctx, t.Patience.Finale)
 	defer cancel()
 	return probe.Data(ctx, shoot, t.connector(shoot, world.Observer), t.Journal)
+}
+
+// countData of a shoot whose data was read, by another way.
+func (t *teller) countData(ctx context.Context, shoot string) error {
+	read := false
+	for e := range timeline.Of[timeline.DataSeen](t.Journal.Events()) {
+		read = read || e.Subject == shoot
+	}
+	if !read {
+		return nil // which is said already
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.Patience.Finale)
+	defer cancel()
+	return probe.Count(ctx, shoot, t.connector(shoot, world.User), t.Journal)
 }

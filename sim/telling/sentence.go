@@ -129,6 +129,8 @@ func trafficSentence(payload timeline.Payload) string {
 		return text + fmt.Sprintf("%d versions, %d to %d", len(p.Versions), p.Versions[0], p.Versions[len(p.Versions)-1])
 	case timeline.DataSeen:
 		return fmt.Sprintf("the data at the end: %d keys at revision %d", len(p.Keys), p.Version)
+	case timeline.DataCounted:
+		return fmt.Sprintf("a user counts %d keys at the end", p.Keys)
 	}
 	return ""
 }

@@ -73,7 +73,7 @@ func Kinds() []Payload {
 	return []Payload{
 		RunStarted{}, LandscapeReady{}, ShootSteady{}, StepStarted{}, StepEnded{}, FaultAwaited{}, FaultInjected{}, FaultHealed{},
 		Settling{}, Settled{}, RunEnded{}, Note{}, Looked{}, ConditionMet{},
-		Write{}, Read{}, CachedRead{}, Reached{}, VersionsSeen{}, DataSeen{},
+		Write{}, Read{}, CachedRead{}, Reached{}, VersionsSeen{}, DataSeen{}, DataCounted{},
 		ShootSeen{}, SeedSeen{}, EpochSeen{}, NodeSeen{}, PodSeen{}, ObjectsSeen{}, ExtensionSeen{}, ExtensionStateSeen{},
 		CloudCalled{}, InventorySeen{}, CostSeen{}, ActorEnded{}, Unseen{},
 	}

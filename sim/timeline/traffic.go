@@ -95,6 +95,15 @@ type DataSeen struct {
 // Kind of DataSeen.
 func (DataSeen) Kind() Kind { return "DataSeen" }
 
+// DataCounted is how many ConfigMaps of the load a user's API server counts after DataSeen; the subject is the shoot. It is the
+// second witness of what is there in the end.
+type DataCounted struct {
+	Keys int64 `json:"keys"`
+}
+
+// Kind of DataCounted.
+func (DataCounted) Kind() Kind { return "DataCounted" }
+
 // DataKey is one ConfigMap of the load.
 type DataKey struct {
 	Key             string `json:"key"`
