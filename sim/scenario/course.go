@@ -146,6 +146,7 @@ func (c *course) take(i int, one *step.Spec) {
 		c.shoots[one.Load.Shoot].load = one.Load
 	case one.Migrate != nil && !one.Migrate.Refused:
 		c.migrate(one.Migrate)
+		took += one.Migrate.Within.Duration
 	case one.Expect != nil:
 		c.meet(i, one.Expect.That, one.Expect.Within.Duration)
 		took = one.Expect.Within.Duration

@@ -4,9 +4,15 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
+
+// askAgain is how long a move that was refused waits before it is asked for again.
+const askAgain = 100 * time.Millisecond
 
 // Migrate asks for a shoot's control plane to move to another seed (SPEC 2.2). It does not wait for it.
 type Migrate struct {
@@ -16,9 +22,14 @@ type Migrate struct {
 	To string `json:"to"`
 	// Refused lets the step expect that the API refuses the move, which it must. The shoot may be in deletion then.
 	Refused bool `json:"refused,omitempty"`
+	// Within has the step ask again for so long as the API refuses the move: it refuses every one in the middle of
+	// another. Once only when not given.
+	Within metav1.Duration `json:"within,omitzero"`
 }
 
 var _ Step = &Migrate{}
+
+func (m *Migrate) deadline() *metav1.Duration { return &m.Within }
 
 // Subject is the shoot.
 func (m *Migrate) Subject() string { return m.Shoot }
@@ -36,6 +47,12 @@ func (m *Migrate) Check(path *field.Path, plot *Plot) field.ErrorList {
 			errs = append(errs, field.NotSupported(path.Child("shoot"), m.Shoot, plot.Landscape.ShootNames()))
 		}
 	}
+	switch within := path.Child("within"); {
+	case m.Within.Duration < 0:
+		errs = append(errs, positive(within, m.Within)...)
+	case m.Within.Duration > 0 && m.Refused:
+		errs = append(errs, field.Forbidden(within, "a move that must be refused is asked for once: leave out one of the two"))
+	}
 	errs = append(errs, plot.garden(path)...)
 	if seeds := plot.Landscape.SeedNames(); !slices.Contains(seeds, m.To) {
 		return append(errs, field.NotSupported(path.Child("to"), m.To, seeds))
@@ -52,11 +69,21 @@ func (m *Migrate) Check(path *field.Path, plot *Plot) field.ErrorList {
 
 // Run changes spec.seedName.
 func (m *Migrate) Run(ctx context.Context, stage *Stage) error {
-	err := stage.patchShoot(ctx, m.Shoot, map[string]any{"spec": map[string]any{"seedName": m.To}})
-	if m.Refused {
-		return refused(m.String(), err)
+	until := stage.Clock.Now().Add(m.Within.Duration)
+	for {
+		err := stage.patchShoot(ctx, m.Shoot, map[string]any{"spec": map[string]any{"seedName": m.To}})
+		switch {
+		case m.Refused:
+			return refused(m.String(), err)
+		case !apierrors.IsForbidden(err) || !stage.Clock.Now().Before(until):
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-stage.Clock.After(askAgain):
+		}
 	}
-	return err
 }
 
 // To is the seed that a shoot is to be moved to; empty for every other step.

@@ -1,18 +1,24 @@
 package step_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,6 +28,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/step"
 	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/world"
 	"github.com/transplant-sim/transplant/sim/world/worldtest"
 )
 
@@ -183,6 +190,72 @@ func TestPlotOfRefusedSteps(t *testing.T) {
 	wrong := step.Migrate{Shoot: "omega", To: "a", Refused: true}
 	if errs := wrong.Check(field.NewPath("migrate"), plot); len(errs) != 1 || errs[0].Field != "migrate.shoot" {
 		t.Errorf("a shoot that nobody knows: %v", errs)
+	}
+}
+
+// refusing is a world whose garden refuses the first changes.
+type refusing struct {
+	world.World
+	left atomic.Int32
+}
+
+func (r *refusing) Connect(cluster string) (*rest.Config, error) {
+	config, err := r.World.Connect(cluster)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			if request.Method != http.MethodPatch || r.left.Add(-1) < 0 {
+				return next.RoundTrip(request)
+			}
+			content, err := json.Marshal(apierrors.NewForbidden(schema.GroupResource{Resource: "shoots"}, "alpha", errors.New("it is being moved")).Status())
+			return &http.Response{
+				StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}},
+				Body: io.NopCloser(bytes.NewReader(content)), Request: request,
+			}, err
+		})
+	})
+	return config, nil
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
+
+func TestMigrate_RefusedForATime_IsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	stage, _, _ := staged(t)
+	garden := &refusing{World: stage.World}
+	clients, err := world.NewClients(garden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stage.Clients = clients
+	for _, c := range []struct {
+		refused int32
+		within  time.Duration
+		ok      bool
+	}{{1, 0, false}, {2, time.Minute, true}, {1000, time.Millisecond, false}} {
+		garden.left.Store(c.refused)
+		err := (&step.Migrate{Shoot: "alpha", To: "b", Within: metav1.Duration{Duration: c.within}}).Run(t.Context(), stage)
+		if c.ok && err != nil || !c.ok && !apierrors.IsForbidden(err) {
+			t.Errorf("refused %d times, within %s: %v", c.refused, c.within, err)
+		}
+	}
+}
+
+func TestMigrate_WithinThatCannotBe_IsRefused(t *testing.T) {
+	t.Parallel()
+	on := landscape.Landscape{Seeds: []landscape.Seed{{Name: "a"}, {Name: "b"}}, Shoots: []landscape.Shoot{{Name: "alpha", Seed: "a"}}}
+	for _, m := range []step.Migrate{
+		{Shoot: "alpha", To: "b", Within: metav1.Duration{Duration: -time.Second}},
+		{Shoot: "alpha", To: "b", Refused: true, Within: metav1.Duration{Duration: time.Second}},
+	} {
+		if errs := m.Check(field.NewPath("migrate"), step.NewPlot(on, nil)); len(errs) != 1 || errs[0].Field != "migrate.within" {
+			t.Errorf("%+v: %v", m, errs)
+		}
 	}
 }
 

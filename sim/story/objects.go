@@ -42,17 +42,20 @@ func (t *teller) lookAtObjects(ctx context.Context, shoot string, within time.Du
 	t.sawObjects(shoot, seen)
 }
 
-// lookBefore records the objects of the shoots before a step after which they may not be seen. It looks at no shoot
-// that is on its way, or whose objects were seen already and have not been changed since by a step, and it delays no
-// fault that follows another.
+// lookBefore records the objects of the shoots before a step after which they may not be seen: of the shoot that the
+// step is about, or of all, before a fault. It looks at no shoot that is on its way, or whose objects were seen already
+// and have not been changed since by a step, and it delays no fault that follows another.
 func (t *teller) lookBefore(ctx context.Context, spec *step.Spec) {
-	verb, _ := spec.Step()
+	verb, one := spec.Step()
 	if t.Unwatched || slices.Contains(passive, verb) {
 		return
 	}
 	t.mu.Lock()
 	on, looked := maps.Clone(t.on), maps.Clone(t.looked)
 	t.mu.Unlock()
+	if verb != "fault" {
+		maps.DeleteFunc(on, func(name string, _ bool) bool { return name != one.Subject() })
+	}
 	if !spec.Refused() && slices.Contains(movers, verb) && !(verb == "fault" && t.ward.AtWork()) {
 		there := world.Observe(ctx, t.World, t.clients, world.Query{Shoots: slices.Collect(maps.Keys(on))}).Shoots
 		var looks sync.WaitGroup
