@@ -12,7 +12,7 @@ import (
 )
 
 // impossibleTraffic: an answer comes after its question and before it is recorded, and what was written has a version
-// and a UID.
+// and a UID. The cloud has a clock of its own, which may differ from ours by what two processes' clocks do.
 func impossibleTraffic(events []timeline.Event) (found []string) {
 	told := map[string]bool{}
 	wrong := func(e timeline.Event, what string) {
@@ -46,10 +46,17 @@ func impossibleTraffic(events []timeline.Event) (found []string) {
 			order(e, p.Sent, p.Answered)
 		case timeline.EpochSeen:
 			order(e, p.Sent, p.Answered)
+		case timeline.CloudCalled:
+			if time.Duration(p.Made) > e.At+clocksDiffer {
+				wrong(e, "was recorded before it was made: the cloud's clock is ahead")
+			}
 		}
 	}
 	return found
 }
+
+// clocksDiffer is by how much the clocks of two processes may differ.
+const clocksDiffer = time.Second
 
 // pastTheLinks: whatever a user was answered has crossed the user's link.
 func pastTheLinks(events []timeline.Event) []string {

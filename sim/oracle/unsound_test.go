@@ -176,6 +176,11 @@ func TestUnsound_RecordThatContradictsItself_IsNamed(t *testing.T) {
 			recorded(of("f", timeline.FaultInjected{Fault: "cut"}), of("", timeline.Settling{})),
 			"was never healed",
 		},
+		"called": {recorded(of("", timeline.CloudCalled{Made: seconds(1.9)})), ""},
+		"a clock ahead": {
+			recorded(of("", timeline.CloudCalled{Made: seconds(300)})),
+			"the cloud's clock is ahead",
+		},
 		"counted":            {recorded(data(holds("k", 1, 5)), of("alpha", timeline.DataCounted{Keys: 1})), ""},
 		"more than there is": {recorded(data(holds("k", 1, 5)), of("alpha", timeline.DataCounted{})), "a user counts 0"},
 		"told to start over": {

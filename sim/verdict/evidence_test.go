@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -43,9 +44,10 @@ func TestEvidence_TakenAway_NeitherProvesNorAccuses(t *testing.T) {
 	table := &evidenceTable{cells: map[string]map[string]map[answer]int{}}
 	t.Run("runs", func(t *testing.T) {
 		for _, file := range recordedRuns(t) {
-			t.Run(strings.TrimSuffix(filepath.Base(file), ".jsonl.gz"), func(t *testing.T) {
+			t.Run(nameOfRun(file), func(t *testing.T) {
 				t.Parallel()
-				whole := readRecord(t, file)
+				// The heartbeats tell that something is missing. The promises and the measures have to notice by themselves, too.
+				whole := withoutHeartbeat(readRecord(t, file))
 				for _, goals := range []struct {
 					name           string
 					factor, margin float64
@@ -63,7 +65,91 @@ func TestEvidence_TakenAway_NeitherProvesNorAccuses(t *testing.T) {
 			})
 		}
 	})
+	t.Run("probes", func(t *testing.T) {
+		for _, file := range recordedRuns(t) {
+			t.Run(nameOfRun(file), func(t *testing.T) {
+				t.Parallel()
+				whole := readRecord(t, file)
+				checkEvidence(t, withEverything(t, whole, 1.5, 0.5), deaths, table) // within reach
+				checkEvidence(t, withEverything(t, whole, 0.5, 0), deaths, table)   // out of reach
+			})
+		}
+	})
 	table.write(t)
+}
+
+// deaths of probes, each in the middle of what it saw. A record without heartbeats cannot know of them.
+func deaths(whole []timeline.Event) map[string]lessened {
+	all := map[string]lessened{}
+	for _, probe := range probesOf(whole) {
+		all[probe+" dies"] = lessened{"a probe that dies", dies(whole, probe)}
+	}
+	return all
+}
+
+// probesOf a record that the engine has said something of, but for those that look at what no promise is about.
+func probesOf(whole []timeline.Event) []string {
+	found := map[string]bool{}
+	for e := range timeline.Of[timeline.Looked](whole) {
+		if kindsOf(e.Subject) != nil {
+			found[e.Subject] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// kindsOf the events that a probe records.
+func kindsOf(probe string) []timeline.Payload {
+	shoot := probe[strings.LastIndex(probe, " ")+1:]
+	return map[string][]timeline.Payload{
+		timeline.StateOfSeeds:          {timeline.SeedSeen{}},
+		timeline.CloudLedger:           {timeline.CloudCalled{}},
+		timeline.StateOf(shoot):        {timeline.ShootSeen{}},
+		timeline.EpochsOf(shoot):       {timeline.EpochSeen{}},
+		timeline.NodesOf(shoot):        {timeline.NodeSeen{}},
+		timeline.WorkloadOf(shoot):     {timeline.PodSeen{}},
+		timeline.ReachabilityOf(shoot): {timeline.Reached{}},
+		timeline.RevisionsOf(shoot):    {timeline.VersionsSeen{}},
+		timeline.ReaderOf(shoot):       {timeline.Read{}},
+		timeline.CachedReaderOf(shoot): {timeline.CachedRead{}},
+	}[probe]
+}
+
+// dies has one probe see nothing more after the middle of its looks, and the engine say nothing more of it.
+func dies(whole []timeline.Event, probe string) []timeline.Event {
+	kinds, shoot := map[timeline.Kind]bool{timeline.Looked{}.Kind(): true}, ""
+	for _, payload := range kindsOf(probe) {
+		kinds[payload.Kind()] = true
+	}
+	if strings.Contains(probe, " of ") && probe != timeline.StateOfSeeds {
+		shoot = probe[strings.LastIndex(probe, " ")+1:]
+	}
+	var looks []timeline.Event
+	for e := range timeline.Of[timeline.Looked](whole) {
+		if e.Subject == probe {
+			looks = append(looks, e)
+		}
+	}
+	middle, gone := looks[len(looks)/2].At, map[timeline.Kind]int{}
+	left := keep(whole, func(e timeline.Event) bool {
+		kind := e.Payload.Kind()
+		itself := e.Subject == probe || kind != timeline.Looked{}.Kind() && (shoot == "" || e.Subject == shoot)
+		if e.At <= middle || !kinds[kind] || !itself {
+			return true
+		}
+		gone[kind]++
+		return false
+	})
+	for i, e := range left {
+		if ended, is := e.Payload.(timeline.RunEnded); is {
+			ended.Recorded = maps.Clone(ended.Recorded)
+			for kind, n := range gone {
+				ended.Recorded[kind] -= n
+			}
+			left[i].Payload = ended
+		}
+	}
+	return left
 }
 
 func checkEvidence(
@@ -210,6 +296,21 @@ func keep(whole []timeline.Event, which func(timeline.Event) bool) []timeline.Ev
 	return left
 }
 
+// withoutHeartbeat is a record as of before probes told that they looked.
+func withoutHeartbeat(events []timeline.Event) []timeline.Event {
+	events = keep(events, func(e timeline.Event) bool {
+		_, is := e.Payload.(timeline.Looked)
+		return !is
+	})
+	for i, e := range events {
+		if started, is := e.Payload.(timeline.RunStarted); is {
+			started.Heartbeat = 0
+			events[i].Payload = started
+		}
+	}
+	return events
+}
+
 // lateness of what is told late.
 const lateness = 3 * time.Second
 
@@ -325,13 +426,27 @@ func judged(t *testing.T, events []timeline.Event) (answersOf, verdict.Verdict) 
 	return found, r.Verdict
 }
 
+// moreRuns is set to a folder in which the folders of other runs are, such as out/catalogue.
+const moreRuns = "TRANSPLANT_RECORDED_RUNS"
+
 func recordedRuns(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", "runs", "*.jsonl.gz"))
+	if more := os.Getenv(moreRuns); more != "" {
+		files, err = filepath.Glob(filepath.Join(more, "*", timeline.FileName))
+	}
 	if err != nil || len(files) == 0 {
 		t.Fatalf("the recorded runs: %v %v", files, err)
 	}
 	return files
+}
+
+// nameOfRun is the name of its file, or of the folder in which all runs' files have the same name.
+func nameOfRun(file string) string {
+	if filepath.Base(file) == timeline.FileName {
+		return filepath.Base(filepath.Dir(file))
+	}
+	return strings.TrimSuffix(filepath.Base(file), ".jsonl.gz")
 }
 
 func readRecord(t *testing.T, file string) []timeline.Event {
@@ -340,9 +455,11 @@ func readRecord(t *testing.T, file string) []timeline.Event {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := gzip.NewReader(bytes.NewReader(content))
-	if err != nil {
-		t.Fatal(err)
+	var in io.Reader = bytes.NewReader(content)
+	if filepath.Ext(file) == ".gz" {
+		if in, err = gzip.NewReader(in); err != nil {
+			t.Fatal(err)
+		}
 	}
 	record, err := timeline.Decode(in)
 	if err != nil {

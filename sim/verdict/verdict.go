@@ -119,8 +119,10 @@ type Objective struct {
 	Unseen []string `json:"unseen,omitempty"`
 }
 
-// Missed says whether more was measured than may be.
-func (o Objective) Missed() bool { return o.Measured != nil && *o.Measured > o.Max }
+// Missed says whether more was measured than may be, and nothing is unseen that could change that.
+func (o Objective) Missed() bool {
+	return o.Measured != nil && *o.Measured > o.Max && len(o.Unseen) == 0
+}
 
 // Fault and how often it was felt.
 type Fault struct {
@@ -169,15 +171,17 @@ func Judge(events []timeline.Event) (*Report, error) {
 	for _, what := range unknownRest(events) {
 		lacks = append(lacks, Settle+" has not seen "+what)
 	}
+	var unwatched []string
 	for _, what := range oracle.Unwatched(events) {
-		lacks = append(lacks, "nobody has seen "+what)
+		unwatched = append(unwatched, "nobody has seen "+what)
 	}
+	lacks = append(append(lacks, unwatched...), r.doubt(unwatched)...)
 	unsound := oracle.Unsound(events)
 	if len(unsound) > 0 { // an error of the harness, and no verdict on the product
 		r.Violations = []Violation{}
 		broken = append(unsound, broken...)
 	}
-	r.moot(slices.Concat(broken, unfelt))
+	r.moot(slices.Concat(broken, unfelt, unwatched))
 	slices.SortStableFunc(r.Violations, func(a, b Violation) int { return cmp.Compare(a.At, b.At) })
 	switch {
 	case len(r.Violations) > 0:
@@ -280,8 +284,29 @@ func (r *Report) lack(promise, what string) {
 	r.Unseen[promise] = append(r.Unseen[promise], what)
 }
 
+// doubt takes back what promises and goals have against the product where a probe did not look: what is missing may be
+// what it would have seen. What a step has found stays, for it has looked itself. All that is taken back is told.
+func (r *Report) doubt(unwatched []string) (lacks []string) {
+	if len(unwatched) == 0 {
+		return nil
+	}
+	r.Violations = slices.DeleteFunc(r.Violations, func(v Violation) bool {
+		if v.Oracle == Expect || v.Oracle == Settle {
+			return false
+		}
+		lacks = append(lacks, "nobody can tell whether this is so: "+v.Oracle+": "+v.Message)
+		return true
+	})
+	for i := range r.Objectives {
+		if o := &r.Objectives[i]; o.Missed() {
+			o.Unseen = []string{"whether it would have been missed with every look"}
+		}
+	}
+	return lacks
+}
+
 // moot takes from every promise and every goal that was not broken that it was kept, for these reasons: a run that did not
-// get to its end, or of which a fault hit nothing, shows nothing.
+// get to its end, in which nobody looked for a time, or of which a fault hit nothing, shows nothing.
 func (r *Report) moot(reasons []string) {
 	for _, why := range reasons {
 		what := "the run as it was to be: " + why
