@@ -147,6 +147,25 @@ func LastLife(events []timeline.Event, shoot string) []timeline.Event {
 	return lives[len(lives)-1]
 }
 
+// lastLived are the events of the last time that the shoot was there: those before its deletion where it has gone.
+func lastLived(events []timeline.Event, shoot string) []timeline.Event {
+	lives := Lives(events, shoot)
+	last := lives[len(lives)-1]
+	seen, there := 0, 0
+	for e, p := range timeline.Of[timeline.ShootSeen](last) {
+		if e.Subject == shoot {
+			seen++
+			if !p.Absent {
+				there++
+			}
+		}
+	}
+	if len(lives) > 1 && seen > 0 && there == 0 {
+		return lives[len(lives)-2]
+	}
+	return last
+}
+
 // write is a write, and the event that tells it.
 type write struct {
 	timeline.Write
@@ -185,7 +204,7 @@ func blindAtEnd(events []timeline.Event, probe string) bool {
 func MissingWrites(events []timeline.Event, shoot string) string {
 	recorded := map[int]bool{}
 	least, most := math.MaxInt, 0
-	life := LastLife(events, shoot)
+	life := lastLived(events, shoot)
 	for e, w := range timeline.Of[timeline.Write](life) {
 		if e.Subject == shoot {
 			recorded[w.Number] = true
