@@ -26,7 +26,7 @@ func PromisesOf(r *Report, events []timeline.Event) []Promise {
 	if err := json.Unmarshal(started.Story, story); err != nil {
 		return nil // Judge has refused such a timeline
 	}
-	all := []Promise{{Name: Expect, Unseen: unseenSteps(events, story)}, {Name: Settle, Unseen: unseenRest(r, events)}}
+	all := []Promise{{Name: Expect, Unseen: unseenSteps(events, story)}, {Name: Settle, Unseen: unseenRest(events)}}
 	if story.Spec.Measure != (scenario.Measure{}) {
 		all = append(all, Promise{Name: Goal, Unseen: unmeasured(r)})
 	}
@@ -82,15 +82,16 @@ func unknownSteps(events []timeline.Event) (unseen []string) {
 }
 
 // unseenRest is why nobody can say whether the landscape came to rest when it was owed.
-func unseenRest(r *Report, events []timeline.Event) []string {
+func unseenRest(events []timeline.Event) []string {
 	_, settled, any := timeline.First[timeline.Settled](events)
+	unknown := unknownRest(events)
 	switch {
 	case !any:
 		return []string{"whether the landscape came to rest"}
-	case !settled.Converged && r.Verdict == Broken:
+	case !settled.Converged && len(unknown) == 0: // what still moved counts only where the story was told to its end
 		return []string{"whether the landscape comes to rest once the story has been told"}
 	}
-	return unknownRest(events)
+	return unknown
 }
 
 // unknownRest is what nobody could look at when the landscape was to be at rest.
