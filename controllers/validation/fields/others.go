@@ -1,0 +1,123 @@
+package fields
+
+import "github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+
+func cloudProfileRows() Table {
+	rows := Table{
+		free("metadata.name", "any name of an object; a profile that shoots use cannot be deleted"),
+		free("metadata.labels", "the operator's"),
+		free("metadata.annotations", "the operator's"),
+		ignored("spec.bastion"),
+		ignored("spec.caBundle"),
+		checked("spec.limits.maxNodesTotal", "1 or more"),
+		checked("spec.machineCapabilities[].name", "each once, architecture among them"),
+		checked("spec.machineCapabilities[].values[]", "one at least, each once; those of architecture are amd64 and arm64"),
+		checked("spec.machineImages[].name", "not empty, each once"),
+		checked("spec.machineImages[].updateStrategy", "patch, minor or major"),
+		checked("spec.machineImages[].versions[].architectures[]", "amd64 and arm64, each once"),
+		checked("spec.machineImages[].versions[].capabilityFlavors[]{}[]", "capabilities and values of machineCapabilities, each once"),
+		ignored("spec.machineImages[].versions[].cri[].containerRuntimes[].providerConfig"),
+		checked("spec.machineImages[].versions[].cri[].containerRuntimes[].type", "a DNS label, each once"),
+		checked("spec.machineImages[].versions[].cri[].name", "containerd"),
+		checked("spec.machineImages[].versions[].inPlaceUpdates.minVersionForUpdate", "a semantic version"),
+		free("spec.machineImages[].versions[].inPlaceUpdates.supported", eitherWay),
+		checked("spec.machineImages[].versions[].kubeletVersionConstraint", "a range of semantic versions"),
+		checked("spec.machineTypes[].architecture", "amd64 or arm64"),
+		checked("spec.machineTypes[].capabilities{}[]", "capabilities and values of machineCapabilities, each once"),
+		checked("spec.machineTypes[].cpu", "0 or more"),
+		checked("spec.machineTypes[].gpu", "0 or more"),
+		checked("spec.machineTypes[].memory", "0 or more"),
+		checked("spec.machineTypes[].name", "the value of a label, each once"),
+		free("spec.machineTypes[].storage.class", forPeople),
+		checked("spec.machineTypes[].storage.minSize", "0 or more; not beside size"),
+		checked("spec.machineTypes[].storage.size", "0 or more"),
+		free("spec.machineTypes[].storage.type", forPeople),
+		free("spec.machineTypes[].usable", eitherWay),
+		free("spec.providerConfig", handedOn),
+		checked("spec.regions[].accessRestrictions[].name", "not empty, each once"),
+		free("spec.regions[].labels", forPeople),
+		checked("spec.regions[].name", "not empty, each once; one region at least"),
+		checked("spec.regions[].zones[].name", "the value of a label, each once"),
+		checked("spec.regions[].zones[].unavailableMachineTypes[]", "machine types of the profile, each once"),
+		checked("spec.regions[].zones[].unavailableVolumeTypes[]", "volume types of the profile, each once"),
+		checked("spec.seedSelector.matchExpressions[].key", qualifiedOK),
+		checked("spec.seedSelector.matchExpressions[].operator", "In, NotIn, Exists or DoesNotExist"),
+		checked("spec.seedSelector.matchExpressions[].values[]", "values that go with the operator"),
+		checked("spec.seedSelector.matchLabels{}", "labels"),
+		checked("spec.seedSelector.providerTypes[]", "not empty, each once"),
+		checked("spec.type", "not empty; immutable"),
+		free("spec.volumeTypes[].class", forPeople),
+		checked("spec.volumeTypes[].minSize", "0 or more"),
+		checked("spec.volumeTypes[].name", "not empty, each once"),
+		free("spec.volumeTypes[].usable", eitherWay),
+	}
+	for _, list := range []string{"spec.kubernetes.versions[]", "spec.machineImages[].versions[]"} {
+		rows = append(rows,
+			checked(list+".classification", "preview, supported or deprecated; one supported version of a minor; not beside lifecycle"),
+			checked(list+".expirationDate", "not in the past for a new version; not beside lifecycle; none for the latest Kubernetes version"),
+			checked(list+".lifecycle[].classification", "preview, supported, deprecated and expired in this order, each once"),
+			checked(list+".lifecycle[].startTime", "later than that of the stage before; only the first may have none"),
+			checked(list+".version", "a semantic version, each once; stays while shoots use it"),
+		)
+	}
+	return rows
+}
+
+func seedRows() Table {
+	return Table{
+		checked("metadata.name", "a DNS label"),
+		free("metadata.labels", "the operator's: seed selectors ask for them"),
+		free("metadata.annotations", "those that are not listed here are the operator's"),
+		checked(annotationsPath+"["+constants.ShootEmergencyStopReconciliations+"]", `"true" or "false"`),
+		checked("spec.accessRestrictions[].name", "not empty, each once"),
+		ignored("spec.backup.credentialsRef"),
+		checked("spec.backup.provider", "not empty; immutable once set"),
+		free("spec.backup.providerConfig", handedOn),
+		checked("spec.backup.region", "stays what it is, the seed's own where it is not set"),
+		ignored("spec.dns.defaults[].credentialsRef"),
+		checked("spec.dns.defaults[].domain", "a DNS name, each once"),
+		checked("spec.dns.defaults[].type", "not empty"),
+		checked("spec.dns.defaults[].zone", "not empty, or not set"),
+		ignored("spec.dns.internal"),
+		checked("spec.dns.internal.domain", "a DNS name; immutable once set"),
+		ignored("spec.dns.provider"),
+		ignored("spec.extensions"),
+		ignored("spec.ingress"),
+		ignored("spec.networks.blockCIDRs"),
+		checked("spec.networks.ipFamilies[]", "IPv4"),
+		checked("spec.networks.nodes", "the range of an IPv4 network, which overlaps with no other; immutable once set"),
+		checked("spec.networks.pods", "the range of an IPv4 network, which overlaps with no other; immutable"),
+		checked("spec.networks.services", "the range of an IPv4 network, which overlaps with no other; immutable"),
+		ignored("spec.networks.shootDefaults"),
+		free("spec.provider.providerConfig", handedOn),
+		checked("spec.provider.region", "not empty; stays where it is the backups' region"),
+		checked("spec.provider.type", "not empty"),
+		checked("spec.provider.zones[]", "a DNS label, each once"),
+		ignored("spec.resources"),
+		ignored("spec.settings"),
+		free("spec.settings.scheduling.visible", eitherWay),
+		checked("spec.settings.zoneSelection.mode", "Prefer or Enforce"),
+		checked("spec.taints[].key", qualifiedOK+", each once"),
+		checked("spec.taints[].value", "the value of a label"),
+		ignored("spec.volume"),
+	}
+}
+
+func projectRows() Table {
+	const noRights = "accepted; no rights follow from it here"
+	return Table{
+		checked("metadata.name", `a DNS label without "--", of at most 10 characters`),
+		free("metadata.labels", "the user's"),
+		free("metadata.annotations", "the user's"),
+		free("spec.createdBy", forPeople),
+		free("spec.description", forPeople),
+		warned("spec.members", noRights),
+		checked("spec.namespace", `"garden", or a DNS label that begins with "garden-", and no other project's; immutable once set`),
+		warned("spec.owner", noRights),
+		free("spec.purpose", forPeople),
+		checked("spec.tolerations.defaults[].key", qualifiedOK+", each once with its value; a change takes the verb modify-spec-tolerations-whitelist"),
+		checked("spec.tolerations.defaults[].value", "the value of a label"),
+		checked("spec.tolerations.whitelist[].key", qualifiedOK+", each once with its value; a change takes the verb modify-spec-tolerations-whitelist"),
+		checked("spec.tolerations.whitelist[].value", "the value of a label"),
+	}
+}
