@@ -187,17 +187,22 @@ func versionsOnServer(t *testing.T, g *gardenOnServer) {
 	refused(t, g.merge(ctx, `{"spec":{"maintenance":{"timeWindow":{"begin":"220000+0000","end":"221000+0000"}}}}`), http.StatusUnprocessableEntity,
 		"spec.maintenance.timeWindow", "must be between 30m0s and 6h0m0s long, and is 10m0s")
 	// A pool of which only a part of the versions is named gets the rest; none of them is a preview or has expired.
-	workers := `{"spec":{"provider":{"workers":[{"name":"pool","minimum":1,"maximum":1,"zones":["here-1"],"machine":{"type":"medium","image":{"name":"simulated"}},"kubernetes":{"version":"1.35"},"fieldOfTheFuture":7}]}}}`
+	workers := `{"spec":{"provider":{"workers":[
+		{"name":"pool","minimum":1,"maximum":1,"zones":["here-1"],"machine":{"type":"medium","image":{"name":"simulated","version":"1.2.0"}}},
+		{"name":"more","minimum":1,"maximum":1,"machine":{"type":"medium","image":{"name":"simulated"}},"kubernetes":{"version":"1.35"},"fieldOfTheFuture":7}]}}}`
 	if err := g.merge(ctx, workers); err != nil {
 		t.Fatal(err)
 	}
-	pool, _, err := unstructured.NestedSlice(g.wire(t).Object, "spec", "provider", "workers")
-	want := []any{map[string]any{
-		"name": "pool", "minimum": int64(1), "maximum": int64(1), "zones": []any{"here-1"}, "fieldOfTheFuture": int64(7), "kubernetes": map[string]any{"version": "1.35.0"},
+	pools, _, err := unstructured.NestedSlice(g.wire(t).Object, "spec", "provider", "workers")
+	want := map[string]any{
+		"name": "more", "minimum": int64(1), "maximum": int64(1), "fieldOfTheFuture": int64(7), "kubernetes": map[string]any{"version": "1.35.0"},
 		"machine": map[string]any{"type": "medium", "image": map[string]any{"name": "simulated", "version": "1.2.0"}},
-	}}
-	if diff := cmp.Diff(want, pool); err != nil || diff != "" {
-		t.Errorf("completed pool (%v) (-want +got):\n%s", err, diff)
+	}
+	if err != nil || len(pools) != 2 {
+		t.Fatalf("got %v, %v, want two pools", pools, err)
+	}
+	if diff := cmp.Diff(any(want), pools[1]); diff != "" {
+		t.Errorf("completed pool (-want +got):\n%s", diff)
 	}
 	if err := g.merge(ctx, `{"spec":{"kubernetes":{"version":"1.36"}}}`); err != nil {
 		t.Fatal(err)
