@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -83,7 +84,7 @@ func fieldsRequest(t *testing.T, kind string, base map[string]any, c refusedCase
 	encode := func(sets ...map[string]any) runtime.RawExtension {
 		object := runtime.DeepCopyJSON(base)
 		for _, set := range sets {
-			for _, place := range slices.Sorted(keysOf(set)) {
+			for _, place := range slices.Sorted(maps.Keys(set)) {
 				fieldstest.Set(t, object, place, set[place])
 			}
 		}
@@ -100,16 +101,6 @@ func fieldsRequest(t *testing.T, kind string, base map[string]any, c refusedCase
 	}
 	r.Object = encode(c.Old, c.Set)
 	return admission.Request{AdmissionRequest: r}
-}
-
-func keysOf(set map[string]any) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for key := range set {
-			if !yield(key) {
-				return
-			}
-		}
-	}
 }
 
 // beginnings takes a text that ends with … for every text that begins so.
@@ -153,7 +144,7 @@ func TestFields_RefusedValues(t *testing.T) {
 	for _, kind := range fields.Kinds() {
 		cases := readFieldCases(t, kind)
 		for _, c := range cases.Refused {
-			name := kind + "/" + strings.Join(slices.Sorted(keysOf(c.Set)), ",")
+			name := kind + "/" + strings.Join(slices.Sorted(maps.Keys(c.Set)), ",")
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				response := handlers[kind].Handle(t.Context(), fieldsRequest(t, kind, cases.Base, c))
@@ -186,6 +177,54 @@ func TestFields_EveryCheckedField_HasARefusedValue(t *testing.T) {
 				t.Errorf("%s %s: no case shows what is refused, although only this is accepted: %s", kind, row.Path, row.Rule)
 			}
 		}
+	}
+}
+
+// A shoot that was accepted before there was a rule can still be changed by controllers, and by whoever puts it right.
+func TestFields_AcceptedBefore_KeepsNobodyFromChanges(t *testing.T) {
+	t.Parallel()
+	handlers, base := fieldsGarden(t), readFieldCases(t, "Shoot").Base
+	const pool = "spec.provider.workers[0]"
+	wrong := map[string]any{
+		"spec.region": "nowhere", "spec.purpose": "fun", "spec.hibernation.schedules[0].start": "now", "spec.seedName": nil,
+		pool + ".minimum": int64(9), pool + ".machine.type": "huge", pool + ".zones": []any{"nowhere-1"}, pool + ".taints[0].key": "node.kubernetes.io/not-ready",
+		"metadata.annotations[shoot.gardener.cloud/ignore]": "yes", "spec.kubernetes.kubelet.featureGates[Nothing]": true,
+	}
+	with := func(key string, value any) map[string]any {
+		set := maps.Clone(wrong)
+		set[key] = value
+		return set
+	}
+	for _, c := range []struct {
+		name     string
+		old, set map[string]any
+		want     []string
+	}{
+		{name: "the scheduler binds it", old: wrong, set: map[string]any{"spec.seedName": "a"}},
+		{name: "a schedule puts it to sleep", old: wrong, set: map[string]any{"spec.hibernation.enabled": true}},
+		{name: "maintenance asks for a reconciliation", old: wrong, set: map[string]any{"metadata.annotations[gardener.cloud/operation]": "reconcile;retry"}},
+		{name: "a wrong value becomes right", old: wrong, set: map[string]any{pool + ".minimum": int64(1)}},
+		{
+			name: "a wrong value becomes another one", old: wrong, set: map[string]any{pool + ".minimum": int64(-9)},
+			want: []string{"spec.provider.workers[0].minimum: Invalid value: -9: must be at least 0"},
+		},
+		{
+			name: "in deletion nothing is asked", old: with("metadata.deletionTimestamp", "2026-05-31T00:00:00Z"),
+			set: map[string]any{pool + ".minimum": int64(-9)},
+		},
+		{
+			name: "in deletion too nothing becomes what it cannot", old: with("metadata.deletionTimestamp", "2026-05-31T00:00:00Z"),
+			set:  map[string]any{"spec.provider.type": "other"},
+			want: []string{`spec.provider.type: Invalid value: "other": field is immutable: it is transplant`},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			response := handlers["Shoot"].Handle(t.Context(), fieldsRequest(t, "Shoot", base, refusedCase{Old: c.old, Set: c.set}))
+			if diff := cmp.Diff(c.want, causes(response), beginnings); diff != "" || response.Allowed != (c.want == nil) {
+				t.Errorf("allowed: %t, refusals (-want +got):\n%s", response.Allowed, diff)
+			}
+		})
 	}
 }
 

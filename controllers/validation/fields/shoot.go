@@ -199,7 +199,7 @@ func shootWorkers() Table {
 		checked(machines+".machineCreationTimeout", "above 0s"),
 		checked(machines+".machineDrainTimeout", "0s or more"),
 		checked(machines+".machineHealthTimeout", "above 0s"),
-		ignored(machines + ".machinePreserveTimeout"),
+		warned(machines+".machinePreserveTimeout", "handed to the machine controller, which keeps no failed machines"),
 		checked(machines+".maxEvictRetries", "0 or more"),
 		checked(machines+".nodeConditions[]", "types of conditions, each once"),
 		checked(pool+".maxSurge", "a number of machines or a percentage"),
