@@ -20,12 +20,14 @@ func fieldsValid(r *request, g *garden) field.ErrorList {
 	if r.shoot == nil {
 		return nil
 	}
-	w := &written[*gardencorev1beta1.Shoot]{object: r.shoot, old: r.old, wire: r.wire, oldWire: r.oldWire, update: r.old != nil}
+	w := &written[*gardencorev1beta1.Shoot]{object: r.shoot, old: r.old, wire: r.wire, oldWire: r.oldWire,
+		update: r.old != nil}
 	around := validation.Surroundings{Project: g.project, Profile: g.profile}
 	if w.update {
 		around.Project = "" // the name stays
 	}
-	return w.judge(validation.ShootChange, func(shoot *gardencorev1beta1.Shoot) field.ErrorList { return validation.Shoot(shoot, around) })
+	return w.judge(validation.ShootChange,
+		func(shoot *gardencorev1beta1.Shoot) field.ErrorList { return validation.Shoot(shoot, around) })
 }
 
 // written is what somebody writes: a new object, or another state of an old one.
@@ -100,5 +102,6 @@ func warnings(raw *admissionv1.AdmissionRequest) []string {
 	if len(raw.OldObject.Raw) > 0 && json.Unmarshal(raw.OldObject.Raw, &old) != nil {
 		return nil
 	}
-	return append(fields.Warnings(raw.Kind.Kind, object, old), fields.Unknown(raw.Object.Raw, raw.OldObject.Raw, empty)...)
+	return append(fields.Warnings(raw.Kind.Kind, object, old),
+		fields.Unknown(raw.Object.Raw, raw.OldObject.Raw, empty)...)
 }

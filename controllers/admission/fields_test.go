@@ -31,8 +31,8 @@ type fieldCases struct {
 	Refused []refusedCase  `json:"refused"`
 }
 
-// refusedCase is refused when it is created with what it sets; with old, when an object with that is changed so. A wanted
-// text that ends with … is the beginning of one.
+// refusedCase is refused when it is created with what it sets; with old, when an object with that is changed so. A
+// wanted text that ends with … is the beginning of one.
 type refusedCase struct {
 	Old  map[string]any `json:"old,omitempty"`
 	Set  map[string]any `json:"set"`
@@ -174,7 +174,8 @@ func TestFields_EveryCheckedField_HasARefusedValue(t *testing.T) {
 		}
 		for _, row := range fields.Of(kind) {
 			if row.Rule != "" && !refused[row.Path] {
-				t.Errorf("%s %s: no case shows what is refused, although only this is accepted: %s", kind, row.Path, row.Rule)
+				t.Errorf("%s %s: no case shows what is refused, although only this is accepted: %s", kind, row.Path,
+					row.Rule)
 			}
 		}
 	}
@@ -186,9 +187,12 @@ func TestFields_AcceptedBefore_KeepsNobodyFromChanges(t *testing.T) {
 	handlers, base := fieldsGarden(t), readFieldCases(t, "Shoot").Base
 	const pool = "spec.provider.workers[0]"
 	wrong := map[string]any{
-		"spec.region": "nowhere", "spec.purpose": "fun", "spec.hibernation.schedules[0].start": "now", "spec.seedName": nil,
-		pool + ".minimum": int64(9), pool + ".machine.type": "huge", pool + ".zones": []any{"nowhere-1"}, pool + ".taints[0].key": "node.kubernetes.io/not-ready",
-		"metadata.annotations[shoot.gardener.cloud/ignore]": "yes", "spec.kubernetes.kubelet.featureGates[Nothing]": true,
+		"spec.region": "nowhere", "spec.purpose": "fun", "spec.hibernation.schedules[0].start": "now",
+		"spec.seedName":   nil,
+		pool + ".minimum": int64(9), pool + ".machine.type": "huge", pool + ".zones": []any{"nowhere-1"},
+		pool + ".taints[0].key":                             "node.kubernetes.io/not-ready",
+		"metadata.annotations[shoot.gardener.cloud/ignore]": "yes",
+		"spec.kubernetes.kubelet.featureGates[Nothing]":     true,
 	}
 	with := func(key string, value any) map[string]any {
 		set := maps.Clone(wrong)
@@ -202,7 +206,8 @@ func TestFields_AcceptedBefore_KeepsNobodyFromChanges(t *testing.T) {
 	}{
 		{name: "the scheduler binds it", old: wrong, set: map[string]any{"spec.seedName": "a"}},
 		{name: "a schedule puts it to sleep", old: wrong, set: map[string]any{"spec.hibernation.enabled": true}},
-		{name: "maintenance asks for a reconciliation", old: wrong, set: map[string]any{"metadata.annotations[gardener.cloud/operation]": "reconcile;retry"}},
+		{name: "maintenance asks for a reconciliation", old: wrong,
+			set: map[string]any{"metadata.annotations[gardener.cloud/operation]": "reconcile;retry"}},
 		{name: "a wrong value becomes right", old: wrong, set: map[string]any{pool + ".minimum": int64(1)}},
 		{
 			name: "a wrong value becomes another one", old: wrong, set: map[string]any{pool + ".minimum": int64(-9)},
@@ -213,15 +218,18 @@ func TestFields_AcceptedBefore_KeepsNobodyFromChanges(t *testing.T) {
 			set: map[string]any{pool + ".minimum": int64(-9)},
 		},
 		{
-			name: "in deletion too nothing becomes what it cannot", old: with("metadata.deletionTimestamp", "2026-05-31T00:00:00Z"),
+			name: "in deletion too nothing becomes what it cannot",
+			old:  with("metadata.deletionTimestamp", "2026-05-31T00:00:00Z"),
 			set:  map[string]any{"spec.provider.type": "other"},
 			want: []string{`spec.provider.type: Invalid value: "other": field is immutable: it is transplant`},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			response := handlers["Shoot"].Handle(t.Context(), fieldsRequest(t, "Shoot", base, refusedCase{Old: c.old, Set: c.set}))
-			if diff := cmp.Diff(c.want, causes(response), beginnings); diff != "" || response.Allowed != (c.want == nil) {
+			response := handlers["Shoot"].Handle(t.Context(),
+				fieldsRequest(t, "Shoot", base, refusedCase{Old: c.old, Set: c.set}))
+			if diff := cmp.Diff(c.want, causes(response), beginnings); diff != "" ||
+				response.Allowed != (c.want == nil) {
 				t.Errorf("allowed: %t, refusals (-want +got):\n%s", response.Allowed, diff)
 			}
 		})
@@ -255,7 +263,8 @@ func TestFields_EveryFreeField_TakesAnyValue(t *testing.T) {
 			}
 			set := map[string]any{fieldstest.Place(leaf.Path): fieldstest.Sample(t, leaf)}
 			response := handlers[kind].Handle(t.Context(), fieldsRequest(t, kind, base, refusedCase{Set: set}))
-			warned := slices.ContainsFunc(response.Warnings, func(text string) bool { return strings.Contains(text, fieldstest.Place(row.Path)) })
+			warned := slices.ContainsFunc(response.Warnings,
+				func(text string) bool { return strings.Contains(text, fieldstest.Place(row.Path)) })
 			if !response.Allowed || warned {
 				t.Errorf("%s %s is said to be free: %v %v", kind, leaf.Path, causes(response), response.Warnings)
 			}

@@ -33,27 +33,37 @@ func fieldsOnServer(t *testing.T, g *gardenOnServer) {
 	}{
 		{pool(func(_ *gardencorev1beta1.ShootSpec, p *gardencorev1beta1.Worker) {
 			p.Taints = []corev1.Taint{{Key: "node.gardener.cloud/critical-components-not-ready", Effect: "NoSchedule"}}
-		}), http.StatusForbidden, "spec.provider.workers[0].taints[0].key", "every new node has this taint until its critical components are ready"},
+		}), http.StatusForbidden, "spec.provider.workers[0].taints[0].key",
+			"every new node has this taint until its critical components are ready"},
 		{pool(func(s *gardencorev1beta1.ShootSpec, p *gardencorev1beta1.Worker) {
 			s.Provider.Workers = append(s.Provider.Workers, *p)
 		}), http.StatusUnprocessableEntity, "spec.provider.workers[1].name", `Duplicate value: "pool"`},
 		{pool(func(_ *gardencorev1beta1.ShootSpec, p *gardencorev1beta1.Worker) { p.Minimum = 3 }),
-			http.StatusUnprocessableEntity, "spec.provider.workers[0].minimum", "must not be above maximum, which is 1"},
+			http.StatusUnprocessableEntity, "spec.provider.workers[0].minimum",
+			"must not be above maximum, which is 1"},
 		{pool(func(_ *gardencorev1beta1.ShootSpec, p *gardencorev1beta1.Worker) { p.Machine.Type = "huge" }),
-			http.StatusUnprocessableEntity, "spec.provider.workers[0].machine.type", `supported values: "medium", "large"`},
+			http.StatusUnprocessableEntity, "spec.provider.workers[0].machine.type",
+			`supported values: "medium", "large"`},
 		{pool(func(_ *gardencorev1beta1.ShootSpec, p *gardencorev1beta1.Worker) { p.Zones = []string{"there-1"} }),
-			http.StatusUnprocessableEntity, "spec.provider.workers[0].zones[0]", `supported values: "here-1", "here-2", "here-3"`},
+			http.StatusUnprocessableEntity, "spec.provider.workers[0].zones[0]",
+			`supported values: "here-1", "here-2", "here-3"`},
 		{pool(func(s *gardencorev1beta1.ShootSpec, _ *gardencorev1beta1.Worker) { s.Region = "there" }),
 			http.StatusUnprocessableEntity, "spec.region", `supported values: "here"`},
-		{g.merge(ctx, `{"spec":{"region":"there"}}`), http.StatusUnprocessableEntity, "spec.region", "field is immutable: it is here"},
-		{g.merge(ctx, `{"spec":{"provider":{"workers":[]}}}`), http.StatusForbidden, "spec.provider.workers", "must not become empty"},
-		{g.merge(ctx, `{"metadata":{"annotations":{"gardener.cloud/operation":"reconcil"}}}`), http.StatusUnprocessableEntity,
+		{g.merge(ctx, `{"spec":{"region":"there"}}`), http.StatusUnprocessableEntity, "spec.region",
+			"field is immutable: it is here"},
+		{g.merge(ctx, `{"spec":{"provider":{"workers":[]}}}`), http.StatusForbidden, "spec.provider.workers",
+			"must not become empty"},
+		{g.merge(ctx, `{"metadata":{"annotations":{"gardener.cloud/operation":"reconcil"}}}`),
+			http.StatusUnprocessableEntity,
 			"metadata.annotations[gardener.cloud/operation]", `"reconcil" is none of the operations of a shoot`},
-		{g.Patch(ctx, &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"networks":{"pods":"10.7.0.0/16"}}}`))),
+		{g.Patch(ctx, &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
+			client.RawPatch(types.MergePatchType, []byte(`{"spec":{"networks":{"pods":"10.7.0.0/16"}}}`))),
 			http.StatusUnprocessableEntity, "spec.networks.pods", "field is immutable: it is 10.1.0.0/16"},
-		{g.Create(ctx, &gardencorev1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: "q"}, Spec: gardencorev1beta1.ProjectSpec{Namespace: ptr.To("garden-p")}}),
+		{g.Create(ctx, &gardencorev1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: "q"},
+			Spec: gardencorev1beta1.ProjectSpec{Namespace: ptr.To("garden-p")}}),
 			http.StatusUnprocessableEntity, "spec.namespace", `is the namespace of project "p" already`},
-		{g.Patch(ctx, &gardencorev1beta1.CloudProfile{ObjectMeta: metav1.ObjectMeta{Name: "profile"}}, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"regions":[{"name":"here"},{"name":"here"}]}}`))),
+		{g.Patch(ctx, &gardencorev1beta1.CloudProfile{ObjectMeta: metav1.ObjectMeta{Name: "profile"}},
+			client.RawPatch(types.MergePatchType, []byte(`{"spec":{"regions":[{"name":"here"},{"name":"here"}]}}`))),
 			http.StatusUnprocessableEntity, "spec.regions[1].name", `Duplicate value: "here"`},
 	} {
 		refused(t, c.err, c.code, c.field, c.text)
@@ -77,7 +87,8 @@ func (g *gardenOnServer) warningsOf(t *testing.T, patch string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Patch(t.Context(), key("alpha"), client.RawPatch(types.MergePatchType, []byte(patch)), client.DryRunAll); err != nil {
+	if err := c.Patch(t.Context(), key("alpha"), client.RawPatch(types.MergePatchType, []byte(patch)),
+		client.DryRunAll); err != nil {
 		t.Fatal(err)
 	}
 	return told.texts

@@ -10,8 +10,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/validation"
 )
 
-// seedValidator refuses Seeds on which nothing could be placed, and changes that their shoots would not survive. It needs
-// nothing but the request.
+// seedValidator refuses Seeds on which nothing could be placed, and changes that their shoots would not survive. It
+// needs nothing but the request.
 type seedValidator struct{}
 
 var _ admission.Handler = &seedValidator{}

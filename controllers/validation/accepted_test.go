@@ -13,7 +13,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/validation"
 )
 
-// Objects that the field's own API server has written are accepted, but for those that no API server would have let pass.
+// Objects that the field's own API server has written are accepted, but for those that no API server would have let
+// pass.
 func TestObjectsOfTheField_AreAccepted(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("../../api/core/v1beta1/testdata/objects.jsonl.gz")
@@ -56,8 +57,9 @@ func TestObjectsOfTheField_AreAccepted(t *testing.T) {
 		}
 	}
 	want := map[string][]string{
-		"x":   {"spec.provider.type", "spec.region", "spec.provider.type", "spec.region"}, // two that are nothing but a hibernation
-		"abc": {"spec.provider.workers[3].name"},                                          // it has a pool twice
+		"x": {"spec.provider.type", "spec.region", "spec.provider.type", "spec.region"},
+		// two that are nothing but a hibernation
+		"abc": {"spec.provider.workers[3].name"}, // it has a pool twice
 	}
 	if diff := cmp.Diff(want, got); diff != "" || looked["Shoot"] < 20 || looked["CloudProfile"] < 2 {
 		t.Errorf("refused fields of %v (-want +got):\n%s", looked, diff)

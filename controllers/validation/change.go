@@ -30,19 +30,23 @@ func staysOnceSet(path *field.Path, now, before *string) field.ErrorList {
 	return stays(path, ptr.Deref(now, ""), *before)
 }
 
-// ShootChange checks what may not become of a Shoot: nobody could carry it out on the control plane, the networks and the
-// machines that are there. seedName and the domain have rules of their own.
+// ShootChange checks what may not become of a Shoot: nobody could carry it out on the control plane, the networks and
+// the machines that are there. seedName and the domain have rules of their own.
 func ShootChange(shoot, old *gardencorev1beta1.Shoot) field.ErrorList {
 	spec, before, path := &shoot.Spec, &old.Spec, field.NewPath("spec")
 	errs := stays(path.Child("region"), spec.Region, before.Region)
 	errs = append(errs, stays(path.Child("provider", "type"), spec.Provider.Type, before.Provider.Type)...)
 	errs = append(errs, profileStays(spec, before)...)
-	errs = append(errs, staysOnceSet(path.Child("secretBindingName"), migratedBinding(spec, before), before.SecretBindingName)...)
+	errs = append(errs,
+		staysOnceSet(path.Child("secretBindingName"), migratedBinding(spec, before), before.SecretBindingName)...)
 	if before.CredentialsBindingName != nil && spec.CredentialsBindingName == nil {
-		errs = append(errs, field.Forbidden(path.Child("credentialsBindingName"), "must not be unset: name another CredentialsBinding to change it"))
+		errs = append(errs, field.Forbidden(path.Child("credentialsBindingName"),
+			"must not be unset: name another CredentialsBinding to change it"))
 	}
-	errs = append(errs, stays(path.Child("exposureClassName"), ptr.Deref(spec.ExposureClassName, ""), ptr.Deref(before.ExposureClassName, ""))...)
-	errs = append(errs, staysOnceSet(path.Child("controlPlane", "highAvailability", "failureTolerance", "type"), tolerance(spec), tolerance(before))...)
+	errs = append(errs, stays(path.Child("exposureClassName"), ptr.Deref(spec.ExposureClassName, ""),
+		ptr.Deref(before.ExposureClassName, ""))...)
+	errs = append(errs, staysOnceSet(path.Child("controlPlane", "highAvailability", "failureTolerance", "type"),
+		tolerance(spec), tolerance(before))...)
 	errs = append(errs, networkingStays(shoot, old)...)
 	return append(errs, workersStay(spec.Provider.Workers, before.Provider.Workers)...)
 }
@@ -82,13 +86,17 @@ func tolerance(spec *gardencorev1beta1.ShootSpec) *string {
 // infrastructure has chosen them.
 func networkingStays(shoot, old *gardencorev1beta1.Shoot) field.ErrorList {
 	path := field.NewPath("spec", "networking")
-	now, before := ptr.Deref(shoot.Spec.Networking, gardencorev1beta1.Networking{}), ptr.Deref(old.Spec.Networking, gardencorev1beta1.Networking{})
-	errs := stays(path.Child("type"), ptr.Deref(now.Type, shoot.Spec.Provider.Type), ptr.Deref(before.Type, old.Spec.Provider.Type))
+	now, before := ptr.Deref(shoot.Spec.Networking, gardencorev1beta1.Networking{}),
+		ptr.Deref(old.Spec.Networking, gardencorev1beta1.Networking{})
+	errs := stays(path.Child("type"), ptr.Deref(now.Type, shoot.Spec.Provider.Type),
+		ptr.Deref(before.Type, old.Spec.Provider.Type))
 	errs = append(errs, staysOnceSet(path.Child("pods"), now.Pods, before.Pods)...)
 	errs = append(errs, staysOnceSet(path.Child("services"), now.Services, before.Services)...)
 	errs = append(errs, staysOnceSet(path.Child("nodes"), now.Nodes, before.Nodes)...)
-	if before.Nodes == nil && now.Nodes != nil && old.Status.Networking != nil && !slices.Contains(old.Status.Networking.Nodes, *now.Nodes) {
-		errs = append(errs, field.Invalid(path.Child("nodes"), *now.Nodes, "must be what the infrastructure has: "+strings.Join(old.Status.Networking.Nodes, ", ")))
+	if before.Nodes == nil && now.Nodes != nil && old.Status.Networking != nil &&
+		!slices.Contains(old.Status.Networking.Nodes, *now.Nodes) {
+		errs = append(errs, field.Invalid(path.Child("nodes"), *now.Nodes,
+			"must be what the infrastructure has: "+strings.Join(old.Status.Networking.Nodes, ", ")))
 	}
 	return errs
 }
@@ -98,7 +106,8 @@ func networkingStays(shoot, old *gardencorev1beta1.Shoot) field.ErrorList {
 func workersStay(workers, before []gardencorev1beta1.Worker) field.ErrorList {
 	switch {
 	case len(workers) == 0 && len(before) > 0:
-		return field.ErrorList{field.Forbidden(workersPath(), "must not become empty: a shoot with workers cannot become a workerless one")}
+		return field.ErrorList{field.Forbidden(workersPath(),
+			"must not become empty: a shoot with workers cannot become a workerless one")}
 	case len(workers) > 0 && len(before) == 0:
 		return field.ErrorList{field.Forbidden(workersPath(), "must stay empty: a workerless shoot cannot get workers")}
 	}
@@ -116,10 +125,12 @@ func workersStay(workers, before []gardencorev1beta1.Worker) field.ErrorList {
 func zonesStay(path *field.Path, zones, before []string) field.ErrorList {
 	switch {
 	case len(before) == 0 && len(zones) > 0:
-		return field.ErrorList{field.Invalid(path, zones, "must stay empty: the pool's machines are in the default zone of the region")}
+		return field.ErrorList{field.Invalid(path, zones,
+			"must stay empty: the pool's machines are in the default zone of the region")}
 	case len(zones) < len(before) || !slices.Equal(zones[:len(before)], before):
 		return field.ErrorList{field.Invalid(path, zones,
-			fmt.Sprintf("must begin with the zones that the pool's machines are in, %v: further ones come after them", before))}
+			fmt.Sprintf("must begin with the zones that the pool's machines are in, %v: further ones come after them",
+				before))}
 	}
 	return nil
 }

@@ -18,7 +18,8 @@ func CloudProfile(profile *gardencorev1beta1.CloudProfile) field.ErrorList {
 	errs = append(errs, machineTypes(path.Child("machineTypes"), spec)...)
 	errs = append(errs, volumeTypes(path.Child("volumeTypes"), spec)...)
 	for i := range spec.MachineImages {
-		errs = append(errs, machineImage(path.Child("machineImages").Index(i), &spec.MachineImages[i], spec.MachineCapabilities)...)
+		errs = append(errs,
+			machineImage(path.Child("machineImages").Index(i), &spec.MachineImages[i], spec.MachineCapabilities)...)
 	}
 	if spec.SeedSelector != nil {
 		errs = append(errs, seedSelector(path.Child("seedSelector"), spec.SeedSelector)...)
@@ -45,15 +46,18 @@ func regions(path *field.Path, spec *gardencorev1beta1.CloudProfileSpec) field.E
 		errs = append(errs, names.once(at.Child("name"), region.Name)...)
 		restrictions := seen{}
 		for r, restriction := range region.AccessRestrictions {
-			errs = append(errs, restrictions.once(at.Child("accessRestrictions").Index(r).Child("name"), restriction.Name)...)
+			errs = append(errs,
+				restrictions.once(at.Child("accessRestrictions").Index(r).Child("name"), restriction.Name)...)
 		}
 		zones := seen{}
 		for z, zone := range region.Zones {
 			where := at.Child("zones").Index(z)
 			errs = append(errs, zones.once(where.Child("name"), zone.Name)...)
 			errs = append(errs, labelValue(where.Child("name"), zone.Name)...)
-			errs = append(errs, each(where.Child("unavailableMachineTypes"), zone.UnavailableMachineTypes, namesOf(spec.MachineTypes, machineTypeName))...)
-			errs = append(errs, each(where.Child("unavailableVolumeTypes"), zone.UnavailableVolumeTypes, namesOf(spec.VolumeTypes, volumeTypeName))...)
+			errs = append(errs, each(where.Child("unavailableMachineTypes"), zone.UnavailableMachineTypes,
+				namesOf(spec.MachineTypes, machineTypeName))...)
+			errs = append(errs, each(where.Child("unavailableVolumeTypes"), zone.UnavailableVolumeTypes,
+				namesOf(spec.VolumeTypes, volumeTypeName))...)
 		}
 	}
 	return errs
@@ -94,12 +98,14 @@ func capabilityDefinitions(path *field.Path, definitions []gardencorev1beta1.Cap
 }
 
 // capabilities wants names and values that the profile defines.
-func capabilities[M ~map[string]gardencorev1beta1.CapabilityValues](path *field.Path, given M, defined []gardencorev1beta1.CapabilityDefinition) field.ErrorList {
+func capabilities[M ~map[string]gardencorev1beta1.CapabilityValues](path *field.Path, given M,
+	defined []gardencorev1beta1.CapabilityDefinition) field.ErrorList {
 	var errs field.ErrorList
 	for _, name := range sortedKeys(given) {
 		i := slices.IndexFunc(defined, func(d gardencorev1beta1.CapabilityDefinition) bool { return d.Name == name })
 		if i < 0 {
-			errs = append(errs, field.NotSupported(path, name, namesOf(defined, func(d gardencorev1beta1.CapabilityDefinition) string { return d.Name })))
+			errs = append(errs, field.NotSupported(path, name,
+				namesOf(defined, func(d gardencorev1beta1.CapabilityDefinition) string { return d.Name })))
 			continue
 		}
 		errs = append(errs, each(path.Key(name), given[name], defined[i].Values)...)
@@ -135,7 +141,8 @@ func storage(path *field.Path, given *gardencorev1beta1.MachineTypeStorage) fiel
 	errs := amount(path.Child("minSize"), given.MinSize)
 	errs = append(errs, amount(path.Child("size"), given.StorageSize)...)
 	if given.MinSize != nil && given.StorageSize != nil {
-		errs = append(errs, field.Forbidden(path.Child("minSize"), "must not be set together with size: a disk of one size has no least one"))
+		errs = append(errs, field.Forbidden(path.Child("minSize"),
+			"must not be set together with size: a disk of one size has no least one"))
 	}
 	return errs
 }
@@ -150,7 +157,8 @@ func volumeTypes(path *field.Path, spec *gardencorev1beta1.CloudProfileSpec) fie
 	return errs
 }
 
-func machineImage(path *field.Path, image *gardencorev1beta1.MachineImage, defined []gardencorev1beta1.CapabilityDefinition) field.ErrorList {
+func machineImage(path *field.Path, image *gardencorev1beta1.MachineImage,
+	defined []gardencorev1beta1.CapabilityDefinition) field.ErrorList {
 	errs := filled(path.Child("name"), image.Name, "must name the image")
 	for i := range image.Versions {
 		version, at := &image.Versions[i], path.Child("versions").Index(i)

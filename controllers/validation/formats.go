@@ -89,7 +89,8 @@ func within(path *field.Path, value *metav1.Duration, least, most time.Duration)
 	if value == nil || value.Duration == 0 || value.Duration >= least && value.Duration <= most {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, value.Duration.String(), fmt.Sprintf("must be between %v and %v, or 0s for never", least, most))}
+	return field.ErrorList{field.Invalid(path, value.Duration.String(),
+		fmt.Sprintf("must be between %v and %v, or 0s for never", least, most))}
 }
 
 // amount wants a quantity of 0 or more.
@@ -126,7 +127,8 @@ func (s seen) once(path *field.Path, value string) field.ErrorList {
 
 // seedSelector wants a selector that can be evaluated: one that cannot fits no seed.
 func seedSelector(path *field.Path, selector *gardencorev1beta1.SeedSelector) field.ErrorList {
-	errs := metav1validation.ValidateLabelSelector(&selector.LabelSelector, metav1validation.LabelSelectorValidationOptions{}, path)
+	errs := metav1validation.ValidateLabelSelector(&selector.LabelSelector,
+		metav1validation.LabelSelectorValidationOptions{}, path)
 	types := seen{}
 	for i, kind := range selector.ProviderTypes {
 		errs = append(errs, types.once(path.Child("providerTypes").Index(i), kind)...)

@@ -24,12 +24,14 @@ func shootInProfile(shoot *gardencorev1beta1.Shoot, profile *gardencorev1beta1.C
 		errs = append(errs, field.Invalid(field.NewPath("spec", "provider", "type"), kind,
 			fmt.Sprintf("must be the provider of CloudProfile %q, which is %s", profile.Name, profile.Spec.Type)))
 	}
-	i := slices.IndexFunc(profile.Spec.Regions, func(r gardencorev1beta1.Region) bool { return r.Name == shoot.Spec.Region })
+	i := slices.IndexFunc(profile.Spec.Regions,
+		func(r gardencorev1beta1.Region) bool { return r.Name == shoot.Spec.Region })
 	if i < 0 && shoot.Spec.Region == "" {
 		return errs // refused for that
 	}
 	if i < 0 {
-		return append(errs, field.NotSupported(field.NewPath("spec", "region"), shoot.Spec.Region, namesOf(profile.Spec.Regions, regionName)))
+		return append(errs, field.NotSupported(field.NewPath("spec", "region"), shoot.Spec.Region,
+			namesOf(profile.Spec.Regions, regionName)))
 	}
 	o := offer{profile: profile, region: profile.Spec.Regions[i]}
 	errs = append(errs, o.restrictions(shoot)...)
@@ -61,7 +63,8 @@ func (o offer) restrictions(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 	var errs field.ErrorList
 	known := namesOf(o.region.AccessRestrictions, restrictionName)
 	for i, restriction := range shoot.Spec.AccessRestrictions {
-		errs = append(errs, oneOf(field.NewPath("spec", "accessRestrictions").Index(i).Child("name"), restriction.Name, known)...)
+		errs = append(errs,
+			oneOf(field.NewPath("spec", "accessRestrictions").Index(i).Child("name"), restriction.Name, known)...)
 	}
 	return errs
 }
@@ -88,7 +91,8 @@ func (o offer) without(worker *gardencorev1beta1.Worker, lacks func(gardencorev1
 
 func (o offer) machineType(path *field.Path, worker *gardencorev1beta1.Worker) field.ErrorList {
 	wanted, types := worker.Machine.Type, o.profile.Spec.MachineTypes
-	usable := slices.DeleteFunc(slices.Clone(types), func(m gardencorev1beta1.MachineType) bool { return !ptr.Deref(m.Usable, true) })
+	usable := slices.DeleteFunc(slices.Clone(types),
+		func(m gardencorev1beta1.MachineType) bool { return !ptr.Deref(m.Usable, true) })
 	i := slices.IndexFunc(usable, func(m gardencorev1beta1.MachineType) bool { return m.Name == wanted })
 	if i < 0 && wanted == "" {
 		return nil // refused for that
@@ -101,11 +105,13 @@ func (o offer) machineType(path *field.Path, worker *gardencorev1beta1.Worker) f
 		return slices.Contains(z.UnavailableMachineTypes, wanted)
 	}
 	for _, zone := range o.without(worker, lacks) {
-		errs = append(errs, field.Invalid(path.Child("type"), wanted, fmt.Sprintf("cannot be had in zone %s of the pool: choose another type, or other zones", zone)))
+		errs = append(errs, field.Invalid(path.Child("type"), wanted,
+			fmt.Sprintf("cannot be had in zone %s of the pool: choose another type, or other zones", zone)))
 	}
 	of, asked := architectureOf(usable[i]), ptr.Deref(worker.Machine.Architecture, defaultArchitecture)
 	if of != "" && of != asked && slices.Contains(architectures, asked) {
-		errs = append(errs, field.Invalid(path.Child("architecture"), asked, fmt.Sprintf("must be that of machine type %q, which is %s", wanted, of)))
+		errs = append(errs, field.Invalid(path.Child("architecture"), asked,
+			fmt.Sprintf("must be that of machine type %q, which is %s", wanted, of)))
 	}
 	return errs
 }
@@ -148,10 +154,12 @@ func (o offer) storageMinimum(worker *gardencorev1beta1.Worker) *resource.Quanti
 	return nil
 }
 
-func (o offer) volume(path *field.Path, worker *gardencorev1beta1.Worker, kind *string, wanted string, least *resource.Quantity) field.ErrorList {
+func (o offer) volume(path *field.Path, worker *gardencorev1beta1.Worker, kind *string, wanted string,
+	least *resource.Quantity) field.ErrorList {
 	var errs field.ErrorList
 	if kind != nil {
-		types := slices.DeleteFunc(slices.Clone(o.profile.Spec.VolumeTypes), func(v gardencorev1beta1.VolumeType) bool { return !ptr.Deref(v.Usable, true) })
+		types := slices.DeleteFunc(slices.Clone(o.profile.Spec.VolumeTypes),
+			func(v gardencorev1beta1.VolumeType) bool { return !ptr.Deref(v.Usable, true) })
 		i := slices.IndexFunc(types, func(v gardencorev1beta1.VolumeType) bool { return v.Name == *kind })
 		if i < 0 {
 			return field.ErrorList{field.NotSupported(path.Child("type"), *kind, namesOf(types, volumeTypeName))}
@@ -160,7 +168,8 @@ func (o offer) volume(path *field.Path, worker *gardencorev1beta1.Worker, kind *
 			return slices.Contains(z.UnavailableVolumeTypes, *kind)
 		}
 		for _, zone := range o.without(worker, lacks) {
-			errs = append(errs, field.Invalid(path.Child("type"), *kind, fmt.Sprintf("cannot be had in zone %s of the pool: choose another type, or other zones", zone)))
+			errs = append(errs, field.Invalid(path.Child("type"), *kind,
+				fmt.Sprintf("cannot be had in zone %s of the pool: choose another type, or other zones", zone)))
 		}
 		if least == nil {
 			least = types[i].MinSize
@@ -183,11 +192,17 @@ func (o offer) limits(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 	for i, worker := range shoot.Spec.Provider.Workers {
 		total += worker.Minimum
 		if worker.Maximum > most {
-			errs = append(errs, field.Forbidden(workersPath().Index(i).Child("maximum"), fmt.Sprintf("must not be above %d, the most nodes that CloudProfile %q lets a shoot have", most, o.profile.Name)))
+			errs = append(errs,
+				field.Forbidden(workersPath().Index(i).Child("maximum"),
+					fmt.Sprintf("must not be above %d, the most nodes that CloudProfile %q lets a shoot have", most,
+						o.profile.Name)))
 		}
 	}
 	if total > most {
-		errs = append(errs, field.Forbidden(workersPath(), fmt.Sprintf("the minimums of all pools must not be above %d together, the most nodes that CloudProfile %q lets a shoot have", most, o.profile.Name)))
+		errs = append(errs,
+			field.Forbidden(workersPath(),
+				fmt.Sprintf("all minimums together must not be above %d, the most nodes that CloudProfile %q lets a shoot have",
+					most, o.profile.Name)))
 	}
 	return errs
 }

@@ -41,7 +41,8 @@ func thresholds(path *field.Path, wanted *gardencorev1beta1.KubeletConfigEvictio
 		value *string
 	}{
 		{"imageFSAvailable", wanted.ImageFSAvailable}, {"imageFSInodesFree", wanted.ImageFSInodesFree},
-		{"memoryAvailable", wanted.MemoryAvailable}, {"nodeFSAvailable", wanted.NodeFSAvailable}, {"nodeFSInodesFree", wanted.NodeFSInodesFree},
+		{"memoryAvailable", wanted.MemoryAvailable}, {"nodeFSAvailable", wanted.NodeFSAvailable},
+		{"nodeFSInodesFree", wanted.NodeFSInodesFree},
 	} {
 		if one.value != nil {
 			errs = append(errs, threshold(path.Child(one.name), *one.value)...)

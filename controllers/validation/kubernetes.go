@@ -27,7 +27,8 @@ func kubernetes(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 	errs = append(errs, removedFields(shoot, version)...)
 	errs = append(errs, componentGates(path, wanted, version)...)
 	if wanted.KubeAPIServer != nil {
-		errs = append(errs, admissionPlugins(path.Child("kubeAPIServer", "admissionPlugins"), wanted.KubeAPIServer.AdmissionPlugins, version)...)
+		errs = append(errs, admissionPlugins(path.Child("kubeAPIServer", "admissionPlugins"),
+			wanted.KubeAPIServer.AdmissionPlugins, version)...)
 	}
 	return errs
 }
@@ -60,20 +61,23 @@ func featureGates(path *field.Path, gates map[string]bool, version *semver.Versi
 	var errs field.ErrorList
 	for _, gate := range slices.Sorted(maps.Keys(gates)) {
 		if !sidechange.FeatureGateSupported(gate, version) {
-			errs = append(errs, field.Forbidden(path.Key(gate), fmt.Sprintf("Kubernetes %s does not know this feature gate", version.Original())))
+			errs = append(errs, field.Forbidden(path.Key(gate),
+				fmt.Sprintf("Kubernetes %s does not know this feature gate", version.Original())))
 		}
 	}
 	return errs
 }
 
-func admissionPlugins(path *field.Path, plugins []gardencorev1beta1.AdmissionPlugin, version *semver.Version) field.ErrorList {
+func admissionPlugins(path *field.Path, plugins []gardencorev1beta1.AdmissionPlugin,
+	version *semver.Version) field.ErrorList {
 	var errs field.ErrorList
 	names := seen{}
 	for i, plugin := range plugins {
 		at := path.Index(i).Child("name")
 		errs = append(errs, names.once(at, plugin.Name)...)
 		if !sidechange.AdmissionPluginSupported(plugin.Name, version) {
-			errs = append(errs, field.Forbidden(at, fmt.Sprintf("Kubernetes %s does not know the admission plugin %q", version.Original(), plugin.Name)))
+			errs = append(errs, field.Forbidden(at,
+				fmt.Sprintf("Kubernetes %s does not know the admission plugin %q", version.Original(), plugin.Name)))
 		}
 	}
 	return errs
@@ -110,7 +114,8 @@ func removedFieldsList() []removedField {
 		}, "credentialsBindingName"},
 		{35, func(s *shootSpec) []*field.Path {
 			c := ptr.Deref(s.Kubernetes.KubeAPIServer, gardencorev1beta1.KubeAPIServerConfig{})
-			return when(c.EnableAnonymousAuthentication != nil, kubernetes.Child("kubeAPIServer", "enableAnonymousAuthentication"))
+			return when(c.EnableAnonymousAuthentication != nil,
+				kubernetes.Child("kubeAPIServer", "enableAnonymousAuthentication"))
 		}, "structuredAuthentication"},
 		{35, func(s *shootSpec) []*field.Path {
 			c := ptr.Deref(s.Kubernetes.KubeScheduler, gardencorev1beta1.KubeSchedulerConfig{})
@@ -118,7 +123,8 @@ func removedFieldsList() []removedField {
 		}, ""},
 		{35, func(s *shootSpec) []*field.Path {
 			c := ptr.Deref(s.Kubernetes.KubeAPIServer, gardencorev1beta1.KubeAPIServerConfig{})
-			return when(c.WatchCacheSizes != nil && c.WatchCacheSizes.Default != nil, kubernetes.Child("kubeAPIServer", "watchCacheSizes", "default"))
+			return when(c.WatchCacheSizes != nil && c.WatchCacheSizes.Default != nil,
+				kubernetes.Child("kubeAPIServer", "watchCacheSizes", "default"))
 		}, ""},
 		{35, func(s *shootSpec) []*field.Path { return when(s.Addons != nil, spec.Child("addons")) }, ""},
 		{35, dnsSecretNames, "credentialsRef"},

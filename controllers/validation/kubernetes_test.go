@@ -16,24 +16,30 @@ import (
 // full is a shoot with every setting that some Kubernetes version does not have.
 func full(version string) *gardencorev1beta1.Shoot {
 	gates := func() gardencorev1beta1.KubernetesConfig {
-		return gardencorev1beta1.KubernetesConfig{FeatureGates: map[string]bool{"APIPriorityAndFairness": true, "AllAlpha": true}}
+		return gardencorev1beta1.KubernetesConfig{FeatureGates: map[string]bool{"APIPriorityAndFairness": true,
+			"AllAlpha": true}}
 	}
 	return &gardencorev1beta1.Shoot{Spec: gardencorev1beta1.ShootSpec{
-		Addons:            &gardencorev1beta1.Addons{},
-		DNS:               &gardencorev1beta1.DNS{Providers: []gardencorev1beta1.DNSProvider{{SecretName: ptr.To("dns")}}},
+		Addons: &gardencorev1beta1.Addons{},
+		DNS: &gardencorev1beta1.DNS{
+			Providers: []gardencorev1beta1.DNSProvider{{SecretName: ptr.To("dns")}},
+		},
 		SecretBindingName: ptr.To("cloud"),
 		Kubernetes: gardencorev1beta1.Kubernetes{
 			Version:           version,
 			ClusterAutoscaler: &gardencorev1beta1.ClusterAutoscaler{MaxEmptyBulkDelete: ptr.To[int32](5)},
 			KubeAPIServer: &gardencorev1beta1.KubeAPIServerConfig{
 				KubernetesConfig: gates(), EnableAnonymousAuthentication: ptr.To(true),
-				AdmissionPlugins: []gardencorev1beta1.AdmissionPlugin{{Name: "PersistentVolumeLabel"}, {Name: "PodSecurity"}},
-				WatchCacheSizes:  &gardencorev1beta1.WatchCacheSizes{Default: ptr.To[int32](100)},
+				AdmissionPlugins: []gardencorev1beta1.AdmissionPlugin{{Name: "PersistentVolumeLabel"},
+					{Name: "PodSecurity"}},
+				WatchCacheSizes: &gardencorev1beta1.WatchCacheSizes{Default: ptr.To[int32](100)},
 			},
-			KubeControllerManager: &gardencorev1beta1.KubeControllerManagerConfig{KubernetesConfig: gates(), PodEvictionTimeout: &metav1.Duration{}},
-			KubeProxy:             &gardencorev1beta1.KubeProxyConfig{KubernetesConfig: gates()},
-			KubeScheduler:         &gardencorev1beta1.KubeSchedulerConfig{KubernetesConfig: gates(), KubeMaxPDVols: ptr.To("10")},
-			Kubelet:               &gardencorev1beta1.KubeletConfig{KubernetesConfig: gates()},
+			KubeControllerManager: &gardencorev1beta1.KubeControllerManagerConfig{KubernetesConfig: gates(),
+				PodEvictionTimeout: &metav1.Duration{}},
+			KubeProxy: &gardencorev1beta1.KubeProxyConfig{KubernetesConfig: gates()},
+			KubeScheduler: &gardencorev1beta1.KubeSchedulerConfig{KubernetesConfig: gates(),
+				KubeMaxPDVols: ptr.To("10")},
+			Kubelet: &gardencorev1beta1.KubeletConfig{KubernetesConfig: gates()},
 		},
 	}}
 }
@@ -42,7 +48,8 @@ func full(version string) *gardencorev1beta1.Shoot {
 func aboutVersion(shoot *gardencorev1beta1.Shoot) []string {
 	var all []string
 	for _, err := range validation.Shoot(shoot, validation.Surroundings{}) {
-		if strings.Contains(err.Detail, "is not supported with Kubernetes") || strings.Contains(err.Detail, "does not know") {
+		if strings.Contains(err.Detail, "is not supported with Kubernetes") ||
+			strings.Contains(err.Detail, "does not know") {
 			all = append(all, err.Error())
 		}
 	}
@@ -63,7 +70,8 @@ func TestShoot_SettingsThatAVersionLacks_AreThoseThatMaintenanceRemoves(t *testi
 		refused[version] = len(before)
 	}
 	// Each minor version that drops something refuses more than the one before.
-	if refused["1.31.0"] >= refused["1.33.0"] || refused["1.33.0"] >= refused["1.34.0"] || refused["1.34.0"] >= refused["1.35.0"] {
+	if refused["1.31.0"] >= refused["1.33.0"] || refused["1.33.0"] >= refused["1.34.0"] ||
+		refused["1.34.0"] >= refused["1.35.0"] {
 		t.Errorf("refusals by version: %v", refused)
 	}
 	if got := aboutVersion(full("1.30.9")); len(got) > 0 {

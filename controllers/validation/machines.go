@@ -29,7 +29,8 @@ func poolBounds(path *field.Path, worker *gardencorev1beta1.Worker) field.ErrorL
 		return errs
 	}
 	if share := percent(unavailable); share > 100 {
-		errs = append(errs, field.Invalid(path.Child("maxUnavailable"), unavailable.String(), "must not be more than 100%"))
+		errs = append(errs,
+			field.Invalid(path.Child("maxUnavailable"), unavailable.String(), "must not be more than 100%"))
 	}
 	if none(surge) && none(unavailable) {
 		errs = append(errs, field.Invalid(path.Child("maxUnavailable"), unavailable.String(),
@@ -43,7 +44,8 @@ func bound(path *field.Path, value intstr.IntOrString) field.ErrorList {
 		return atLeast(path, value.IntVal, 0)
 	}
 	if len(validation.IsValidPercent(value.StrVal)) > 0 {
-		return field.ErrorList{field.Invalid(path, value.StrVal, "must be a number of machines such as 1, or a percentage such as 10%")}
+		return field.ErrorList{field.Invalid(path, value.StrVal,
+			"must be a number of machines such as 1, or a percentage such as 10%")}
 	}
 	return nil
 }
@@ -120,7 +122,8 @@ func poolVolumes(path *field.Path, worker *gardencorev1beta1.Worker) field.Error
 		errs = append(errs, wrong...)
 	}
 	if name := worker.KubeletDataVolumeName; name != nil && !names[*name] {
-		errs = append(errs, field.Invalid(path.Child("kubeletDataVolumeName"), *name, "must be the name of one of the pool's dataVolumes"))
+		errs = append(errs, field.Invalid(path.Child("kubeletDataVolumeName"), *name,
+			"must be the name of one of the pool's dataVolumes"))
 	}
 	return errs
 }

@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	// maxNames is how long the names of a project and of a shoot in it may be together, and maxPoolName that of a worker
-	// pool. The name of a node has all three in it, and is a label (SPEC 1.2): shoot--<project>--<shoot>-<pool>-z1-…
+	// maxNames is how long the names of a project and of a shoot in it may be together, and maxPoolName that of a
+	// worker pool. The name of a node has all three in it, and is a label (SPEC 1.2):
+	// shoot--<project>--<shoot>-<pool>-z1-…
 	maxNames    = 21
 	maxPoolName = 15
 )
@@ -28,7 +29,8 @@ func shootName(shoot *gardencorev1beta1.Shoot, project string) field.ErrorList {
 	errs := partOfTechnicalID(path, shoot.Name)
 	if length := len(project) + len(shoot.Name); project != "" && length > maxNames {
 		errs = append(errs, field.Invalid(path, shoot.Name, fmt.Sprintf(
-			"must have at most %d characters together with the name of the project, %q, and both have %d", maxNames, project, length)))
+			"must have at most %d characters together with the name of the project, %q, and both have %d", maxNames,
+			project, length)))
 	}
 	return errs
 }
@@ -36,15 +38,19 @@ func shootName(shoot *gardencorev1beta1.Shoot, project string) field.ErrorList {
 func partOfTechnicalID(path *field.Path, name string) field.ErrorList {
 	errs := label(path, name)
 	if strings.Contains(name, "--") {
-		errs = append(errs, field.Invalid(path, name, `must not contain "--", at which the technical id of a shoot is taken apart`))
+		errs = append(errs,
+			field.Invalid(path, name, `must not contain "--", at which the technical id of a shoot is taken apart`))
 	}
 	return errs
 }
 
-// annotationRules are the annotations of Shoots that controllers act on, and what is wrong with a value; "" for nothing.
+// annotationRules are the annotations of Shoots that controllers act on, and what is wrong with a value; "" for
+// nothing.
 var annotationRules = map[string]func(shoot *gardencorev1beta1.Shoot, value string) string{
-	constants.GardenerOperation:                                         operations(shootOperations, "none of the operations of a shoot: "),
-	constants.GardenerMaintenanceOperation:                              operations(maintenanceOperations, "nothing that a maintenance can ask for: "),
+	constants.GardenerOperation: operations(shootOperations,
+		"none of the operations of a shoot: "),
+	constants.GardenerMaintenanceOperation: operations(maintenanceOperations,
+		"nothing that a maintenance can ask for: "),
 	constants.ShootTasks:                                                tasks,
 	constants.ShootIgnore:                                               truth,
 	constants.ShootSyncPeriod:                                           period,
@@ -100,8 +106,10 @@ func seconds(_ *gardencorev1beta1.Shoot, value string) string {
 var rotations = []string{
 	constants.ShootOperationRotateCredentialsStart, constants.ShootOperationRotateCredentialsStartWithoutWorkersRollout,
 	constants.ShootOperationRotateCredentialsComplete,
-	constants.ShootOperationRotateCAStart, constants.ShootOperationRotateCAStartWithoutWorkersRollout, constants.ShootOperationRotateCAComplete,
-	constants.ShootOperationRotateServiceAccountKeyStart, constants.ShootOperationRotateServiceAccountKeyStart + "-without-workers-rollout",
+	constants.ShootOperationRotateCAStart, constants.ShootOperationRotateCAStartWithoutWorkersRollout,
+	constants.ShootOperationRotateCAComplete,
+	constants.ShootOperationRotateServiceAccountKeyStart,
+	constants.ShootOperationRotateServiceAccountKeyStart + "-without-workers-rollout",
 	constants.ShootOperationRotateServiceAccountKeyComplete,
 	constants.ShootOperationRotateETCDEncryptionKey, constants.ShootOperationRotateETCDEncryptionKey + "-start",
 	constants.ShootOperationRotateETCDEncryptionKey + "-complete",
@@ -123,12 +131,14 @@ func operations(known []string, unknown string) func(*gardencorev1beta1.Shoot, s
 			operation = strings.TrimSpace(operation)
 			if rollout.IsRequest(operation) {
 				if _, missing := rollout.Requested(shoot, []string{operation}); len(missing) > 0 {
-					return fmt.Sprintf("%q names worker pools that the shoot does not have: %s", operation, strings.Join(missing, ", "))
+					return fmt.Sprintf("%q names worker pools that the shoot does not have: %s", operation,
+						strings.Join(missing, ", "))
 				}
 				continue
 			}
 			if operation != "" && !slices.Contains(known, operation) {
-				return fmt.Sprintf("%q is %s%s, %s=<pools>", operation, unknown, strings.Join(known, ", "), constants.ShootOperationRolloutWorkers)
+				return fmt.Sprintf("%q is %s%s, %s=<pools>", operation, unknown, strings.Join(known, ", "),
+					constants.ShootOperationRolloutWorkers)
 			}
 		}
 		return ""
@@ -136,14 +146,17 @@ func operations(known []string, unknown string) func(*gardencorev1beta1.Shoot, s
 }
 
 var shootTasks = []string{
-	constants.ShootTaskDeployInfrastructure, constants.ShootTaskDeployDNSRecordInternal, constants.ShootTaskDeployDNSRecordExternal,
-	constants.ShootTaskDeployDNSRecordIngress, constants.ShootTaskRestartControlPlanePods, constants.ShootTaskRestartCoreAddons,
+	constants.ShootTaskDeployInfrastructure, constants.ShootTaskDeployDNSRecordInternal,
+	constants.ShootTaskDeployDNSRecordExternal,
+	constants.ShootTaskDeployDNSRecordIngress, constants.ShootTaskRestartControlPlanePods,
+	constants.ShootTaskRestartCoreAddons,
 }
 
 func tasks(_ *gardencorev1beta1.Shoot, value string) string {
 	for _, task := range strings.Split(value, ",") {
 		if !slices.Contains(shootTasks, strings.TrimSpace(task)) {
-			return fmt.Sprintf("%q is no task of a shoot: they are %s, separated by commas", task, strings.Join(shootTasks, ", "))
+			return fmt.Sprintf("%q is no task of a shoot: they are %s, separated by commas", task,
+				strings.Join(shootTasks, ", "))
 		}
 	}
 	return ""

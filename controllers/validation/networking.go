@@ -54,12 +54,14 @@ func networks(all []network) field.ErrorList {
 		}
 		prefix, err := netip.ParsePrefix(one.cidr)
 		if err != nil || prefix != prefix.Masked() || !prefix.Addr().Is4() {
-			errs = append(errs, field.Invalid(one.path, one.cidr, "must be the range of an IPv4 network, for example 10.250.0.0/16"))
+			errs = append(errs,
+				field.Invalid(one.path, one.cidr, "must be the range of an IPv4 network, for example 10.250.0.0/16"))
 			continue
 		}
 		for _, other := range all[:i] {
 			if taken, err := netip.ParsePrefix(other.cidr); err == nil && prefix.Overlaps(taken) {
-				errs = append(errs, field.Invalid(one.path, one.cidr, fmt.Sprintf("must not overlap with %s, which is %s", other.path, other.cidr)))
+				errs = append(errs, field.Invalid(one.path, one.cidr,
+					fmt.Sprintf("must not overlap with %s, which is %s", other.path, other.cidr)))
 			}
 		}
 	}

@@ -31,18 +31,21 @@ func Project(project *gardencorev1beta1.Project, others []gardencorev1beta1.Proj
 }
 
 // projectNamespace wants a namespace by whose name nobody else's objects are meant, and that is no other project's.
-func projectNamespace(path *field.Path, project *gardencorev1beta1.Project, others []gardencorev1beta1.Project) field.ErrorList {
+func projectNamespace(path *field.Path, project *gardencorev1beta1.Project,
+	others []gardencorev1beta1.Project) field.ErrorList {
 	namespace := ptr.Deref(project.Spec.Namespace, "")
 	if namespace == "" {
 		return nil
 	}
 	errs := label(path, namespace)
 	if namespace != constants.GardenNamespace && !strings.HasPrefix(namespace, constants.ProjectNamespacePrefix) {
-		errs = append(errs, field.Invalid(path, namespace, fmt.Sprintf("must be %q, or begin with %q", constants.GardenNamespace, constants.ProjectNamespacePrefix)))
+		errs = append(errs, field.Invalid(path, namespace,
+			fmt.Sprintf("must be %q, or begin with %q", constants.GardenNamespace, constants.ProjectNamespacePrefix)))
 	}
 	for i := range others {
 		if other := &others[i]; other.Name != project.Name && ptr.Deref(other.Spec.Namespace, "") == namespace {
-			errs = append(errs, field.Invalid(path, namespace, fmt.Sprintf("is the namespace of project %q already", other.Name)))
+			errs = append(errs,
+				field.Invalid(path, namespace, fmt.Sprintf("is the namespace of project %q already", other.Name)))
 		}
 	}
 	return errs

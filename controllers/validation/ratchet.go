@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Added are the errors of an object that it did not have before: what was accepted once, and has not been touched, keeps
-// nobody from changing something else. The objects are as on the wire. Items of lists are the same when they have the same
-// name, wherever they stand.
+// Added are the errors of an object that it did not have before: what was accepted once, and has not been touched,
+// keeps nobody from changing something else. The objects are as on the wire. Items of lists are the same when they have
+// the same name, wherever they stand.
 func Added(errs, before field.ErrorList, object, old map[string]any) field.ErrorList {
 	known := sets.New[string]()
 	for _, err := range before {

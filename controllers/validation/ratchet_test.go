@@ -22,31 +22,41 @@ func TestAdded(t *testing.T) {
 		return map[string]any{"metadata": map[string]any{"annotations": map[string]any{"example.test/a.b": value}}}
 	}
 	minimum := func(index int, value int32) *field.Error {
-		return field.Invalid(field.NewPath("spec", "workers").Index(index).Child("minimum"), value, "must be at least 0")
+		return field.Invalid(field.NewPath("spec", "workers").Index(index).Child("minimum"), value,
+			"must be at least 0")
 	}
 	zone := func(index int) *field.Error {
-		return field.NotSupported(field.NewPath("spec", "workers").Index(index).Child("zones").Index(0), "z-b", []string{"z"})
+		return field.NotSupported(field.NewPath("spec", "workers").Index(index).Child("zones").Index(0), "z-b",
+			[]string{"z"})
 	}
-	annotation := field.Invalid(field.NewPath("metadata", "annotations").Key("example.test/a.b"), "x", "names a pool that is gone")
+	annotation := field.Invalid(field.NewPath("metadata", "annotations").Key("example.test/a.b"), "x",
+		"names a pool that is gone")
 	for _, c := range []struct {
 		name         string
 		errs, before field.ErrorList
 		object, old  map[string]any
 		want         field.ErrorList
 	}{
-		{name: "new", errs: field.ErrorList{minimum(0, -1)}, object: pools("a"), old: pools("a"), want: field.ErrorList{minimum(0, -1)}},
-		{name: "as before", errs: field.ErrorList{minimum(0, -1)}, before: field.ErrorList{minimum(0, -1)}, object: pools("a"), old: pools("a")},
+		{name: "new", errs: field.ErrorList{minimum(0, -1)}, object: pools("a"), old: pools("a"),
+			want: field.ErrorList{minimum(0, -1)}},
+		{name: "as before", errs: field.ErrorList{minimum(0, -1)}, before: field.ErrorList{minimum(0, -1)},
+			object: pools("a"), old: pools("a")},
 		{
-			name: "another wrong value", errs: field.ErrorList{minimum(0, -2)}, before: field.ErrorList{minimum(0, -1)}, object: pools("a"), old: pools("a"),
+			name: "another wrong value", errs: field.ErrorList{minimum(0, -2)}, before: field.ErrorList{minimum(0, -1)},
+			object: pools("a"), old: pools("a"),
 			want: field.ErrorList{minimum(0, -2)},
 		},
-		{name: "the item has moved", errs: field.ErrorList{minimum(0, -1), zone(0)}, before: field.ErrorList{minimum(1, -1), zone(1)}, object: pools("b", "a"), old: pools("a", "b")},
+		{name: "the item has moved", errs: field.ErrorList{minimum(0, -1), zone(0)},
+			before: field.ErrorList{minimum(1, -1), zone(1)}, object: pools("b", "a"), old: pools("a", "b")},
 		{
-			name: "another item has it", errs: field.ErrorList{minimum(0, -1)}, before: field.ErrorList{minimum(0, -1)}, object: pools("b"), old: pools("a"),
+			name: "another item has it", errs: field.ErrorList{minimum(0, -1)}, before: field.ErrorList{minimum(0, -1)},
+			object: pools("b"), old: pools("a"),
 			want: field.ErrorList{minimum(0, -1)},
 		},
-		{name: "an annotation that is as it was", errs: field.ErrorList{annotation}, object: annotated("x"), old: annotated("x")},
-		{name: "an annotation that is new", errs: field.ErrorList{annotation}, object: annotated("x"), old: annotated(""), want: field.ErrorList{annotation}},
+		{name: "an annotation that is as it was", errs: field.ErrorList{annotation}, object: annotated("x"),
+			old: annotated("x")},
+		{name: "an annotation that is new", errs: field.ErrorList{annotation}, object: annotated("x"),
+			old: annotated(""), want: field.ErrorList{annotation}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -41,8 +41,8 @@ func reference(path *field.Path, ref autoscalingv1.CrossVersionObjectReference, 
 	return append(errs, subdomain(path.Child("name"), ref.Name)...)
 }
 
-// shootDNS wants providers that can serve the shoot's domain. Whether the domain is free, and somebody serves it, depends
-// on other objects.
+// shootDNS wants providers that can serve the shoot's domain. Whether the domain is free, and somebody serves it,
+// depends on other objects.
 func shootDNS(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 	dns := shoot.Spec.DNS
 	if dns == nil {
@@ -53,7 +53,8 @@ func shootDNS(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 	for i, provider := range dns.Providers {
 		errs = append(errs, dnsProvider(path.Index(i), provider)...)
 		if ptr.Deref(provider.Primary, false) && ptr.Deref(dns.Domain, "") == "" {
-			errs = append(errs, field.Forbidden(path.Index(i).Child("primary"), "must not be true without spec.dns.domain, which the primary provider serves"))
+			errs = append(errs, field.Forbidden(path.Index(i).Child("primary"),
+				"must not be true without spec.dns.domain, which the primary provider serves"))
 		}
 	}
 	return errs

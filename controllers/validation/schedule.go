@@ -13,8 +13,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/maintenance/window"
 )
 
-// hibernationSchedules wants schedules that all can be read: one that cannot makes all of them void. One whose sides are
-// alike never puts the shoot to sleep.
+// hibernationSchedules wants schedules that all can be read: one that cannot makes all of them void. One whose sides
+// are alike never puts the shoot to sleep.
 func hibernationSchedules(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 	if shoot.Spec.Hibernation == nil {
 		return nil
@@ -23,7 +23,8 @@ func hibernationSchedules(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 	given := seen{}
 	for i, schedule := range shoot.Spec.Hibernation.Schedules {
 		at := field.NewPath("spec", "hibernation", "schedules").Index(i)
-		start, end, location := ptr.Deref(schedule.Start, ""), ptr.Deref(schedule.End, ""), ptr.Deref(schedule.Location, "UTC")
+		start, end, location := ptr.Deref(schedule.Start, ""), ptr.Deref(schedule.End, ""),
+			ptr.Deref(schedule.Location, "UTC")
 		if schedule.Start == nil && schedule.End == nil {
 			errs = append(errs, field.Required(at, "must have a start, an end, or both"))
 			continue
@@ -31,7 +32,8 @@ func hibernationSchedules(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 		errs = append(errs, cronLine(at.Child("start"), schedule.Start)...)
 		errs = append(errs, cronLine(at.Child("end"), schedule.End)...)
 		if schedule.Start != nil && schedule.End != nil && start == end {
-			errs = append(errs, field.Invalid(at.Child("end"), end, "must differ from start: a shoot that is to sleep and to wake up at once stays awake"))
+			errs = append(errs, field.Invalid(at.Child("end"), end,
+				"must differ from start: a shoot that is to sleep and to wake up at once stays awake"))
 		}
 		errs = append(errs, timeZone(at.Child("location"), location)...)
 		errs = append(errs, given.once(at, fmt.Sprintf("%s to %s in %s", start, end, location))...)
@@ -41,8 +43,8 @@ func hibernationSchedules(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 
 const cronForm = `must be a time of day and week in five fields, for example "0 18 * * 1-5"`
 
-// cronLine wants a time that comes, and that is the same whoever reads it: none that counts from now, or in a time zone of
-// its own.
+// cronLine wants a time that comes, and that is the same whoever reads it: none that counts from now, or in a time zone
+// of its own.
 func cronLine(path *field.Path, line *string) field.ErrorList {
 	if line == nil {
 		return nil
@@ -65,7 +67,8 @@ func timeZone(path *field.Path, name string) field.ErrorList {
 	if _, err := time.LoadLocation(name); err == nil && name != "" && name != "Local" {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, name, "must be a time zone of the IANA database, for example Europe/Berlin")}
+	return field.ErrorList{field.Invalid(path, name,
+		"must be a time zone of the IANA database, for example Europe/Berlin")}
 }
 
 const (
@@ -89,10 +92,12 @@ func maintenance(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 		name   string
 		config *gardencorev1beta1.MaintenanceRotationConfig
 	}{
-		{"etcdEncryptionKey", credentials.ETCDEncryptionKey}, {"observability", credentials.Observability}, {"sshKeypair", credentials.SSHKeypair},
+		{"etcdEncryptionKey", credentials.ETCDEncryptionKey}, {"observability", credentials.Observability},
+		{"sshKeypair", credentials.SSHKeypair},
 	} {
 		if one.config != nil {
-			errs = append(errs, within(at.Child(one.name, "rotationPeriod"), one.config.RotationPeriod, leastRotation, mostRotation)...)
+			errs = append(errs,
+				within(at.Child(one.name, "rotationPeriod"), one.config.RotationPeriod, leastRotation, mostRotation)...)
 		}
 	}
 	return errs
@@ -106,7 +111,8 @@ func timeWindow(path *field.Path, wanted *gardencorev1beta1.MaintenanceTimeWindo
 	var errs field.ErrorList
 	for _, end := range []struct{ name, text string }{{"begin", wanted.Begin}, {"end", wanted.End}} {
 		if _, err := window.Parse(end.text, end.text); err != nil {
-			errs = append(errs, field.Invalid(path.Child(end.name), end.text, "must be a time of the form HHMMSS+ZZZZ, for example 220000+0100"))
+			errs = append(errs, field.Invalid(path.Child(end.name), end.text,
+				"must be a time of the form HHMMSS+ZZZZ, for example 220000+0100"))
 		}
 	}
 	if len(errs) > 0 {

@@ -22,17 +22,20 @@ func Seed(seed *gardencorev1beta1.Seed) field.ErrorList {
 	}
 	restrictions := seen{}
 	for i, restriction := range spec.AccessRestrictions {
-		errs = append(errs, restrictions.once(path.Child("accessRestrictions").Index(i).Child("name"), restriction.Name)...)
+		errs = append(errs,
+			restrictions.once(path.Child("accessRestrictions").Index(i).Child("name"), restriction.Name)...)
 	}
 	if spec.Backup != nil {
-		errs = append(errs, filled(path.Child("backup", "provider"), spec.Backup.Provider, "must name the type of the bucket's provider")...)
+		errs = append(errs, filled(path.Child("backup", "provider"), spec.Backup.Provider,
+			"must name the type of the bucket's provider")...)
 	}
 	errs = append(errs, seedDNS(path.Child("dns"), spec)...)
 	errs = append(errs, seedNetworks(path.Child("networks"), &spec.Networks)...)
 	errs = append(errs, seedProvider(path.Child("provider"), &spec.Provider)...)
 	errs = append(errs, seedTaints(path.Child("taints"), spec.Taints)...)
 	if settings := spec.Settings; settings != nil && settings.ZoneSelection != nil {
-		errs = append(errs, oneOf(path.Child("settings", "zoneSelection", "mode"), settings.ZoneSelection.Mode, zoneSelections)...)
+		errs = append(errs,
+			oneOf(path.Child("settings", "zoneSelection", "mode"), settings.ZoneSelection.Mode, zoneSelections)...)
 	}
 	return errs
 }
@@ -50,9 +53,11 @@ func seedDNS(path *field.Path, spec *gardencorev1beta1.SeedSpec) field.ErrorList
 		at := path.Child("defaults").Index(i)
 		errs = append(errs, subdomain(at.Child("domain"), offered.Domain)...)
 		errs = append(errs, domains.once(at.Child("domain"), offered.Domain)...)
-		errs = append(errs, filled(at.Child("type"), offered.Type, "must name the type of the domain's DNS provider")...)
+		errs = append(errs,
+			filled(at.Child("type"), offered.Type, "must name the type of the domain's DNS provider")...)
 		if offered.Zone != nil {
-			errs = append(errs, filled(at.Child("zone"), *offered.Zone, "must name the zone of the domain, or be left out")...)
+			errs = append(errs,
+				filled(at.Child("zone"), *offered.Zone, "must name the zone of the domain, or be left out")...)
 		}
 	}
 	return errs
@@ -63,7 +68,8 @@ func seedNetworks(path *field.Path, given *gardencorev1beta1.SeedNetworks) field
 	errs = append(errs, filled(path.Child("services"), given.Services, "must be the range of the seed's services")...)
 	errs = append(errs, families(path.Child("ipFamilies"), given.IPFamilies)...)
 	return append(errs, networks([]network{
-		{path.Child("pods"), given.Pods}, {path.Child("services"), given.Services}, {path.Child("nodes"), ptr.Deref(given.Nodes, "")},
+		{path.Child("pods"), given.Pods}, {path.Child("services"), given.Services},
+		{path.Child("nodes"), ptr.Deref(given.Nodes, "")},
 	})...)
 }
 
@@ -92,18 +98,21 @@ func seedTaints(path *field.Path, taints []gardencorev1beta1.SeedTaint) field.Er
 	return errs
 }
 
-// SeedChange checks what may not become of a Seed: its shoots are found at its domain, in its networks and in its bucket.
+// SeedChange checks what may not become of a Seed: its shoots are found at its domain, in its networks and in its
+// bucket.
 func SeedChange(seed, old *gardencorev1beta1.Seed) field.ErrorList {
 	spec, before, path := &seed.Spec, &old.Spec, field.NewPath("spec")
 	errs := stays(path.Child("networks", "pods"), spec.Networks.Pods, before.Networks.Pods)
 	errs = append(errs, stays(path.Child("networks", "services"), spec.Networks.Services, before.Networks.Services)...)
 	errs = append(errs, staysOnceSet(path.Child("networks", "nodes"), spec.Networks.Nodes, before.Networks.Nodes)...)
-	errs = append(errs, staysOnceSet(path.Child("dns", "internal", "domain"), internalDomain(spec), internalDomain(before))...)
+	errs = append(errs,
+		staysOnceSet(path.Child("dns", "internal", "domain"), internalDomain(spec), internalDomain(before))...)
 	if before.Backup == nil {
 		return errs
 	}
 	if spec.Backup == nil {
-		return append(errs, field.Forbidden(path.Child("backup"), "must not be unset: the backups of the seed's shoots are there"))
+		return append(errs,
+			field.Forbidden(path.Child("backup"), "must not be unset: the backups of the seed's shoots are there"))
 	}
 	errs = append(errs, stays(path.Child("backup", "provider"), spec.Backup.Provider, before.Backup.Provider)...)
 	return append(errs, stays(path.Child("backup", "region"), backupRegion(spec), backupRegion(before))...)

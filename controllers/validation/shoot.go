@@ -37,7 +37,8 @@ func shootChecks() []func(*gardencorev1beta1.Shoot) field.ErrorList {
 
 // purposes are those that evacuation knows an order of.
 var purposes = []gardencorev1beta1.ShootPurpose{
-	gardencorev1beta1.ShootPurposeEvaluation, gardencorev1beta1.ShootPurposeTesting, gardencorev1beta1.ShootPurposeDevelopment,
+	gardencorev1beta1.ShootPurposeEvaluation, gardencorev1beta1.ShootPurposeTesting,
+	gardencorev1beta1.ShootPurposeDevelopment,
 	gardencorev1beta1.ShootPurposeProduction, gardencorev1beta1.ShootPurposeInfrastructure,
 }
 
@@ -82,7 +83,8 @@ var failureTolerances = []gardencorev1beta1.FailureToleranceType{
 func shootCredentials(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 	var errs field.ErrorList
 	binding, credentials := shoot.Spec.SecretBindingName, shoot.Spec.CredentialsBindingName
-	bindingPath, credentialsPath := field.NewPath("spec", "secretBindingName"), field.NewPath("spec", "credentialsBindingName")
+	bindingPath, credentialsPath := field.NewPath("spec", "secretBindingName"),
+		field.NewPath("spec", "credentialsBindingName")
 	if binding != nil {
 		errs = append(errs, subdomain(bindingPath, *binding)...)
 	}
@@ -90,7 +92,8 @@ func shootCredentials(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 		errs = append(errs, subdomain(credentialsPath, *credentials)...)
 	}
 	if binding != nil && credentials != nil {
-		errs = append(errs, field.Forbidden(bindingPath, "must not be set together with spec.credentialsBindingName: leave this one out"))
+		errs = append(errs, field.Forbidden(bindingPath,
+			"must not be set together with spec.credentialsBindingName: leave this one out"))
 	}
 	return errs
 }
@@ -99,8 +102,8 @@ func shootTolerations(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 	return tolerations(field.NewPath("spec", "tolerations"), shoot.Spec.Tolerations)
 }
 
-// tolerations wants each but once. Of two with one key and different values the last counts (SPEC 4.11, 12): defaults may
-// bring a second one.
+// tolerations wants each but once. Of two with one key and different values the last counts (SPEC 4.11, 12): defaults
+// may bring a second one.
 func tolerations(path *field.Path, list []gardencorev1beta1.Toleration) field.ErrorList {
 	var errs field.ErrorList
 	given := seen{}

@@ -20,7 +20,8 @@ func workersPath() *field.Path { return field.NewPath("spec", "provider", "worke
 
 // workers checks each pool, and all together.
 func workers(shoot *gardencorev1beta1.Shoot) field.ErrorList {
-	errs := filled(field.NewPath("spec", "provider", "type"), shoot.Spec.Provider.Type, "must be the type of the CloudProfile's provider")
+	errs := filled(field.NewPath("spec", "provider", "type"), shoot.Spec.Provider.Type,
+		"must be the type of the CloudProfile's provider")
 	names := seen{}
 	hosts := false
 	for i := range shoot.Spec.Provider.Workers {
@@ -34,14 +35,15 @@ func workers(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 	}
 	if len(shoot.Spec.Provider.Workers) > 0 && !hosts {
 		errs = append(errs, field.Forbidden(workersPath(),
-			"at least one pool must have a maximum above 0 and systemComponents.allow not false: system components have nowhere to run else"))
+			"one pool at least must take system components: with a maximum above 0, and systemComponents.allow not false"))
 	}
 	return errs
 }
 
 func poolChecks() []func(*field.Path, *gardencorev1beta1.Worker) field.ErrorList {
 	return []func(*field.Path, *gardencorev1beta1.Worker) field.ErrorList{
-		poolSize, poolBounds, poolUpdate, poolMachine, poolZones, poolLabels, poolTaints, poolRuntime, poolVolumes, machineSettings, selfHosted,
+		poolSize, poolBounds, poolUpdate, poolMachine, poolZones, poolLabels, poolTaints, poolRuntime, poolVolumes,
+		machineSettings, selfHosted,
 	}
 }
 
@@ -57,12 +59,14 @@ func poolSize(path *field.Path, worker *gardencorev1beta1.Worker) field.ErrorLis
 	errs := atLeast(path.Child("minimum"), worker.Minimum, 0)
 	errs = append(errs, atLeast(path.Child("maximum"), worker.Maximum, 0)...)
 	if worker.Minimum > worker.Maximum {
-		errs = append(errs, field.Invalid(path.Child("minimum"), worker.Minimum, fmt.Sprintf("must not be above maximum, which is %d", worker.Maximum)))
+		errs = append(errs, field.Invalid(path.Child("minimum"), worker.Minimum,
+			fmt.Sprintf("must not be above maximum, which is %d", worker.Maximum)))
 	}
 	return errs
 }
 
-func poolKubernetes(path *field.Path, shoot *gardencorev1beta1.Shoot, worker *gardencorev1beta1.Worker) field.ErrorList {
+func poolKubernetes(path *field.Path, shoot *gardencorev1beta1.Shoot,
+	worker *gardencorev1beta1.Worker) field.ErrorList {
 	if worker.Kubernetes == nil || worker.Kubernetes.Kubelet == nil {
 		return nil
 	}
@@ -71,7 +75,8 @@ func poolKubernetes(path *field.Path, shoot *gardencorev1beta1.Shoot, worker *ga
 	if err != nil {
 		return errs // refused as a version
 	}
-	return append(errs, featureGates(path.Child("kubelet", "featureGates"), worker.Kubernetes.Kubelet.FeatureGates, version)...)
+	return append(errs,
+		featureGates(path.Child("kubelet", "featureGates"), worker.Kubernetes.Kubelet.FeatureGates, version)...)
 }
 
 // architectures are those that images and machines have.
@@ -87,9 +92,11 @@ func poolMachine(path *field.Path, worker *gardencorev1beta1.Worker) field.Error
 	case machine.Image == nil:
 		return append(errs, field.Required(at.Child("image"), "must name a machine image of the CloudProfile"))
 	case ptr.Deref(machine.Image.Version, "") == "":
-		errs = append(errs, field.Required(at.Child("image", "version"), "must be a version of the image that the CloudProfile offers"))
+		errs = append(errs,
+			field.Required(at.Child("image", "version"), "must be a version of the image that the CloudProfile offers"))
 	}
-	return append(errs, filled(at.Child("image", "name"), machine.Image.Name, "must name a machine image of the CloudProfile")...)
+	return append(errs,
+		filled(at.Child("image", "name"), machine.Image.Name, "must name a machine image of the CloudProfile")...)
 }
 
 // poolZones wants each zone once: a zone given twice would have two groups of machines.
@@ -104,13 +111,15 @@ func poolZones(path *field.Path, worker *gardencorev1beta1.Worker) field.ErrorLi
 
 // reservedDomains begin the keys of labels, annotations and taints that controllers of nodes and machines keep for
 // themselves.
-var reservedDomains = []string{"node.gardener.cloud", "node.machine.sapcloud.io", "worker.gardener.cloud", "worker.garden.sapcloud.io"}
+var reservedDomains = []string{"node.gardener.cloud", "node.machine.sapcloud.io", "worker.gardener.cloud",
+	"worker.garden.sapcloud.io"}
 
 // conditionDomains begin the keys of taints by which Kubernetes says how a node is: it takes them off again.
 var conditionDomains = []string{"node.kubernetes.io", "node.cloudprovider.kubernetes.io"}
 
 // ownLabels are those that every node has by itself.
-var ownLabels = []string{corev1.LabelHostname, corev1.LabelTopologyZone, corev1.LabelInstanceTypeStable, corev1.LabelArchStable, corev1.LabelOSStable}
+var ownLabels = []string{corev1.LabelHostname, corev1.LabelTopologyZone, corev1.LabelInstanceTypeStable,
+	corev1.LabelArchStable, corev1.LabelOSStable}
 
 func domainOf(key string) string {
 	domain, _, found := strings.Cut(key, "/")
@@ -131,16 +140,19 @@ func poolLabels(path *field.Path, worker *gardencorev1beta1.Worker) field.ErrorL
 		for _, key := range sortedKeys(given.keys) {
 			switch {
 			case slices.Contains(reservedDomains, domainOf(key)):
-				errs = append(errs, field.Forbidden(path.Child(given.name).Key(key), "is reserved for the controllers of nodes and machines: choose another key"))
+				errs = append(errs, field.Forbidden(path.Child(given.name).Key(key),
+					"is reserved for the controllers of nodes and machines: choose another key"))
 			case slices.Contains(given.own, key):
-				errs = append(errs, field.Forbidden(path.Child(given.name).Key(key), "is a label that every node has by itself: leave it out"))
+				errs = append(errs, field.Forbidden(path.Child(given.name).Key(key),
+					"is a label that every node has by itself: leave it out"))
 			}
 		}
 	}
 	return errs
 }
 
-var taintEffects = []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}
+var taintEffects = []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule,
+	corev1.TaintEffectNoExecute}
 
 // poolTaints wants taints that a node can have, and that stay there.
 func poolTaints(path *field.Path, worker *gardencorev1beta1.Worker) field.ErrorList {
@@ -154,11 +166,14 @@ func poolTaints(path *field.Path, worker *gardencorev1beta1.Worker) field.ErrorL
 		errs = append(errs, given.once(at, taint.Key+":"+string(taint.Effect))...)
 		switch domain := domainOf(taint.Key); {
 		case taint.Key == constants.TaintNodeCriticalComponentsNotReady:
-			errs = append(errs, field.Forbidden(at.Child("key"), "is reserved: every new node has this taint until its critical components are ready"))
+			errs = append(errs, field.Forbidden(at.Child("key"),
+				"is reserved: every new node has this taint until its critical components are ready"))
 		case slices.Contains(reservedDomains, domain):
-			errs = append(errs, field.Forbidden(at.Child("key"), "is reserved for the controllers of nodes and machines: choose another key"))
+			errs = append(errs, field.Forbidden(at.Child("key"),
+				"is reserved for the controllers of nodes and machines: choose another key"))
 		case slices.Contains(conditionDomains, domain):
-			errs = append(errs, field.Forbidden(at.Child("key"), "is reserved: Kubernetes says by such taints how a node is, and takes them off again"))
+			errs = append(errs, field.Forbidden(at.Child("key"),
+				"is reserved: Kubernetes says by such taints how a node is, and takes them off again"))
 		}
 	}
 	return errs
@@ -191,5 +206,6 @@ func selfHosted(path *field.Path, worker *gardencorev1beta1.Worker) field.ErrorL
 	if worker.ControlPlane == nil {
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(path.Child("controlPlane"), "shoots that host their own control plane are not supported: leave it out")}
+	return field.ErrorList{field.Forbidden(path.Child("controlPlane"),
+		"shoots that host their own control plane are not supported: leave it out")}
 }

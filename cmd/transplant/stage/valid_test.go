@@ -28,7 +28,8 @@ func gardenOfLandscape(t *testing.T) map[string]*unstructured.Unstructured {
 	t.Helper()
 	objects := map[string]*unstructured.Unstructured{}
 	c := fake.NewClientBuilder().WithScheme(Scheme()).WithInterceptorFuncs(interceptor.Funcs{
-		Apply: func(_ context.Context, _ client.WithWatch, applied runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
+		Apply: func(_ context.Context, _ client.WithWatch, applied runtime.ApplyConfiguration,
+			_ ...client.ApplyOption) error {
 			object := &unstructured.Unstructured{}
 			if err := json.Unmarshal(inJSONFormat(t, applied), &object.Object); err != nil {
 				return err
@@ -39,12 +40,14 @@ func gardenOfLandscape(t *testing.T) map[string]*unstructured.Unstructured {
 	}).Build()
 	for manifest, values := range map[string]any{
 		"garden.yaml": gardenValues{
-			Project: Project, CloudProfile: landscape.CloudProfile, KubernetesVersions: landscape.Kubernetes(), MachineImage: landscape.MachineImage,
+			Project: Project, CloudProfile: landscape.CloudProfile, KubernetesVersions: landscape.Kubernetes(),
+			MachineImage:  landscape.MachineImage,
 			ImageVersions: landscape.Images(), Tolerable: []string{"vault.test/keep"}, Settings: ScenarioSettings,
 		},
 		"seed-in-garden.yaml": seedValues{
-			Name: "a", Region: landscape.Home, Domain: Domain, DefaultDomain: DefaultDomain, Pods: "127.0.64.0/18", Services: "127.0.128.0/18",
-			Taints: []landscape.Taint{{Key: "vault.test/keep"}}, Settings: ScenarioSettings,
+			Name: "a", Region: landscape.Home, Domain: Domain, DefaultDomain: DefaultDomain, Pods: "127.0.64.0/18",
+			Services: "127.0.128.0/18",
+			Taints:   []landscape.Taint{{Key: "vault.test/keep"}}, Settings: ScenarioSettings,
 		},
 	} {
 		if err := apply(t.Context(), c, manifest, values); err != nil {
@@ -130,7 +133,8 @@ func TestLandscape_Manifests_HaveKnownFieldsOnly(t *testing.T) {
 	}
 }
 
-// Every shoot of the catalogue is accepted as it is created, and as it is patched, unless the scenario expects otherwise.
+// Every shoot of the catalogue is accepted as it is created, and as it is patched, unless the scenario expects
+// otherwise.
 func TestScenarios_ShootsAndPatches_AreAccepted(t *testing.T) {
 	t.Parallel()
 	profile := as[gardencorev1beta1.CloudProfile](t, gardenOfLandscape(t)["CloudProfile"])

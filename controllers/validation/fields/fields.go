@@ -17,8 +17,8 @@ import (
 // Kinds are those whose fields are listed.
 func Kinds() []string { return []string{"Shoot", "CloudProfile", "Seed", "Project"} }
 
-// Row is what becomes of the values of a field, and of the fields below it that have no row of their own. Exactly one of
-// Rule, Free and Warning is set, or Rule and Warning: a value may be checked, and have no effect all the same.
+// Row is what becomes of the values of a field, and of the fields below it that have no row of their own. Exactly one
+// of Rule, Free and Warning is set, or Rule and Warning: a value may be checked, and have no effect all the same.
 type Row struct {
 	// Path names the field; [] stands for the items of a list, {} for the values of a map.
 	Path string

@@ -21,7 +21,8 @@ func TestTables_EveryFieldOfTheSchema_HasARow(t *testing.T) {
 		}
 		for _, leaf := range leaves {
 			if _, found := table.Find(leaf.Path); !found {
-				t.Errorf("%s %s: no row: say which values are refused, why all are fine, or warn of it", kind, leaf.Path)
+				t.Errorf("%s %s: no row: say which values are refused, why all are fine, or warn of it", kind,
+					leaf.Path)
 			}
 		}
 	}
@@ -38,7 +39,8 @@ func TestTables_Rows_AreForFieldsAndUnambiguous(t *testing.T) {
 			}
 			paths[row.Path] = true
 			if (row.Free == "") == (row.Rule == "" && row.Warning == "") {
-				t.Errorf("%s %s: want a rule, a warning or both, or else a reason why it is free: %+v", kind, row.Path, row)
+				t.Errorf("%s %s: want a rule, a warning or both, or else a reason why it is free: %+v", kind, row.Path,
+					row)
 			}
 			covers := func(leaf fields.Leaf) bool {
 				found, _ := table.Find(leaf.Path)
@@ -67,7 +69,8 @@ func TestWarnings_FieldWithoutEffect_IsNamed(t *testing.T) {
 			if row.Warning == "" && len(got) > 0 {
 				t.Errorf("%s %s has its effect, and is warned of: %v", kind, leaf.Path, got)
 			}
-			named := len(got) == 1 && strings.HasPrefix(got[0], fieldstest.Place(row.Path)) && strings.HasSuffix(got[0], ": "+row.Warning)
+			named := len(got) == 1 && strings.HasPrefix(got[0], fieldstest.Place(row.Path)) &&
+				strings.HasSuffix(got[0], ": "+row.Warning)
 			if row.Warning != "" && !named {
 				t.Errorf("%s %s: got %q, want the warning %q", kind, leaf.Path, got, row.Warning)
 			}
@@ -96,7 +99,8 @@ func TestWarnings_ValueThatHoldsAnyway_IsNotTold(t *testing.T) {
 		want []string
 	}{
 		{pods: "100.96.0.0/11"},
-		{pods: "10.0.0.0/8", want: []string{"spec.networking.pods: seeds are chosen by it; pods here are always in 100.96.0.0/11"}},
+		{pods: "10.0.0.0/8",
+			want: []string{"spec.networking.pods: seeds are chosen by it; pods here are always in 100.96.0.0/11"}},
 	} {
 		object := map[string]any{"spec": map[string]any{"networking": map[string]any{"pods": c.pods}}}
 		if diff := cmp.Diff(c.want, fields.Warnings("Shoot", object, nil)); diff != "" {
@@ -115,7 +119,8 @@ func TestWarnings_ManyFields_AreBounded(t *testing.T) {
 	if len(got) != 21 || !strings.HasSuffix(got[20], "more warnings of fields without effect") {
 		t.Errorf("got %d warnings, want 20 and the number of the others:\n%s", len(got), strings.Join(got, "\n"))
 	}
-	want := "spec.kubernetes.kubeAPIServer.admissionPlugins[0], spec.kubernetes.kubeAPIServer.apiAudiences[0], spec.kubernetes.kubeAPIServer.auditConfig and 13 more: "
+	const of = "spec.kubernetes.kubeAPIServer."
+	want := of + "admissionPlugins[0], " + of + "apiAudiences[0], " + of + "auditConfig and 13 more: "
 	if !slices.ContainsFunc(got, func(text string) bool { return strings.HasPrefix(text, want) }) {
 		t.Errorf("no warning begins with %q:\n%s", want, strings.Join(got, "\n"))
 	}

@@ -21,15 +21,17 @@ const (
 
 // specs are the types of the specifications.
 var specs = map[string]reflect.Type{
-	"Shoot": reflect.TypeFor[gardencorev1beta1.ShootSpec](), "CloudProfile": reflect.TypeFor[gardencorev1beta1.CloudProfileSpec](),
-	"Seed": reflect.TypeFor[gardencorev1beta1.SeedSpec](), "Project": reflect.TypeFor[gardencorev1beta1.ProjectSpec](),
+	"Shoot":        reflect.TypeFor[gardencorev1beta1.ShootSpec](),
+	"CloudProfile": reflect.TypeFor[gardencorev1beta1.CloudProfileSpec](),
+	"Seed":         reflect.TypeFor[gardencorev1beta1.SeedSpec](),
+	"Project":      reflect.TypeFor[gardencorev1beta1.ProjectSpec](),
 }
 
 // controllers are the packages of the controllers, with their types. They are loaded once.
 var controllers = sync.OnceValues(func() ([]*packages.Package, error) {
-	return packages.Load(&packages.Config{
-		Mode: packages.NeedName | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports | packages.NeedFiles,
-	}, module+"controllers/...")
+	const mode = packages.NeedName | packages.NeedFiles | packages.NeedImports |
+		packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo
+	return packages.Load(&packages.Config{Mode: mode}, module+"controllers/...")
 })
 
 // reads are the fields of our types that controllers read, as Type.Field, outside of packages that only judge them.
@@ -64,7 +66,8 @@ func addRead(found map[string]bool, selection *types.Selection) {
 		if !is {
 			return
 		}
-		if named, is := types.Unalias(of).(*types.Named); is && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == wire {
+		if named, is := types.Unalias(of).(*types.Named); is && named.Obj().Pkg() != nil &&
+			named.Obj().Pkg().Path() == wire {
 			found[named.Obj().Name()+"."+structure.Field(index).Name()] = true
 		}
 		of = structure.Field(index).Type()
@@ -117,11 +120,13 @@ func fieldChain(of reflect.Type, name string) ([]string, reflect.Type) {
 // judges refuse values, and take settings out that a Kubernetes version does not have. Nothing else follows from that.
 var judges = []string{"controllers/validation", "controllers/maintenance/sidechange"}
 
+const imageRuntimes = "spec.machineImages[].versions[].cri[].containerRuntimes[].providerConfig"
+
 // shared are fields without effect of a type that is read elsewhere.
 var shared = map[string]string{
-	"CloudProfile spec.machineImages[].versions[].cri[].containerRuntimes[].providerConfig": "that of a worker pool is read",
-	"Seed spec.dns.internal.type": "that of a default domain is read",
-	"Seed spec.dns.internal.zone": "that of a default domain is read",
+	"CloudProfile " + imageRuntimes: "that of a worker pool is read",
+	"Seed spec.dns.internal.type":   "that of a default domain is read",
+	"Seed spec.dns.internal.zone":   "that of a default domain is read",
 }
 
 // A field of which clients are told that it has no effect is read by no controller.
@@ -139,7 +144,8 @@ func TestTables_FieldsWithoutEffect_AreNotRead(t *testing.T) {
 			missing, whole := unread(read, kind, leaf.Path)
 			isRead := whole && len(missing) == 0
 			if _, known := shared[kind+" "+leaf.Path]; isRead != known {
-				t.Errorf("%s %s is read by a controller: %t, and clients are told that it is %s", kind, leaf.Path, isRead, row.Warning)
+				t.Errorf("%s %s is read by a controller: %t, and clients are told that it is %s", kind, leaf.Path,
+					isRead, row.Warning)
 			}
 		}
 	}

@@ -74,7 +74,8 @@ func typeOf(schema *apiextensionsv1.JSONSchemaProps) string {
 
 // values calls visit for each value of an object that the schema knows, in order, with its path as in a Row, and its
 // path in the object.
-func values(object any, schema *apiextensionsv1.JSONSchemaProps, path, place string, visit func(path, place string, value any)) {
+func values(object any, schema *apiextensionsv1.JSONSchemaProps, path, place string,
+	visit func(path, place string, value any)) {
 	switch {
 	case object == nil:
 	case len(schema.Properties) > 0:

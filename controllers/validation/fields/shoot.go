@@ -14,6 +14,7 @@ const (
 	toWorker    = "handed to the Worker extension; neither the reference extension nor the simulated cloud acts on it"
 	gates       = "feature gates that the Kubernetes version knows"
 	qualifiedOK = "the key of a label"
+	rangeRule   = "the range of an IPv4 network, which overlaps with no other"
 	volumeRule  = "one of the CloudProfile that can be used, and that the pool's zones have"
 )
 
@@ -30,8 +31,10 @@ func shootMetadata() Table {
 		free("metadata.namespace", "the API server asks that it exists"),
 		free("metadata.labels", "those about seeds are kept right, others are the user's"),
 		free("metadata.annotations", "those that are not listed here are the user's"),
-		checked(annotation(constants.GardenerOperation), "operations of a shoot, joined with \";\"; pools that are to roll must be there"),
-		checked(annotation(constants.GardenerMaintenanceOperation), "operations that a maintenance can ask for, joined with \";\""),
+		checked(annotation(constants.GardenerOperation),
+			"operations of a shoot, joined with \";\"; pools that are to roll must be there"),
+		checked(annotation(constants.GardenerMaintenanceOperation),
+			"operations that a maintenance can ask for, joined with \";\""),
 		checked(annotation(constants.ShootTasks), "tasks of a shoot, joined with \",\""),
 		checked(annotation(constants.ShootIgnore), truth),
 		checked(annotation(constants.ShootSyncPeriod), "a duration above 0"),
@@ -64,25 +67,31 @@ func shootGeneral() Table {
 			Warning: "seeds are chosen by it; control planes have one of each component all the same",
 		},
 		checked("spec.credentialsBindingName", "the name of an object; must not be unset"),
-		checked("spec.secretBindingName", "the name of an object; not beside credentialsBindingName, which alone may take its place; "+removed34),
-		checked("spec.dns.domain", "a DNS name that somebody serves, and that is no part of another shoot's; immutable once set"),
+		checked("spec.secretBindingName",
+			"the name of an object; not beside credentialsBindingName, which alone may take its place; "+removed34),
+		checked("spec.dns.domain",
+			"a DNS name that somebody serves, and that is no part of another shoot's; immutable once set"),
 		checked("spec.dns.providers[].credentialsRef.apiVersion", "v1"),
 		checked("spec.dns.providers[].credentialsRef.kind", "Secret"),
 		checked("spec.dns.providers[].credentialsRef.name", "the name of an object"),
 		ignored("spec.dns.providers[].domains"),
 		checked("spec.dns.providers[].primary", "of one provider at most, and with a domain; stays with the domain"),
-		checked("spec.dns.providers[].secretName", "the name of an object, that of credentialsRef where that is set; "+removed35),
+		checked("spec.dns.providers[].secretName",
+			"the name of an object, that of credentialsRef where that is set; "+removed35),
 		checked("spec.dns.providers[].type", "the name of a type; that of the primary provider stays with the domain"),
 		ignored("spec.dns.providers[].zones.exclude"),
-		checked("spec.dns.providers[].zones.include[]", "not empty, each once; those of the primary provider stay with the domain"),
+		checked("spec.dns.providers[].zones.include[]",
+			"not empty, each once; those of the primary provider stay with the domain"),
 		checked("spec.exposureClassName", "a DNS label; immutable"),
 		free("spec.extensions[].disabled", eitherWay),
 		free("spec.extensions[].providerConfig", handedOn),
 		checked("spec.extensions[].type", "the name of an object, each once"),
 		checked("spec.hibernation.enabled", "not true while the constraint HibernationPossible is there and not True"),
-		checked("spec.hibernation.schedules[].end", "a time of day in five fields of cron, which comes, and is not start"),
+		checked("spec.hibernation.schedules[].end",
+			"a time of day in five fields of cron, which comes, and is not start"),
 		checked("spec.hibernation.schedules[].location", "a time zone of the IANA database"),
-		checked("spec.hibernation.schedules[].start", "a time of day in five fields of cron, which comes; one of both must be there"),
+		checked("spec.hibernation.schedules[].start",
+			"a time of day in five fields of cron, which comes; one of both must be there"),
 		checked("spec.maintenance.autoRotation.credentials.etcdEncryptionKey.rotationPeriod", "30m to 90d, or 0"),
 		checked("spec.maintenance.autoRotation.credentials.observability.rotationPeriod", "30m to 90d, or 0"),
 		checked("spec.maintenance.autoRotation.credentials.sshKeypair.rotationPeriod", "30m to 90d, or 0"),
@@ -93,14 +102,17 @@ func shootGeneral() Table {
 		checked("spec.maintenance.timeWindow.end", "HHMMSS+ZZZZ, 30m to 6h after begin"),
 		ignored("spec.monitoring"),
 		checked("spec.networking.ipFamilies[]", "IPv4"),
-		checked("spec.networking.nodes", "the range of an IPv4 network, which overlaps with no other; immutable once set, and what the infrastructure has"),
+		checked("spec.networking.nodes",
+			rangeRule+"; immutable once set; what the infrastructure has, once that is there"),
 		{
-			Path: "spec.networking.pods", Rule: "the range of an IPv4 network, which overlaps with no other; immutable once set",
+			Path:    "spec.networking.pods",
+			Rule:    rangeRule + "; immutable once set",
 			Warning: "seeds are chosen by it; pods here are always in 100.96.0.0/11", Unless: "100.96.0.0/11",
 		},
 		free("spec.networking.providerConfig", handedOn),
 		{
-			Path: "spec.networking.services", Rule: "the range of an IPv4 network, which overlaps with no other; immutable once set",
+			Path:    "spec.networking.services",
+			Rule:    rangeRule + "; immutable once set",
 			Warning: "seeds are chosen by it; services here are always in 100.64.0.0/13", Unless: "100.64.0.0/13",
 		},
 		checked("spec.networking.type", "the name of a type; immutable"),
@@ -124,7 +136,8 @@ func shootGeneral() Table {
 		ignored("spec.systemComponents.coreDNS"),
 		ignored("spec.systemComponents.nodeLocalDNS"),
 		checked("spec.systemComponents.nodeLocalDNS.enabled", "stays as it is while pools are updated in place"),
-		checked("spec.tolerations[].key", qualifiedOK+" that the whitelist of the project or the landscape has, each once with its value"),
+		checked("spec.tolerations[].key",
+			qualifiedOK+" that the whitelist of the project or the landscape has, each once with its value"),
 		checked("spec.tolerations[].value", "the value of a label that the whitelist has"),
 	}
 }
@@ -135,7 +148,8 @@ func shootKubernetes() Table {
 		checkedButIgnored("spec.kubernetes.clusterAutoscaler.maxEmptyBulkDelete", removed33),
 		ignored("spec.kubernetes.etcd"),
 		ignored("spec.kubernetes.kubeAPIServer"),
-		checkedButIgnored("spec.kubernetes.kubeAPIServer.admissionPlugins[].name", "a plugin that the Kubernetes version knows, each once"),
+		checkedButIgnored("spec.kubernetes.kubeAPIServer.admissionPlugins[].name",
+			"a plugin that the Kubernetes version knows, each once"),
 		checkedButIgnored("spec.kubernetes.kubeAPIServer.enableAnonymousAuthentication", removed35),
 		checkedButIgnored("spec.kubernetes.kubeAPIServer.featureGates{}", gates),
 		checkedButIgnored("spec.kubernetes.kubeAPIServer.watchCacheSizes.default", removed35),
@@ -147,7 +161,8 @@ func shootKubernetes() Table {
 		ignored("spec.kubernetes.kubeScheduler"),
 		checkedButIgnored("spec.kubernetes.kubeScheduler.featureGates{}", gates),
 		checkedButIgnored("spec.kubernetes.kubeScheduler.kubeMaxPDVols", removed35),
-		checked("spec.kubernetes.version", "one that the CloudProfile offers, no downgrade, no minor version left out (SPEC 4.3)"),
+		checked("spec.kubernetes.version",
+			"one that the CloudProfile offers, no downgrade, no minor version left out (SPEC 4.3)"),
 		ignored("spec.kubernetes.verticalPodAutoscaler"),
 	}
 }
@@ -159,7 +174,8 @@ func kubeletRows(path string) Table {
 		checked(path+".cpuManagerPolicy", "none or static"),
 		checkedButIgnored(path+".featureGates{}", gates),
 	}
-	for _, name := range []string{"imageFSAvailable", "imageFSInodesFree", "memoryAvailable", "nodeFSAvailable", "nodeFSInodesFree"} {
+	for _, name := range []string{"imageFSAvailable", "imageFSInodesFree", "memoryAvailable", "nodeFSAvailable",
+		"nodeFSInodesFree"} {
 		rows = append(rows, checked(path+".evictionHard."+name, "a quantity or a percentage"))
 	}
 	for _, of := range []string{"kubeReserved", "systemReserved"} {
@@ -183,10 +199,12 @@ func shootWorkers() Table {
 		checked(pool+".cri.name", "containerd"),
 		warned(pool+".dataVolumes[].encrypted", toWorker),
 		{Path: pool + ".dataVolumes[].name", Rule: "a DNS label, each once", Warning: toWorker},
-		{Path: pool + ".dataVolumes[].size", Rule: "a quantity above 0, at least that of the volume type", Warning: toWorker},
+		{Path: pool + ".dataVolumes[].size", Rule: "a quantity above 0, at least that of the volume type",
+			Warning: toWorker},
 		{Path: pool + ".dataVolumes[].type", Rule: volumeRule, Warning: toWorker},
 		{Path: pool + ".kubeletDataVolumeName", Rule: "the name of a data volume", Warning: toWorker},
-		checked(pool+".kubernetes.version", "one that the CloudProfile offers, at most three minor versions below the control plane's (SPEC 4.3)"),
+		checked(pool+".kubernetes.version",
+			"one that the CloudProfile offers, at most three minor versions below the control plane's (SPEC 4.3)"),
 		checked(pool+".labels{}", "labels whose keys are not reserved"),
 		checked(pool+".machine.architecture", "amd64 or arm64: that of the machine type, and one that the image has"),
 		checked(pool+".machine.image.name", "an image of the CloudProfile"),
@@ -204,7 +222,8 @@ func shootWorkers() Table {
 		checked(machines+".nodeConditions[]", "types of conditions, each once"),
 		checked(pool+".maxSurge", "a number of machines or a percentage"),
 		checked(pool+".maxUnavailable", "a number of machines or a percentage; not 0 where maxSurge is"),
-		checked(pool+".maximum", "0 or more, and not above the limit of the CloudProfile; above 0 in one pool at least"),
+		checked(pool+".maximum",
+			"0 or more, and not above the limit of the CloudProfile; above 0 in one pool at least"),
 		checked(pool+".minimum", "0 or more, and not above maximum"),
 		checked(pool+".name", "a DNS label of at most 15 characters, each once"),
 		warned(pool+".priority", toWorker),
@@ -218,11 +237,14 @@ func shootWorkers() Table {
 		checked(pool+".taints[].key", qualifiedOK+" that is not reserved; each once with its effect"),
 		ignored(pool + ".taints[].timeAdded"),
 		checked(pool+".taints[].value", "the value of a label"),
-		checked(pool+".updateStrategy", "AutoRollingUpdate; those in place where the operators have enabled them; in place or not stays as it is"),
+		checked(pool+".updateStrategy",
+			"AutoRollingUpdate; those in place where the operators have enabled them; in place or not stays as it is"),
 		free(pool+".volume.encrypted", "either value has its effect: nodes roll by it"),
 		checked(pool+".volume.name", "a DNS label"),
-		checked(pool+".volume.size", "a quantity above 0, at least that of the volume type or of the machine type's disk"),
+		checked(pool+".volume.size",
+			"a quantity above 0, at least that of the volume type or of the machine type's disk"),
 		checked(pool+".volume.type", volumeRule),
-		checked(pool+".zones[]", "zones of the region in the CloudProfile, each once; further ones come after those that there are"),
+		checked(pool+".zones[]",
+			"zones of the region in the CloudProfile, each once; further ones come after those that there are"),
 	}
 }

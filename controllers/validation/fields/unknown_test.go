@@ -14,7 +14,13 @@ import (
 func TestUnknown(t *testing.T) {
 	t.Parallel()
 	empty := func() any { return &gardencorev1beta1.Shoot{} }
-	const shoot = `{"spec": {"purpse": "testing", "provider": {"workers": [{"name": "a", "maxSurg": 1}], "infrastructureConfig": {"any": 1}}}, "status": {"new": 1}}`
+	const shoot = `{
+		"spec": {
+			"purpse": "testing",
+			"provider": {"workers": [{"name": "a", "maxSurg": 1}], "infrastructureConfig": {"any": 1}}
+		},
+		"status": {"new": 1}
+	}`
 	for _, c := range []struct {
 		name, object, old string
 		want              []string
@@ -27,13 +33,15 @@ func TestUnknown(t *testing.T) {
 			},
 		},
 		{name: "those that were there before", object: shoot, old: shoot},
-		{name: "names count with their case", object: `{"spec": {"Region": "x"}}`, want: []string{"spec.Region: unknown field, kept without effect here"}},
+		{name: "names count with their case", object: `{"spec": {"Region": "x"}}`,
+			want: []string{"spec.Region: unknown field, kept without effect here"}},
 		{name: "no JSON", object: `{`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 
-			if diff := cmp.Diff(c.want, fields.Unknown([]byte(c.object), []byte(c.old), empty), cmpopts.SortSlices(strings.Compare)); diff != "" {
+			if diff := cmp.Diff(c.want, fields.Unknown([]byte(c.object), []byte(c.old), empty),
+				cmpopts.SortSlices(strings.Compare)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

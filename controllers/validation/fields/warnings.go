@@ -1,6 +1,7 @@
 package fields
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -28,7 +29,8 @@ func Warnings(kind string, object, old map[string]any) []string {
 	values(old["spec"], schema, "spec", "spec", func(_, place string, value any) { before[place] = value })
 	w := warnings{places: map[string][]string{}}
 	values(object["spec"], schema, "spec", "spec", func(path, place string, value any) {
-		if row, found := table.Find(path); found && row.Warning != "" && value != row.Unless && !reflect.DeepEqual(value, before[place]) {
+		if row, found := table.Find(path); found && row.Warning != "" && value != row.Unless &&
+			!reflect.DeepEqual(value, before[place]) {
 			w.add(row, place)
 		}
 	})
@@ -73,7 +75,8 @@ func bounded(all []string) []string {
 	if len(all) <= mostWarnings {
 		return all
 	}
-	return append(all[:mostWarnings:mostWarnings], fmt.Sprintf("there are %d more warnings of fields without effect", len(all)-mostWarnings))
+	return append(all[:mostWarnings:mostWarnings],
+		fmt.Sprintf("there are %d more warnings of fields without effect", len(all)-mostWarnings))
 }
 
 // shortened cuts a place off one name below the field of a row: what is below that is without effect as well.
@@ -92,9 +95,9 @@ func annotationsOf(object map[string]any) map[string]any {
 	return annotations
 }
 
-// Unknown are what to tell a client of fields in a specification that the type of the kind does not have: they are kept,
-// and nothing here reads them. The objects are JSON, and into is a new object of the kind. What the object had before is
-// not told again.
+// Unknown are what to tell a client of fields in a specification that the type of the kind does not have: they are
+// kept, and nothing here reads them. The objects are JSON, and into is a new object of the kind. What the object had
+// before is not told again.
 func Unknown(object, old []byte, into func() any) []string {
 	before := unknown(old, into())
 	var all []string
@@ -116,7 +119,8 @@ func unknown(document []byte, into any) []string {
 	}
 	var paths []string
 	for _, one := range strict {
-		if located, ok := one.(kjson.FieldError); ok && strings.HasPrefix(located.FieldPath(), "spec.") {
+		var located kjson.FieldError
+		if errors.As(one, &located) && strings.HasPrefix(located.FieldPath(), "spec.") {
 			paths = append(paths, located.FieldPath())
 		}
 	}

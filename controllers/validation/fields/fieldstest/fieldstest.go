@@ -20,8 +20,8 @@ func Place(path string) string {
 	return regexp.MustCompile(`\{\}`).ReplaceAllString(path, "[key]")
 }
 
-// Set sets the value at a place of an object, and makes what is missing on the way to it. Null takes the value away. The
-// name of a place is as in error messages: items of lists have their index in brackets, values of maps their key.
+// Set sets the value at a place of an object, and makes what is missing on the way to it. Null takes the value away.
+// The name of a place is as in error messages: items of lists have their index in brackets, values of maps their key.
 func Set(t *testing.T, object map[string]any, place string, value any) {
 	t.Helper()
 	var steps []any
