@@ -43,8 +43,6 @@ func ShootChange(shoot, old *gardencorev1beta1.Shoot) field.ErrorList {
 		errs = append(errs, field.Forbidden(path.Child("credentialsBindingName"),
 			"must not be unset: name another CredentialsBinding to change it"))
 	}
-	errs = append(errs, stays(path.Child("exposureClassName"), ptr.Deref(spec.ExposureClassName, ""),
-		ptr.Deref(before.ExposureClassName, ""))...)
 	errs = append(errs, staysOnceSet(path.Child("controlPlane", "highAvailability", "failureTolerance", "type"),
 		tolerance(spec), tolerance(before))...)
 	errs = append(errs, networkingStays(shoot, old)...)

@@ -83,7 +83,8 @@ func admissionPlugins(path *field.Path, plugins []gardencorev1beta1.AdmissionPlu
 	return errs
 }
 
-// removedField is a field that a minor version of Kubernetes no longer has. A maintenance that gets there takes it out.
+// removedField is a field that a minor version of Kubernetes no longer has. A maintenance that gets there takes it out. A
+// SecretBinding is none of them: where a maintenance finds none to migrate, the shoot keeps its reference.
 type removedField struct {
 	minor   uint64
 	set     func(*gardencorev1beta1.ShootSpec) []*field.Path
@@ -109,9 +110,6 @@ func removedFieldsList() []removedField {
 			c := ptr.Deref(s.Kubernetes.ClusterAutoscaler, gardencorev1beta1.ClusterAutoscaler{})
 			return when(c.MaxEmptyBulkDelete != nil, kubernetes.Child("clusterAutoscaler", "maxEmptyBulkDelete"))
 		}, "maxScaleDownParallelism"},
-		{34, func(s *shootSpec) []*field.Path {
-			return when(s.SecretBindingName != nil, spec.Child("secretBindingName"))
-		}, "credentialsBindingName"},
 		{35, func(s *shootSpec) []*field.Path {
 			c := ptr.Deref(s.Kubernetes.KubeAPIServer, gardencorev1beta1.KubeAPIServerConfig{})
 			return when(c.EnableAnonymousAuthentication != nil,

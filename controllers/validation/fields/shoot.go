@@ -8,7 +8,6 @@ import (
 
 const (
 	removed33 = "not with Kubernetes 1.33 and later"
-	removed34 = "not with Kubernetes 1.34 and later"
 	removed35 = "not with Kubernetes 1.35 and later"
 
 	toWorker    = "handed to the Worker extension; neither the reference extension nor the simulated cloud acts on it"
@@ -68,7 +67,7 @@ func shootGeneral() Table {
 		},
 		checked("spec.credentialsBindingName", "the name of an object; must not be unset"),
 		checked("spec.secretBindingName",
-			"the name of an object; not beside credentialsBindingName, which alone may take its place; "+removed34),
+			"the name of an object; not beside credentialsBindingName, which alone may take its place"),
 		checked("spec.dns.domain",
 			"a DNS name that somebody serves, and that is no part of another shoot's; immutable once set"),
 		checked("spec.dns.providers[].credentialsRef.apiVersion", "v1"),
@@ -82,7 +81,7 @@ func shootGeneral() Table {
 		ignored("spec.dns.providers[].zones.exclude"),
 		checked("spec.dns.providers[].zones.include[]",
 			"not empty, each once; those of the primary provider stay with the domain"),
-		checked("spec.exposureClassName", "a DNS label; immutable"),
+		checked("spec.exposureClassName", "a DNS label"),
 		free("spec.extensions[].disabled", eitherWay),
 		free("spec.extensions[].providerConfig", handedOn),
 		checked("spec.extensions[].type", "the name of an object, each once"),
