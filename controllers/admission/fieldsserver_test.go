@@ -73,13 +73,21 @@ func fieldsOnServer(t *testing.T, g *gardenOnServer) {
 		"spec.purpse: unknown field, kept without effect here",
 	}
 	patch := `{"spec":{"kubernetes":{"kubeScheduler":{"profile":"balanced"}},"purpse":"testing"}}`
-	if diff := cmp.Diff(want, g.warningsOf(t, patch)); diff != "" {
+	got := g.warningsOf(t, func(c client.Client) error {
+		return c.Patch(ctx, key("alpha"), client.RawPatch(types.MergePatchType, []byte(patch)), client.DryRunAll)
+	})
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	// What is filled in for somebody is not held against him.
+	got = g.warningsOf(t, func(c client.Client) error { return c.Create(ctx, alphaOnServer("beta"), client.DryRunAll) })
+	if len(got) > 0 {
+		t.Errorf("warnings of a shoot that has no field without effect: %q", got)
 	}
 }
 
-// warningsOf are what a client is warned of who would patch alpha.
-func (g *gardenOnServer) warningsOf(t *testing.T, patch string) []string {
+// warningsOf are what a client is warned of.
+func (g *gardenOnServer) warningsOf(t *testing.T, write func(client.Client) error) []string {
 	t.Helper()
 	config, told := rest.CopyConfig(g.config), &heard{}
 	config.WarningHandler = told
@@ -87,8 +95,7 @@ func (g *gardenOnServer) warningsOf(t *testing.T, patch string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Patch(t.Context(), key("alpha"), client.RawPatch(types.MergePatchType, []byte(patch)),
-		client.DryRunAll); err != nil {
+	if err := write(c); err != nil {
 		t.Fatal(err)
 	}
 	return told.texts
