@@ -15,7 +15,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/validation/fields"
 )
 
-// fieldsValid refuses values that no controller could act on, and changes that nobody could carry out.
+// fieldsValid refuses values that no controller can act on, and changes that no controller can apply.
 func fieldsValid(r *request, g *garden) field.ErrorList {
 	if r.shoot == nil {
 		return nil
@@ -24,13 +24,13 @@ func fieldsValid(r *request, g *garden) field.ErrorList {
 		update: r.old != nil}
 	around := validation.Surroundings{Project: g.project, Profile: g.profile}
 	if w.update {
-		around.Project = "" // the name stays
+		around.Project = "" // the name cannot change
 	}
 	return w.judge(validation.ShootChange,
 		func(shoot *gardencorev1beta1.Shoot) field.ErrorList { return validation.Shoot(shoot, around) })
 }
 
-// written is what somebody writes: a new object, or another state of an old one.
+// written is an object that is created or updated.
 type written[T client.Object] struct {
 	object, old   T
 	wire, oldWire map[string]any
@@ -64,9 +64,9 @@ func decodeAs[T client.Object](raw runtime.RawExtension, empty func() T) (T, map
 	return object, wire, json.Unmarshal(raw.Raw, &wire)
 }
 
-// judge refuses what is wrong with a new object. One that was accepted before keeps what has not been touched; what its
-// change cannot become comes first, as that says it all. Of one in deletion only that is judged: nobody is kept from
-// ending it.
+// judge returns the errors of a new object. Of an update it returns the changes that are impossible, or else the errors
+// that the old object did not have. For an object in deletion only impossible changes are errors: nothing may block the
+// deletion.
 func (w *written[T]) judge(change func(object, old T) field.ErrorList, valid func(T) field.ErrorList) field.ErrorList {
 	if !w.update {
 		return valid(w.object)

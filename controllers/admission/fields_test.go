@@ -181,8 +181,8 @@ func TestFields_EveryCheckedField_HasARefusedValue(t *testing.T) {
 	}
 }
 
-// A shoot that was accepted before there was a rule can still be changed by controllers, and by whoever puts it right.
-func TestFields_AcceptedBefore_KeepsNobodyFromChanges(t *testing.T) {
+// Controllers can change a shoot that was accepted before the rules existed, and users can correct it.
+func TestFields_InvalidStoredShoot_CanStillBeChanged(t *testing.T) {
 	t.Parallel()
 	handlers, base := fieldsGarden(t), readFieldCases(t, "Shoot").Base
 	const pool = "spec.provider.workers[0]"

@@ -79,7 +79,7 @@ func fieldsOnServer(t *testing.T, g *gardenOnServer) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
-	// What is filled in for somebody is not held against him.
+	// Defaults cause no warnings.
 	got = g.warningsOf(t, func(c client.Client) error { return c.Create(ctx, alphaOnServer("beta"), client.DryRunAll) })
 	if len(got) > 0 {
 		t.Errorf("warnings of a shoot that has no field without effect: %q", got)
@@ -89,8 +89,8 @@ func fieldsOnServer(t *testing.T, g *gardenOnServer) {
 // warningsOf are what a client is warned of.
 func (g *gardenOnServer) warningsOf(t *testing.T, write func(client.Client) error) []string {
 	t.Helper()
-	config, told := rest.CopyConfig(g.config), &heard{}
-	config.WarningHandler = told
+	config, recorder := rest.CopyConfig(g.config), &warningRecorder{}
+	config.WarningHandler = recorder
 	c, err := client.New(config, client.Options{Scheme: testScheme(t)})
 	if err != nil {
 		t.Fatal(err)
@@ -98,15 +98,15 @@ func (g *gardenOnServer) warningsOf(t *testing.T, write func(client.Client) erro
 	if err := write(c); err != nil {
 		t.Fatal(err)
 	}
-	return told.texts
+	return recorder.texts
 }
 
-type heard struct {
+type warningRecorder struct {
 	mu    sync.Mutex
 	texts []string
 }
 
-func (h *heard) HandleWarningHeader(_ int, _, text string) {
+func (h *warningRecorder) HandleWarningHeader(_ int, _, text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !strings.HasPrefix(text, "unrecognized format") {

@@ -14,48 +14,48 @@ import (
 
 const immutable = "field is immutable"
 
-// stays refuses another value than before.
-func stays(path *field.Path, now, before any) field.ErrorList {
+// unchanged refuses another value than before.
+func unchanged(path *field.Path, now, before any) field.ErrorList {
 	if equality.Semantic.DeepEqual(now, before) {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, now, fmt.Sprintf("%s: it is %v", immutable, before))}
 }
 
-// staysOnceSet refuses another value than before, where there was one.
-func staysOnceSet(path *field.Path, now, before *string) field.ErrorList {
+// unchangedOnceSet refuses another value than before, where there was one.
+func unchangedOnceSet(path *field.Path, now, before *string) field.ErrorList {
 	if ptr.Deref(before, "") == "" {
 		return nil
 	}
-	return stays(path, ptr.Deref(now, ""), *before)
+	return unchanged(path, ptr.Deref(now, ""), *before)
 }
 
-// ShootChange checks what may not become of a Shoot: nobody could carry it out on the control plane, the networks and
-// the machines that are there. seedName and the domain have rules of their own.
+// ShootChange refuses changes of a Shoot that no controller can apply to the control plane, the networks and the
+// machines that exist. seedName and the domain have rules of their own.
 func ShootChange(shoot, old *gardencorev1beta1.Shoot) field.ErrorList {
 	spec, before, path := &shoot.Spec, &old.Spec, field.NewPath("spec")
-	errs := stays(path.Child("region"), spec.Region, before.Region)
-	errs = append(errs, stays(path.Child("provider", "type"), spec.Provider.Type, before.Provider.Type)...)
-	errs = append(errs, profileStays(spec, before)...)
+	errs := unchanged(path.Child("region"), spec.Region, before.Region)
+	errs = append(errs, unchanged(path.Child("provider", "type"), spec.Provider.Type, before.Provider.Type)...)
+	errs = append(errs, profileUnchanged(spec, before)...)
 	errs = append(errs,
-		staysOnceSet(path.Child("secretBindingName"), migratedBinding(spec, before), before.SecretBindingName)...)
+		unchangedOnceSet(path.Child("secretBindingName"), migratedBinding(spec, before), before.SecretBindingName)...)
 	if before.CredentialsBindingName != nil && spec.CredentialsBindingName == nil {
 		errs = append(errs, field.Forbidden(path.Child("credentialsBindingName"),
 			"must not be unset: name another CredentialsBinding to change it"))
 	}
-	errs = append(errs, staysOnceSet(path.Child("controlPlane", "highAvailability", "failureTolerance", "type"),
+	errs = append(errs, unchangedOnceSet(path.Child("controlPlane", "highAvailability", "failureTolerance", "type"),
 		tolerance(spec), tolerance(before))...)
-	errs = append(errs, networkingStays(shoot, old)...)
-	return append(errs, workersStay(spec.Provider.Workers, before.Provider.Workers)...)
+	errs = append(errs, networkingUnchanged(shoot, old)...)
+	return append(errs, workersUnchanged(spec.Provider.Workers, before.Provider.Workers)...)
 }
 
-// profileStays compares names, in whichever field they are: one is the old form of the other.
-func profileStays(spec, before *gardencorev1beta1.ShootSpec) field.ErrorList {
+// profileUnchanged compares names, in whichever field they are: one is the old form of the other.
+func profileUnchanged(spec, before *gardencorev1beta1.ShootSpec) field.ErrorList {
 	path, now := field.NewPath("spec", "cloudProfileName"), profileName(spec)
 	if spec.CloudProfile != nil {
 		path = field.NewPath("spec", "cloudProfile", "name")
 	}
-	return staysOnceSet(path, &now, ptr.To(profileName(before)))
+	return unchangedOnceSet(path, &now, ptr.To(profileName(before)))
 }
 
 func profileName(spec *gardencorev1beta1.ShootSpec) string {
@@ -80,17 +80,17 @@ func tolerance(spec *gardencorev1beta1.ShootSpec) *string {
 	return ptr.To(string(spec.ControlPlane.HighAvailability.FailureTolerance.Type))
 }
 
-// networkingStays: the ranges are in the addresses of everything that runs. Nodes may be named later, as the
-// infrastructure has chosen them.
-func networkingStays(shoot, old *gardencorev1beta1.Shoot) field.ErrorList {
+// networkingUnchanged: everything that runs has addresses of these ranges. The range of the nodes may be set later, to
+// the one of the infrastructure.
+func networkingUnchanged(shoot, old *gardencorev1beta1.Shoot) field.ErrorList {
 	path := field.NewPath("spec", "networking")
 	now, before := ptr.Deref(shoot.Spec.Networking, gardencorev1beta1.Networking{}),
 		ptr.Deref(old.Spec.Networking, gardencorev1beta1.Networking{})
-	errs := stays(path.Child("type"), ptr.Deref(now.Type, shoot.Spec.Provider.Type),
+	errs := unchanged(path.Child("type"), ptr.Deref(now.Type, shoot.Spec.Provider.Type),
 		ptr.Deref(before.Type, old.Spec.Provider.Type))
-	errs = append(errs, staysOnceSet(path.Child("pods"), now.Pods, before.Pods)...)
-	errs = append(errs, staysOnceSet(path.Child("services"), now.Services, before.Services)...)
-	errs = append(errs, staysOnceSet(path.Child("nodes"), now.Nodes, before.Nodes)...)
+	errs = append(errs, unchangedOnceSet(path.Child("pods"), now.Pods, before.Pods)...)
+	errs = append(errs, unchangedOnceSet(path.Child("services"), now.Services, before.Services)...)
+	errs = append(errs, unchangedOnceSet(path.Child("nodes"), now.Nodes, before.Nodes)...)
 	if before.Nodes == nil && now.Nodes != nil && old.Status.Networking != nil &&
 		!slices.Contains(old.Status.Networking.Nodes, *now.Nodes) {
 		errs = append(errs, field.Invalid(path.Child("nodes"), *now.Nodes,
@@ -99,9 +99,9 @@ func networkingStays(shoot, old *gardencorev1beta1.Shoot) field.ErrorList {
 	return errs
 }
 
-// workersStay: a shoot has workers or has none, and the machines of a pool stay in the zones that they are in. Machines
-// are grouped by the place of their zone in the list.
-func workersStay(workers, before []gardencorev1beta1.Worker) field.ErrorList {
+// workersUnchanged: a shoot always has workers or never. The machines of a pool stay in their zones; machines are
+// grouped by the position of their zone in the list.
+func workersUnchanged(workers, before []gardencorev1beta1.Worker) field.ErrorList {
 	switch {
 	case len(workers) == 0 && len(before) > 0:
 		return field.ErrorList{field.Forbidden(workersPath(),
@@ -115,12 +115,12 @@ func workersStay(workers, before []gardencorev1beta1.Worker) field.ErrorList {
 		if b < 0 {
 			continue
 		}
-		errs = append(errs, zonesStay(workersPath().Index(i).Child("zones"), worker.Zones, before[b].Zones)...)
+		errs = append(errs, zonesAppended(workersPath().Index(i).Child("zones"), worker.Zones, before[b].Zones)...)
 	}
 	return errs
 }
 
-func zonesStay(path *field.Path, zones, before []string) field.ErrorList {
+func zonesAppended(path *field.Path, zones, before []string) field.ErrorList {
 	switch {
 	case len(before) == 0 && len(zones) > 0:
 		return field.ErrorList{field.Invalid(path, zones,

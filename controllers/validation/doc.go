@@ -1,8 +1,8 @@
-// Package validation says which values of Shoots, CloudProfiles, Seeds and Projects are refused (SPEC 1, 4, 7): those
-// that a controller of this repository could not act on, or would act on in a way that nobody means. Everything is a
-// pure function of objects; whoever calls it reads them, and answers the request.
+// Package validation says which values of Shoots, CloudProfiles, Seeds and Projects are refused (SPEC 1, 4, 7): values
+// that no controller of this repository can act on, or on which controllers act against each other. All functions are
+// pure and are named after what they validate. Whoever calls them reads the objects and answers the request.
 //
-// It is not all of admission: what depends on other shoots and seeds, on the state of an operation or on who asks is
-// package admission's, and versions are package versionrules'. Defaults have been applied before. Package fields, below
-// it, lists every field with the rule that holds for it.
+// It is not all of admission. What depends on other shoots and seeds, on the state of an operation or on the user is in
+// package admission, and versions are in package versionrules. Defaults have been applied before. Package fields lists
+// every field with its rule.
 package validation

@@ -194,14 +194,14 @@ func (o offer) limits(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 		if worker.Maximum > most {
 			errs = append(errs,
 				field.Forbidden(workersPath().Index(i).Child("maximum"),
-					fmt.Sprintf("must not be above %d, the most nodes that CloudProfile %q lets a shoot have", most,
+					fmt.Sprintf("must not be above %d, the node limit of CloudProfile %q", most,
 						o.profile.Name)))
 		}
 	}
 	if total > most {
 		errs = append(errs,
 			field.Forbidden(workersPath(),
-				fmt.Sprintf("all minimums together must not be above %d, the most nodes that CloudProfile %q lets a shoot have",
+				fmt.Sprintf("all minimums together must not be above %d, the node limit of CloudProfile %q",
 					most, o.profile.Name)))
 	}
 	return errs

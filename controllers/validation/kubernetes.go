@@ -83,8 +83,8 @@ func admissionPlugins(path *field.Path, plugins []gardencorev1beta1.AdmissionPlu
 	return errs
 }
 
-// removedField is a field that a minor version of Kubernetes no longer has. A maintenance that gets there takes it out. A
-// SecretBinding is none of them: where a maintenance finds none to migrate, the shoot keeps its reference.
+// removedField is a field that a minor version of Kubernetes no longer has. A maintenance that gets there takes it out.
+// A SecretBinding is none of them: where a maintenance finds none to migrate, the shoot keeps its reference.
 type removedField struct {
 	minor   uint64
 	set     func(*gardencorev1beta1.ShootSpec) []*field.Path

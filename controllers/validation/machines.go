@@ -32,7 +32,7 @@ func poolBounds(path *field.Path, worker *gardencorev1beta1.Worker) field.ErrorL
 		errs = append(errs,
 			field.Invalid(path.Child("maxUnavailable"), unavailable.String(), "must not be more than 100%"))
 	}
-	if none(surge) && none(unavailable) {
+	if isZero(surge) && isZero(unavailable) {
 		errs = append(errs, field.Invalid(path.Child("maxUnavailable"), unavailable.String(),
 			"must not be 0 when maxSurge is 0: no machine could ever be replaced"))
 	}
@@ -50,7 +50,7 @@ func bound(path *field.Path, value intstr.IntOrString) field.ErrorList {
 	return nil
 }
 
-func none(value intstr.IntOrString) bool {
+func isZero(value intstr.IntOrString) bool {
 	return value.Type == intstr.Int && value.IntVal == 0 || value.Type == intstr.String && percent(value) == 0
 }
 
@@ -103,7 +103,7 @@ func machineSettings(path *field.Path, worker *gardencorev1beta1.Worker) field.E
 	return errs
 }
 
-// poolVolumes wants disks that can be told apart, and of a size.
+// poolVolumes wants unique names, and sizes above 0.
 func poolVolumes(path *field.Path, worker *gardencorev1beta1.Worker) field.ErrorList {
 	var errs field.ErrorList
 	if worker.Volume != nil {

@@ -30,7 +30,7 @@ func Project(project *gardencorev1beta1.Project, others []gardencorev1beta1.Proj
 	return errs
 }
 
-// projectNamespace wants a namespace by whose name nobody else's objects are meant, and that is no other project's.
+// projectNamespace wants a namespace with a name for projects, which no other project has.
 func projectNamespace(path *field.Path, project *gardencorev1beta1.Project,
 	others []gardencorev1beta1.Project) field.ErrorList {
 	namespace := ptr.Deref(project.Spec.Namespace, "")
@@ -53,5 +53,5 @@ func projectNamespace(path *field.Path, project *gardencorev1beta1.Project,
 
 // ProjectChange checks what may not become of a Project: its shoots stay where they are.
 func ProjectChange(project, old *gardencorev1beta1.Project) field.ErrorList {
-	return staysOnceSet(field.NewPath("spec", "namespace"), project.Spec.Namespace, old.Spec.Namespace)
+	return unchangedOnceSet(field.NewPath("spec", "namespace"), project.Spec.Namespace, old.Spec.Namespace)
 }

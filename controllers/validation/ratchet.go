@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Added are the errors of an object that it did not have before: what was accepted once, and has not been touched,
-// keeps nobody from changing something else. The objects are as on the wire. Items of lists are the same when they have
-// the same name, wherever they stand.
+// Added are the errors of an object that it did not have before. A value that was accepted once and has not changed
+// does not block changes of other fields. The objects are in wire format. List items are identified by their name, not
+// by their position.
 func Added(errs, before field.ErrorList, object, old map[string]any) field.ErrorList {
 	known := sets.New[string]()
 	for _, err := range before {
@@ -21,16 +21,16 @@ func Added(errs, before field.ErrorList, object, old map[string]any) field.Error
 	}
 	var added field.ErrorList
 	for _, err := range errs {
-		if !known.Has(identity(err, object)) && !keptAnnotation(err.Field, object, old) {
+		if !known.Has(identity(err, object)) && !isUnchangedAnnotation(err.Field, object, old) {
 			added = append(added, err)
 		}
 	}
 	return added
 }
 
-// keptAnnotation tells that a path is that of an annotation which is as it was: what it speaks of may have changed, but
-// nobody asks for it now.
-func keptAnnotation(path string, object, old map[string]any) bool {
+// isUnchangedAnnotation is true for the path of an annotation with the same value as before. Such an annotation
+// requests nothing new, even if the pool that it names is gone.
+func isUnchangedAnnotation(path string, object, old map[string]any) bool {
 	key, is := strings.CutPrefix(path, "metadata.annotations[")
 	if !is {
 		return false

@@ -41,8 +41,8 @@ func reference(path *field.Path, ref autoscalingv1.CrossVersionObjectReference, 
 	return append(errs, subdomain(path.Child("name"), ref.Name)...)
 }
 
-// shootDNS wants providers that can serve the shoot's domain. Whether the domain is free, and somebody serves it,
-// depends on other objects.
+// shootDNS wants providers that can serve the shoot's domain. Package admission checks whether the domain is free and
+// served.
 func shootDNS(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 	dns := shoot.Spec.DNS
 	if dns == nil {

@@ -13,8 +13,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/maintenance/window"
 )
 
-// hibernationSchedules wants schedules that all can be read: one that cannot makes all of them void. One whose sides
-// are alike never puts the shoot to sleep.
+// hibernationSchedules wants schedules that can be parsed: one bad schedule disables all of them.
 func hibernationSchedules(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 	if shoot.Spec.Hibernation == nil {
 		return nil
@@ -33,7 +32,7 @@ func hibernationSchedules(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 		errs = append(errs, cronLine(at.Child("end"), schedule.End)...)
 		if schedule.Start != nil && schedule.End != nil && start == end {
 			errs = append(errs, field.Invalid(at.Child("end"), end,
-				"must differ from start: a shoot that is to sleep and to wake up at once stays awake"))
+				"must differ from start: at the same time, waking up wins and the shoot never sleeps"))
 		}
 		errs = append(errs, timeZone(at.Child("location"), location)...)
 		errs = append(errs, given.once(at, fmt.Sprintf("%s to %s in %s", start, end, location))...)
@@ -43,8 +42,7 @@ func hibernationSchedules(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 
 const cronForm = `must be a time of day and week in five fields, for example "0 18 * * 1-5"`
 
-// cronLine wants a time that comes, and that is the same whoever reads it: none that counts from now, or in a time zone
-// of its own.
+// cronLine wants a time that occurs, and that does not depend on who parses it and when: no @every, and no time zone.
 func cronLine(path *field.Path, line *string) field.ErrorList {
 	if line == nil {
 		return nil
@@ -57,12 +55,12 @@ func cronLine(path *field.Path, line *string) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, *line, fmt.Sprintf("%s: %v", cronForm, err))}
 	}
 	if schedule.Next(time.Unix(0, 0).UTC()).IsZero() {
-		return field.ErrorList{field.Invalid(path, *line, "must be a day that comes: this one never does")}
+		return field.ErrorList{field.Invalid(path, *line, "must be a time that occurs: this one never does")}
 	}
 	return nil
 }
 
-// timeZone wants one of the database, and not that of the machine on which it is read.
+// timeZone wants a zone of the database. "Local" depends on the machine.
 func timeZone(path *field.Path, name string) field.ErrorList {
 	if _, err := time.LoadLocation(name); err == nil && name != "" && name != "Local" {
 		return nil

@@ -11,7 +11,7 @@ import (
 // SeedAnnotations are the annotations of Seeds whose values are checked.
 func SeedAnnotations() []string { return []string{constants.ShootEmergencyStopReconciliations} }
 
-// Seed checks a Seed by itself.
+// Seed validates a Seed.
 func Seed(seed *gardencorev1beta1.Seed) field.ErrorList {
 	spec, path := &seed.Spec, field.NewPath("spec")
 	errs := label(field.NewPath("metadata", "name"), seed.Name)
@@ -98,15 +98,16 @@ func seedTaints(path *field.Path, taints []gardencorev1beta1.SeedTaint) field.Er
 	return errs
 }
 
-// SeedChange checks what may not become of a Seed: its shoots are found at its domain, in its networks and in its
-// bucket.
+// SeedChange refuses changes of a Seed that its shoots do not survive: of the domain, the networks and the bucket.
 func SeedChange(seed, old *gardencorev1beta1.Seed) field.ErrorList {
 	spec, before, path := &seed.Spec, &old.Spec, field.NewPath("spec")
-	errs := stays(path.Child("networks", "pods"), spec.Networks.Pods, before.Networks.Pods)
-	errs = append(errs, stays(path.Child("networks", "services"), spec.Networks.Services, before.Networks.Services)...)
-	errs = append(errs, staysOnceSet(path.Child("networks", "nodes"), spec.Networks.Nodes, before.Networks.Nodes)...)
+	errs := unchanged(path.Child("networks", "pods"), spec.Networks.Pods, before.Networks.Pods)
 	errs = append(errs,
-		staysOnceSet(path.Child("dns", "internal", "domain"), internalDomain(spec), internalDomain(before))...)
+		unchanged(path.Child("networks", "services"), spec.Networks.Services, before.Networks.Services)...)
+	errs = append(errs,
+		unchangedOnceSet(path.Child("networks", "nodes"), spec.Networks.Nodes, before.Networks.Nodes)...)
+	errs = append(errs,
+		unchangedOnceSet(path.Child("dns", "internal", "domain"), internalDomain(spec), internalDomain(before))...)
 	if before.Backup == nil {
 		return errs
 	}
@@ -114,8 +115,8 @@ func SeedChange(seed, old *gardencorev1beta1.Seed) field.ErrorList {
 		return append(errs,
 			field.Forbidden(path.Child("backup"), "must not be unset: the backups of the seed's shoots are there"))
 	}
-	errs = append(errs, stays(path.Child("backup", "provider"), spec.Backup.Provider, before.Backup.Provider)...)
-	return append(errs, stays(path.Child("backup", "region"), backupRegion(spec), backupRegion(before))...)
+	errs = append(errs, unchanged(path.Child("backup", "provider"), spec.Backup.Provider, before.Backup.Provider)...)
+	return append(errs, unchanged(path.Child("backup", "region"), backupRegion(spec), backupRegion(before))...)
 }
 
 func internalDomain(spec *gardencorev1beta1.SeedSpec) *string {

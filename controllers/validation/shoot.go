@@ -27,7 +27,7 @@ func Shoot(shoot *gardencorev1beta1.Shoot, around Surroundings) field.ErrorList 
 	return errs
 }
 
-// shootChecks are the checks of a Shoot by itself, in the order of the specification.
+// shootChecks are the checks that need the Shoot only.
 func shootChecks() []func(*gardencorev1beta1.Shoot) field.ErrorList {
 	return []func(*gardencorev1beta1.Shoot) field.ErrorList{
 		shootAnnotations, shootDNS, shootExtensions, hibernationSchedules, kubernetes, maintenance, networking, workers,
@@ -79,7 +79,7 @@ var failureTolerances = []gardencorev1beta1.FailureToleranceType{
 	gardencorev1beta1.FailureToleranceTypeNode, gardencorev1beta1.FailureToleranceTypeZone,
 }
 
-// shootCredentials wants one reference to credentials at most: of two, nobody could say which one counts.
+// shootCredentials wants one reference to credentials at most.
 func shootCredentials(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 	var errs field.ErrorList
 	binding, credentials := shoot.Spec.SecretBindingName, shoot.Spec.CredentialsBindingName

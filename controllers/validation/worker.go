@@ -35,7 +35,7 @@ func workers(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 	}
 	if len(shoot.Spec.Provider.Workers) > 0 && !hosts {
 		errs = append(errs, field.Forbidden(workersPath(),
-			"one pool at least must take system components: with a maximum above 0, and systemComponents.allow not false"))
+			"at least one pool must have a maximum above 0 and allow system components"))
 	}
 	return errs
 }
@@ -117,7 +117,7 @@ var reservedDomains = []string{"node.gardener.cloud", "node.machine.sapcloud.io"
 // conditionDomains begin the keys of taints by which Kubernetes says how a node is: it takes them off again.
 var conditionDomains = []string{"node.kubernetes.io", "node.cloudprovider.kubernetes.io"}
 
-// ownLabels are those that every node has by itself.
+// ownLabels are set on every node.
 var ownLabels = []string{corev1.LabelHostname, corev1.LabelTopologyZone, corev1.LabelInstanceTypeStable,
 	corev1.LabelArchStable, corev1.LabelOSStable}
 
@@ -144,7 +144,7 @@ func poolLabels(path *field.Path, worker *gardencorev1beta1.Worker) field.ErrorL
 					"is reserved for the controllers of nodes and machines: choose another key"))
 			case slices.Contains(given.own, key):
 				errs = append(errs, field.Forbidden(path.Child(given.name).Key(key),
-					"is a label that every node has by itself: leave it out"))
+					"is set on every node: leave it out"))
 			}
 		}
 	}

@@ -26,7 +26,7 @@ type Row struct {
 	Rule string
 	// Free says why every value is.
 	Free string
-	// Warning is what a client is told who sets the field, unless to the value that it has here in any case.
+	// Warning is for clients that set the field to another value than Unless, which it has here in any case.
 	Warning string
 	Unless  any
 }
@@ -35,8 +35,8 @@ type Row struct {
 const (
 	noEffect  = "accepted, without effect here"
 	handedOn  = "handed to an extension as it is"
-	eitherWay = "either value has its effect"
-	forPeople = "for people to read: nothing follows from it"
+	eitherWay = "both values are supported"
+	forPeople = "descriptive: no controller acts on it"
 )
 
 func checked(path, rule string) Row           { return Row{Path: path, Rule: rule} }
@@ -67,15 +67,15 @@ func Of(kind string) Table {
 func (t Table) Find(path string) (Row, bool) {
 	best, found := Row{}, false
 	for _, row := range t {
-		if (path == row.Path || below(path, row.Path)) && len(row.Path) >= len(best.Path) {
+		if (path == row.Path || isBelow(path, row.Path)) && len(row.Path) >= len(best.Path) {
 			best, found = row, true
 		}
 	}
 	return best, found
 }
 
-// below tells that a field is a part of another one.
-func below(path, parent string) bool {
+// isBelow is whether a field is a part of another one.
+func isBelow(path, parent string) bool {
 	rest, found := strings.CutPrefix(path, parent)
 	return found && rest != "" && strings.ContainsRune(".[{", rune(rest[0]))
 }

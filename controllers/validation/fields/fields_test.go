@@ -92,7 +92,7 @@ func TestWarnings_AnnotationWithoutEffect_IsNamed(t *testing.T) {
 	}
 }
 
-func TestWarnings_ValueThatHoldsAnyway_IsNotTold(t *testing.T) {
+func TestWarnings_ValueThatHoldsAnyway_IsNotWarnedOf(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		pods string
@@ -100,7 +100,7 @@ func TestWarnings_ValueThatHoldsAnyway_IsNotTold(t *testing.T) {
 	}{
 		{pods: "100.96.0.0/11"},
 		{pods: "10.0.0.0/8",
-			want: []string{"spec.networking.pods: seeds are chosen by it; pods here are always in 100.96.0.0/11"}},
+			want: []string{"spec.networking.pods: only seeds are chosen by it; pods here are always in 100.96.0.0/11"}},
 	} {
 		object := map[string]any{"spec": map[string]any{"networking": map[string]any{"pods": c.pods}}}
 		if diff := cmp.Diff(c.want, fields.Warnings("Shoot", object, nil)); diff != "" {

@@ -62,7 +62,7 @@ func cloudProfileRows() Table {
 			checked(list+".lifecycle[].classification",
 				"preview, supported, deprecated and expired in this order, each once"),
 			checked(list+".lifecycle[].startTime", "later than that of the stage before; only the first may have none"),
-			checked(list+".version", "a semantic version, each once; stays while shoots use it"),
+			checked(list+".version", "a semantic version, each once; must not be removed while shoots use it"),
 		)
 	}
 	return rows
@@ -78,7 +78,7 @@ func seedRows() Table {
 		ignored("spec.backup.credentialsRef"),
 		checked("spec.backup.provider", "not empty; immutable once set"),
 		free("spec.backup.providerConfig", handedOn),
-		checked("spec.backup.region", "stays what it is, the seed's own where it is not set"),
+		checked("spec.backup.region", "immutable; the seed's own region where it is not set"),
 		ignored("spec.dns.defaults[].credentialsRef"),
 		checked("spec.dns.defaults[].domain", "a DNS name, each once"),
 		checked("spec.dns.defaults[].type", "not empty"),
@@ -96,7 +96,7 @@ func seedRows() Table {
 		checked("spec.networks.services", rangeRule+"; immutable"),
 		ignored("spec.networks.shootDefaults"),
 		free("spec.provider.providerConfig", handedOn),
-		checked("spec.provider.region", "not empty; stays where it is the backups' region"),
+		checked("spec.provider.region", "not empty; immutable where the backups are in it"),
 		checked("spec.provider.type", "not empty"),
 		checked("spec.provider.zones[]", "a DNS label, each once"),
 		ignored("spec.resources"),

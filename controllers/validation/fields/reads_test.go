@@ -129,7 +129,7 @@ var shared = map[string]string{
 	"Seed spec.dns.internal.zone":   "that of a default domain is read",
 }
 
-// A field of which clients are told that it has no effect is read by no controller.
+// No controller reads a field with the warning that it has no effect.
 func TestTables_FieldsWithoutEffect_AreNotRead(t *testing.T) {
 	t.Parallel()
 	read := reads(t, judges...)
@@ -144,7 +144,7 @@ func TestTables_FieldsWithoutEffect_AreNotRead(t *testing.T) {
 			missing, whole := unread(read, kind, leaf.Path)
 			isRead := whole && len(missing) == 0
 			if _, known := shared[kind+" "+leaf.Path]; isRead != known {
-				t.Errorf("%s %s is read by a controller: %t, and clients are told that it is %s", kind, leaf.Path,
+				t.Errorf("%s %s is read by a controller: %t, and its warning says %s", kind, leaf.Path,
 					isRead, row.Warning)
 			}
 		}
@@ -163,7 +163,7 @@ var settled = map[string]string{
 	"Shoot spec.provider.workers[].controlPlane": "it is refused",
 }
 
-// A field that is not warned of is read by a controller, or says why nobody needs to.
+// A controller reads every field without a warning, unless its row says why none needs to.
 func TestTables_FieldsWithEffect_AreRead(t *testing.T) {
 	t.Parallel()
 	read := reads(t, judges...)
@@ -171,7 +171,7 @@ func TestTables_FieldsWithEffect_AreRead(t *testing.T) {
 	for _, kind := range fields.Kinds() {
 		for _, leaf := range fields.Leaves(kind) {
 			row, _ := fields.Of(kind).Find(leaf.Path)
-			if row.Warning != "" || strings.HasPrefix(row.Free, "for people") {
+			if row.Warning != "" || strings.HasPrefix(row.Free, "descriptive") {
 				continue
 			}
 			by := read

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// mostWarnings and mostPlaces bound what a client is told at a time.
+	// mostWarnings and mostPlaces bound the warnings of one response.
 	mostWarnings, mostPlaces = 20, 3
 	annotationsPath          = "metadata.annotations"
 )
 
-// Warnings are what to tell a client who writes an object of a kind: which fields have no effect. The objects are as on
-// the wire. What the object had before is not told again; old is nil for a new one.
+// Warnings are for a client that writes an object of a kind: which fields have no effect. The objects are in wire
+// format; old is nil for a new object. Fields that have not changed cause no warning.
 func Warnings(kind string, object, old map[string]any) []string {
 	table, schema := Of(kind), specs()[kind]
 	if schema == nil {
@@ -95,9 +95,9 @@ func annotationsOf(object map[string]any) map[string]any {
 	return annotations
 }
 
-// Unknown are what to tell a client of fields in a specification that the type of the kind does not have: they are
-// kept, and nothing here reads them. The objects are JSON, and into is a new object of the kind. What the object had
-// before is not told again.
+// Unknown are warnings of fields in a specification that the type of the kind does not have. Such fields are kept, and
+// nothing here reads them. The objects are JSON, and into returns a new object of the kind. Fields that the old object
+// has cause no warning.
 func Unknown(object, old []byte, into func() any) []string {
 	before := unknown(old, into())
 	var all []string

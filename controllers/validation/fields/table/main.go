@@ -29,7 +29,7 @@ controllers read. A change of an object is refused for what it changes, never fo
 
 - **accepted values**: others are refused, with the field and what to write instead.
 - **free**: every value is fine, and why.
-- **warning**: the value is accepted, and the client is told this (` + "`kubectl`" + ` shows it as "Warning: …").
+- **warning**: the value is accepted, and the client gets this text (` + "`kubectl`" + ` shows it as "Warning: …").
 
 ` + "`[]`" + ` stands for the items of a list, ` + "`{}`" + ` for the values of a map. A row is also for the fields below it
 that have no row of their own. Fields that are in no table are unknown: they are kept, with a warning.
