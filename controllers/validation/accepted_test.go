@@ -15,7 +15,7 @@ import (
 
 // Objects that the field's own API server has written are accepted, but for those that no API server would have let
 // pass.
-func TestObjectsOfTheField_AreAccepted(t *testing.T) {
+func TestOracleObjects_AreAccepted(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("../../api/core/v1beta1/testdata/objects.jsonl.gz")
 	if err != nil {
