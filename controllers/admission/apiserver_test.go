@@ -83,6 +83,7 @@ func TestOnAnAPIServer(t *testing.T) {
 	}{
 		{"configuration", configurationOnServer},
 		{"create", createOnServer},
+		{"fields", fieldsOnServer},
 		{"schedule", scheduleOnServer},
 		{"versions", versionsOnServer},
 		{"profile", profileOnServer},
@@ -112,7 +113,7 @@ func configurationOnServer(t *testing.T, g *gardenOnServer) {
 		}
 	}
 	v, m := validating.Webhooks[0], mutating.Webhooks[0]
-	if len(validating.Webhooks) != 3 || *v.FailurePolicy != "Fail" || *v.SideEffects != "None" || *v.TimeoutSeconds != 5 ||
+	if len(validating.Webhooks) != 4 || *v.FailurePolicy != "Fail" || *v.SideEffects != "None" || *v.TimeoutSeconds != 5 ||
 		!strings.HasPrefix(ptr.Deref(v.ClientConfig.URL, ""), "https://"+host+":") {
 		t.Errorf("validating: %+v", validating.Webhooks)
 	}
@@ -186,17 +187,22 @@ func versionsOnServer(t *testing.T, g *gardenOnServer) {
 	refused(t, g.merge(ctx, `{"spec":{"maintenance":{"timeWindow":{"begin":"220000+0000","end":"221000+0000"}}}}`), http.StatusUnprocessableEntity,
 		"spec.maintenance.timeWindow", "must be between 30m0s and 6h0m0s long, and is 10m0s")
 	// A pool of which only a part of the versions is named gets the rest; none of them is a preview or has expired.
-	workers := `{"spec":{"provider":{"workers":[{"name":"pool","minimum":1,"maximum":1,"machine":{"type":"medium","image":{"name":"simulated"}},"kubernetes":{"version":"1.35"},"fieldOfTheFuture":7}]}}}`
+	workers := `{"spec":{"provider":{"workers":[
+		{"name":"pool","minimum":1,"maximum":1,"zones":["here-1"],"machine":{"type":"medium","image":{"name":"simulated","version":"1.2.0"}}},
+		{"name":"more","minimum":1,"maximum":1,"machine":{"type":"medium","image":{"name":"simulated"}},"kubernetes":{"version":"1.35"},"fieldOfTheFuture":7}]}}}`
 	if err := g.merge(ctx, workers); err != nil {
 		t.Fatal(err)
 	}
-	pool, _, err := unstructured.NestedSlice(g.wire(t).Object, "spec", "provider", "workers")
-	want := []any{map[string]any{
-		"name": "pool", "minimum": int64(1), "maximum": int64(1), "fieldOfTheFuture": int64(7), "kubernetes": map[string]any{"version": "1.35.0"},
+	pools, _, err := unstructured.NestedSlice(g.wire(t).Object, "spec", "provider", "workers")
+	want := map[string]any{
+		"name": "more", "minimum": int64(1), "maximum": int64(1), "fieldOfTheFuture": int64(7), "kubernetes": map[string]any{"version": "1.35.0"},
 		"machine": map[string]any{"type": "medium", "image": map[string]any{"name": "simulated", "version": "1.2.0"}},
-	}}
-	if diff := cmp.Diff(want, pool); err != nil || diff != "" {
-		t.Errorf("completed pool (%v) (-want +got):\n%s", err, diff)
+	}
+	if err != nil || len(pools) != 2 {
+		t.Fatalf("got %v, %v, want two pools", pools, err)
+	}
+	if diff := cmp.Diff(any(want), pools[1]); diff != "" {
+		t.Errorf("completed pool (-want +got):\n%s", diff)
 	}
 	if err := g.merge(ctx, `{"spec":{"kubernetes":{"version":"1.36"}}}`); err != nil {
 		t.Fatal(err)
@@ -244,7 +250,7 @@ func domainOnServer(t *testing.T, g *gardenOnServer) {
 func moveOnServer(t *testing.T, g *gardenOnServer) {
 	ctx := t.Context()
 	refused(t, g.merge(ctx, `{"spec":{"seedName":"x"}}`), http.StatusUnprocessableEntity, "spec.seedName", `Unsupported value: "x": supported values: "b"`)
-	refused(t, g.merge(ctx, `{"spec":{"seedName":"b","region":"there"}}`), http.StatusForbidden, "spec.region", "must not be changed together with spec.seedName")
+	refused(t, g.merge(ctx, `{"spec":{"seedName":"b","purpose":"production"}}`), http.StatusForbidden, "spec.purpose", "must not be changed together with spec.seedName")
 	refused(t, g.merge(ctx, `{"spec":{"seedName":"b","fieldOfTheFuture":{"on":false}}}`), http.StatusForbidden, "spec.fieldOfTheFuture.on", "must not be changed together with spec.seedName")
 	if err := g.merge(ctx, `{"spec":{"seedName":null}}`); !apierrors.IsInvalid(err) {
 		t.Errorf("taking the seed away: got %v, want it invalid", err)

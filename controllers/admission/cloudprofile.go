@@ -16,10 +16,11 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/maintenance/versionrules"
+	"github.com/transplant-sim/transplant/controllers/validation"
 )
 
-// profileValidator refuses writes to CloudProfiles that break a rule about versions (SPEC 4.2; shoot versions), and
-// takes nothing from a profile that a shoot uses.
+// profileValidator refuses writes to CloudProfiles with values that nobody could act on, or that break a rule about
+// versions (SPEC 4.2; shoot versions). It takes no version from a profile that a shoot uses.
 type profileValidator struct {
 	client client.Client
 	clock  clock.PassiveClock
@@ -41,10 +42,14 @@ func (v *profileValidator) Handle(ctx context.Context, raw admission.Request) ad
 	if err != nil {
 		return admission.Errored(http.StatusInternalServerError, err)
 	}
-	if len(errs) == 0 {
-		return admission.Allowed("")
+	w, err := read(&raw.AdmissionRequest, func() *gardencorev1beta1.CloudProfile { return &gardencorev1beta1.CloudProfile{} })
+	if err != nil {
+		return admission.Errored(http.StatusBadRequest, err)
 	}
-	return refuse(&raw.AdmissionRequest, errs)
+	if w != nil {
+		errs = append(errs, w.judge(validation.CloudProfileChange, validation.CloudProfile)...)
+	}
+	return answer(&raw.AdmissionRequest, errs)
 }
 
 func decodeProfile(object runtime.RawExtension) (*gardencorev1beta1.CloudProfile, error) {

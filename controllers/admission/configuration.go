@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/validation"
 )
 
 const (
@@ -24,14 +26,16 @@ const (
 	pathValidate        = "/validate-core-gardener-cloud-v1beta1-shoot"
 	pathDefault         = "/default-core-gardener-cloud-v1beta1-shoot"
 	pathValidateProfile = "/validate-core-gardener-cloud-v1beta1-cloudprofile"
+	pathValidateSeed    = "/validate-core-gardener-cloud-v1beta1-seed"
 	pathValidateProject = "/validate-core-gardener-cloud-v1beta1-project"
 
 	// timeoutSeconds is what a refused look at the garden may take; the server itself answers in milliseconds.
 	timeoutSeconds = 5
 )
 
-// Conditions under which the API server calls. What changes no specification is not called for, so that gardenlets can
-// write statuses, annotations and finalizers while this server is away. What is called for fails then (failurePolicy).
+// Conditions under which the API server calls. What changes no specification is not called for, unless it asks for
+// something by an annotation, so that gardenlets can write statuses and finalizers and take annotations away while this
+// server is away. What is called for fails then (failurePolicy).
 const (
 	whenSpecChanges = `request.operation != "UPDATE" || object.?spec != oldObject.?spec`
 	// Labels follow the seed's name; versions that name only a part are completed.
@@ -60,19 +64,32 @@ func (c *configuration) apply(ctx context.Context) error {
 
 func (c *configuration) validating() *applyadmissionregistrationv1.ValidatingWebhookConfigurationApplyConfiguration {
 	return applyadmissionregistrationv1.ValidatingWebhookConfiguration(ConfigurationName).WithWebhooks(
-		c.validatingWebhook("shoots", pathValidate, admissionregistrationv1.NamespacedScope),
+		c.validatingWebhook("shoots", pathValidate, admissionregistrationv1.NamespacedScope, validation.ShootAnnotations()...),
 		c.validatingWebhook("cloudprofiles", pathValidateProfile, admissionregistrationv1.ClusterScope),
+		c.validatingWebhook("seeds", pathValidateSeed, admissionregistrationv1.ClusterScope, validation.SeedAnnotations()...),
 		c.validatingWebhook("projects", pathValidateProject, admissionregistrationv1.ClusterScope),
 	)
 }
 
-func (c *configuration) validatingWebhook(resource, path string, scope admissionregistrationv1.ScopeType) *applyadmissionregistrationv1.ValidatingWebhookApplyConfiguration {
+// whenAsked is the condition that one of the annotations, or an item of its list, asks for something that it did not ask
+// for before.
+func whenAsked(annotations []string) string {
+	const items = `.metadata.?annotations[?a].orValue("").replace(",", ";").split(";")`
+	return fmt.Sprintf(`["%s"].exists(a, object%s.exists(asked, asked != "" && !(asked in oldObject%s)))`,
+		strings.Join(annotations, `", "`), items, items)
+}
+
+func (c *configuration) validatingWebhook(resource, path string, scope admissionregistrationv1.ScopeType, annotations ...string) *applyadmissionregistrationv1.ValidatingWebhookApplyConfiguration {
+	when := whenSpecChanges
+	if len(annotations) > 0 {
+		when += " || " + whenAsked(annotations)
+	}
 	return applyadmissionregistrationv1.ValidatingWebhook().
 		WithName(resource + ".admission.transplant.dev").
 		WithAdmissionReviewVersions("v1").
 		WithClientConfig(c.endpoint(path)).
 		WithRules(writes(resource, scope, admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete)).
-		WithMatchConditions(applyadmissionregistrationv1.MatchCondition().WithName("spec-changes").WithExpression(whenSpecChanges)).
+		WithMatchConditions(applyadmissionregistrationv1.MatchCondition().WithName("spec-changes").WithExpression(when)).
 		WithFailurePolicy(admissionregistrationv1.Fail).
 		WithSideEffects(admissionregistrationv1.SideEffectClassNone).
 		WithTimeoutSeconds(timeoutSeconds)

@@ -140,7 +140,7 @@ func TestDestination(t *testing.T) {
 		},
 		{
 			name: "a seed that does not fit is not looked at when the seed stays", garden: func(g *garden) { g.seeds = nil },
-			wire: func(shoot map[string]any) { in(shoot, "spec")["region"] = "there" },
+			wire: func(shoot map[string]any) { in(shoot, "spec")["purpose"] = "testing" },
 		},
 	})
 }

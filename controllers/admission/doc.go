@@ -1,8 +1,10 @@
-// Package admission is the garden's webhook server: it refuses what must not be written to Shoots and CloudProfiles, says why in the
-// style of the Kubernetes API (field path, value, what would be allowed), and fills in what Gardener's API server would
-// (SPEC 2.2, 5.5, 7.2). It runs in the garden-controller-manager.
+// Package admission is the garden's webhook server: it refuses what must not be written to Shoots, CloudProfiles, Seeds and
+// Projects, says why in the style of the Kubernetes API (field path, value, what would be allowed), warns of fields
+// without effect, and fills in what Gardener's API server would (SPEC 2.2, 5.5, 7.2). It runs in the
+// garden-controller-manager.
 //
-// The rules are pure functions of the request and of what the garden knows, one file for each family; shootRules lists
-// them. The package starts nothing that a rule has let pass, and judges no status: writes to a subresource, and to
-// metadata alone, never come here.
+// The rules about values are package validation's. Those about other objects, about the state of an operation and about
+// who asks are here: pure functions of the request and of what the garden knows, one file for each family; shootRules
+// lists them. The package starts nothing that a rule has let pass, and judges no status: writes to a subresource never
+// come here, nor those to metadata alone, unless they ask for something by an annotation.
 package admission

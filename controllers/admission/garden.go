@@ -20,6 +20,8 @@ type garden struct {
 	shoots  []gardencorev1beta1.Shoot
 	usage   placement.Usage
 	profile *gardencorev1beta1.CloudProfile
+	// project is the name of the project that a new shoot is in.
+	project string
 	// tolerations are those of the shoot's project and of the landscape.
 	tolerations Tolerations
 	// now is when the request is judged.
@@ -32,23 +34,29 @@ type garden struct {
 // counts. The ErrorList tells of what the shoot refers to and does not exist.
 func (v *validator) look(ctx context.Context, r *request) (*garden, field.ErrorList, error) {
 	g := &garden{now: v.clock.Now(), inPlaceUpdates: v.inPlaceUpdates}
-	if r.changesTolerations() {
+	if r.old == nil || r.changesTolerations() {
 		project, err := projectOf(ctx, v.client, r.shoot.Namespace)
 		if err != nil {
 			return nil, nil, err
 		}
 		g.tolerations = v.tolerations.With(project)
+		if project != nil {
+			g.project = project.Name
+		}
 	}
 	if r.binds() || r.changesDNS() {
 		if err := v.lookAtSeeds(ctx, r, g); err != nil {
 			return nil, nil, err
 		}
 	}
-	if !r.binds() && !r.changesVersions() {
+	if r.shoot == nil {
 		return g, nil, nil
 	}
 	profile, errs, err := profileOf(ctx, v.client, r.shoot)
 	g.profile = profile
+	if !r.binds() && !r.changesVersions() {
+		errs = nil // a profile that is gone keeps nobody from changing something else
+	}
 	return g, errs, err
 }
 

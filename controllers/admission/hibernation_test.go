@@ -32,7 +32,7 @@ func TestHibernation(t *testing.T) {
 		{name: "unknown", old: constrained("Unknown", false), wire: enabled(true), want: refused("Unknown")},
 		{name: "progressing", old: constrained("Progressing", false), wire: enabled(true), want: refused("Progressing")},
 		{name: "wakes up", old: constrained("False", true), wire: enabled(false)},
-		{name: "sleeps on", old: constrained("False", true), wire: func(shoot map[string]any) { in(shoot, "spec")["region"] = "there" }},
+		{name: "sleeps on", old: constrained("False", true), wire: func(shoot map[string]any) { in(shoot, "spec")["purpose"] = "testing" }},
 		{name: "created asleep", create: true, wire: enabled(true)},
 	})
 }

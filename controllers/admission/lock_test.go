@@ -13,13 +13,13 @@ func TestSpecLocked(t *testing.T) {
 	during := func(path, seeds, operation string) []string {
 		return []string{fmt.Sprintf("%s: Forbidden: must not be changed while the control plane is being moved: %s, status.lastOperation is %s", path, seeds, operation)}
 	}
-	region := func(shoot map[string]any) { in(shoot, "spec")["region"] = "there" }
+	purpose := func(shoot map[string]any) { in(shoot, "spec")["purpose"] = "testing" }
 	testRules(t, []ruleCase{
-		{name: "another change at rest", wire: region},
+		{name: "another change at rest", wire: purpose},
 		{
 			name: "binding that changes anything else in spec",
-			wire: func(shoot map[string]any) { to("b")(shoot); region(shoot) },
-			want: []string{"spec.region: " + together},
+			wire: func(shoot map[string]any) { to("b")(shoot); purpose(shoot) },
+			want: []string{"spec.purpose: " + together},
 		},
 		{
 			name: "binding that changes a field which the types do not have",
@@ -30,8 +30,8 @@ func TestSpecLocked(t *testing.T) {
 			name: "binding that changes metadata too", wire: to("b", "some/annotation"),
 		},
 		{
-			name: "another change before the migration has begun", old: last("Reconcile", "Succeeded", "b", "a"), wire: region,
-			want: during("spec.region", `spec.seedName is "b", status.seedName is "a"`, "Reconcile Succeeded"),
+			name: "another change before the migration has begun", old: last("Reconcile", "Succeeded", "b", "a"), wire: purpose,
+			want: during("spec.purpose", `spec.seedName is "b", status.seedName is "a"`, "Reconcile Succeeded"),
 		},
 		{
 			name: "another change during Migrate", old: last("Migrate", "Processing", "b", "a"),
@@ -42,8 +42,8 @@ func TestSpecLocked(t *testing.T) {
 			want: during("spec.provider.workers[0].maximum", `spec.seedName is "b", status.seedName is "a"`, "Migrate Processing"),
 		},
 		{
-			name: "another change after Migrate", old: last("Migrate", "Succeeded", "b", "b"), wire: region,
-			want: during("spec.region", `spec.seedName is "b", status.seedName is "b"`, "Migrate Succeeded"),
+			name: "another change after Migrate", old: last("Migrate", "Succeeded", "b", "b"), wire: purpose,
+			want: during("spec.purpose", `spec.seedName is "b", status.seedName is "b"`, "Migrate Succeeded"),
 		},
 		{
 			name: "another change during Restore", old: last("Restore", "Error", "b", "b"),
@@ -52,11 +52,11 @@ func TestSpecLocked(t *testing.T) {
 		},
 		{
 			name: "a forced restore does not unlock it", old: last("Restore", "Error", "b", "b"),
-			wire: func(shoot map[string]any) { to("c", force)(shoot); region(shoot) },
-			want: []string{"spec.region: " + together},
+			wire: func(shoot map[string]any) { to("c", force)(shoot); purpose(shoot) },
+			want: []string{"spec.purpose: " + together},
 		},
-		{name: "another change after Restore", old: last("Restore", "Succeeded", "b", "b"), wire: region},
-		{name: "another change while it is created", old: func(s *gardencorev1beta1.Shoot) { s.Status = gardencorev1beta1.ShootStatus{} }, wire: region},
+		{name: "another change after Restore", old: last("Restore", "Succeeded", "b", "b"), wire: purpose},
+		{name: "another change while it is created", old: func(s *gardencorev1beta1.Shoot) { s.Status = gardencorev1beta1.ShootStatus{} }, wire: purpose},
 		{
 			name: "the status says nothing here", old: last("Migrate", "Processing", "b", "a"),
 			wire: func(shoot map[string]any) { in(shoot, "status")["seedName"] = "b" },

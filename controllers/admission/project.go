@@ -2,60 +2,57 @@ package admission
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"reflect"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/validation"
 )
 
 // verbTolerations is the verb on a project that changing its lists of tolerations needs.
 const verbTolerations = "modify-spec-tolerations-whitelist"
 
-// projectValidator refuses changes of a project's lists of tolerations to whom the garden's authorizers do not give the
-// verb for it: who may write a project may not therefore open the seeds that operators have set aside (SPEC 7.2).
+// projectValidator refuses Projects whose names or namespaces cannot be used. It also refuses changes of a project's lists
+// of tolerations to whom the garden's authorizers do not give the verb for it: who may write a project may not therefore
+// open the seeds that operators have set aside (SPEC 7.2).
 type projectValidator struct{ client client.Client }
 
 var _ admission.Handler = &projectValidator{}
 
 // Handle answers one request. What cannot be judged is refused, as an internal error.
 func (v *projectValidator) Handle(ctx context.Context, raw admission.Request) admission.Response {
-	project, err := decodeProject(raw.Object)
+	w, err := read(&raw.AdmissionRequest, func() *gardencorev1beta1.Project { return &gardencorev1beta1.Project{} })
 	if err != nil {
-		return admission.Errored(http.StatusBadRequest, fmt.Errorf("decode the project: %w", err))
+		return admission.Errored(http.StatusBadRequest, err)
 	}
-	old, err := decodeProject(raw.OldObject)
-	if err != nil {
-		return admission.Errored(http.StatusBadRequest, fmt.Errorf("decode the old project: %w", err))
-	}
-	if raw.Operation == admissionv1.Delete || sameTolerations(old, project) {
+	if w == nil {
 		return admission.Allowed("")
 	}
-	may, err := v.may(ctx, &raw.AdmissionRequest, verbTolerations)
-	if err != nil {
-		return admission.Errored(http.StatusInternalServerError, err)
+	others := &gardencorev1beta1.ProjectList{}
+	if err := v.client.List(ctx, others); err != nil {
+		return admission.Errored(http.StatusInternalServerError, fmt.Errorf("list the projects: %w", err))
 	}
-	if may {
-		return admission.Allowed("")
+	errs := w.judge(validation.ProjectChange, func(project *gardencorev1beta1.Project) field.ErrorList {
+		return validation.Project(project, others.Items)
+	})
+	if !sameTolerations(w.old, w.object) {
+		may, err := v.may(ctx, &raw.AdmissionRequest, verbTolerations)
+		if err != nil {
+			return admission.Errored(http.StatusInternalServerError, err)
+		}
+		if !may {
+			why := fmt.Sprintf("user %q is not allowed to change the tolerations of the project: it takes the verb %q on it", raw.UserInfo.Username, verbTolerations)
+			errs = append(errs, field.Forbidden(field.NewPath("spec", "tolerations"), why))
+		}
 	}
-	why := fmt.Sprintf("user %q is not allowed to change the tolerations of the project: it takes the verb %q on it", raw.UserInfo.Username, verbTolerations)
-	return refuse(&raw.AdmissionRequest, field.ErrorList{field.Forbidden(field.NewPath("spec", "tolerations"), why)})
-}
-
-func decodeProject(object runtime.RawExtension) (*gardencorev1beta1.Project, error) {
-	project := &gardencorev1beta1.Project{}
-	if len(object.Raw) == 0 {
-		return project, nil
-	}
-	return project, json.Unmarshal(object.Raw, project)
+	return answer(&raw.AdmissionRequest, errs)
 }
 
 // sameTolerations says whether both projects have the same lists; none and empty ones are the same.

@@ -18,8 +18,8 @@ type request struct {
 	operation admissionv1.Operation
 	// old is nil on CREATE, shoot on DELETE.
 	old, shoot *gardencorev1beta1.Shoot
-	// oldSpec and spec are as on the wire, with fields that the types do not have.
-	oldSpec, spec map[string]any
+	// oldWire and wire are as on the wire, with fields that the types do not have; oldSpec and spec are a part of them.
+	oldWire, wire, oldSpec, spec map[string]any
 }
 
 // rule judges a request. It may look at those parts of the garden that request.needs asks for.
@@ -30,7 +30,7 @@ func shootRules() []rule {
 	return []rule{
 		seedNameStays, changeOfSeedNameFits, destinationFits, specLocked,
 		hibernationPossible, tolerationsAllowed, domainStays, domainFree, domainServed,
-		versionsFit, inPlaceEnabled, inPlaceHolds, windowUsable,
+		fieldsValid, versionsFit, inPlaceEnabled, inPlaceHolds,
 		deletionConfirmed, deletionNotWhileMoving,
 	}
 }
@@ -38,12 +38,14 @@ func shootRules() []rule {
 func newRequest(raw *admissionv1.AdmissionRequest) (*request, error) {
 	r := &request{operation: raw.Operation}
 	var err error
-	if r.old, r.oldSpec, err = decode(raw.OldObject); err != nil {
+	if r.old, r.oldWire, err = decode(raw.OldObject); err != nil {
 		return nil, fmt.Errorf("decode the old shoot: %w", err)
 	}
-	if r.shoot, r.spec, err = decode(raw.Object); err != nil {
+	if r.shoot, r.wire, err = decode(raw.Object); err != nil {
 		return nil, fmt.Errorf("decode the shoot: %w", err)
 	}
+	r.oldSpec, _ = r.oldWire["spec"].(map[string]any)
+	r.spec, _ = r.wire["spec"].(map[string]any)
 	return r, nil
 }
 
@@ -58,8 +60,7 @@ func decode(object runtime.RawExtension) (*gardencorev1beta1.Shoot, map[string]a
 	if err := json.Unmarshal(object.Raw, &wire); err != nil {
 		return nil, nil, err
 	}
-	spec, _ := wire["spec"].(map[string]any)
-	return shoot, spec, nil
+	return shoot, wire, nil
 }
 
 // seedName and oldSeedName are spec.seedName; empty for none.

@@ -135,7 +135,12 @@ func alpha() *gardencorev1beta1.Shoot {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "alpha"},
 		Spec: gardencorev1beta1.ShootSpec{
 			SeedName: ptr.To("a"), Region: "here", Kubernetes: gardencorev1beta1.Kubernetes{Version: "1.36.3"},
-			Provider: gardencorev1beta1.Provider{Type: "transplant", Workers: []gardencorev1beta1.Worker{{Name: "pool", Maximum: 3}}},
+			Provider: gardencorev1beta1.Provider{Type: "transplant", Workers: []gardencorev1beta1.Worker{{
+				Name: "pool", Maximum: 3,
+				Machine: gardencorev1beta1.Machine{
+					Type: "medium", Image: &gardencorev1beta1.ShootMachineImage{Name: "simulated", Version: ptr.To("1.1.0")},
+				},
+			}}},
 		},
 		Status: gardencorev1beta1.ShootStatus{
 			SeedName:      ptr.To("a"),
@@ -187,7 +192,10 @@ func testProfile() *gardencorev1beta1.CloudProfile {
 	return &gardencorev1beta1.CloudProfile{
 		ObjectMeta: metav1.ObjectMeta{Name: "profile"},
 		Spec: gardencorev1beta1.CloudProfileSpec{
-			Type: "transplant", Regions: []gardencorev1beta1.Region{},
+			Type: "transplant",
+			Regions: []gardencorev1beta1.Region{{Name: "here", Zones: []gardencorev1beta1.AvailabilityZone{
+				{Name: "here-1"}, {Name: "here-2"}, {Name: "here-3"},
+			}}},
 			Kubernetes: gardencorev1beta1.KubernetesSettings{Versions: []gardencorev1beta1.ExpirableVersion{
 				{Version: "1.34.1", ExpirationDate: past}, {Version: "1.34.2"}, {Version: "1.35.0"}, {Version: "1.36.3"},
 				{Version: "1.36.4", Classification: &preview},
@@ -195,7 +203,10 @@ func testProfile() *gardencorev1beta1.CloudProfile {
 			MachineImages: []gardencorev1beta1.MachineImage{{
 				Name: "simulated", Versions: []gardencorev1beta1.MachineImageVersion{image("1.0.0", past), image("1.1.0", nil), image("1.2.0", nil)},
 			}},
-			MachineTypes: []gardencorev1beta1.MachineType{{Name: "medium", CPU: resource.MustParse("4"), GPU: resource.MustParse("0"), Memory: resource.MustParse("16Gi")}},
+			MachineTypes: []gardencorev1beta1.MachineType{
+				{Name: "medium", CPU: resource.MustParse("4"), GPU: resource.MustParse("0"), Memory: resource.MustParse("16Gi")},
+				{Name: "large", CPU: resource.MustParse("8"), GPU: resource.MustParse("0"), Memory: resource.MustParse("32Gi")},
+			},
 		},
 	}
 }

@@ -36,7 +36,7 @@ func TestChangeOfSeedName(t *testing.T) {
 		{name: "the scheduler binds it", old: unbound, wire: to("b")},
 		{
 			name: "the first binding may come with other changes", old: unbound,
-			wire: func(shoot map[string]any) { to("b")(shoot); in(shoot, "spec")["region"] = "there" },
+			wire: func(shoot map[string]any) { to("b")(shoot); in(shoot, "spec")["purpose"] = "testing" },
 		},
 		{name: "it is created with a seed", create: true},
 		{name: "the shoot has never been started", old: func(s *gardencorev1beta1.Shoot) { s.Status = gardencorev1beta1.ShootStatus{} }, wire: to("b"), want: []string{uncreated + "there is no status.lastOperation"}},

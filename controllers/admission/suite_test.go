@@ -173,7 +173,12 @@ func alphaOnServer(name string) *gardencorev1beta1.Shoot {
 		Spec: gardencorev1beta1.ShootSpec{
 			CloudProfile: &gardencorev1beta1.CloudProfileReference{Kind: "CloudProfile", Name: "profile"},
 			Region:       "here", Kubernetes: gardencorev1beta1.Kubernetes{Version: "1.36.3"},
-			Provider: gardencorev1beta1.Provider{Type: "transplant"},
+			Provider: gardencorev1beta1.Provider{Type: "transplant", Workers: []gardencorev1beta1.Worker{{
+				Name: "pool", Minimum: 1, Maximum: 1, Zones: []string{"here-1"},
+				Machine: gardencorev1beta1.Machine{
+					Type: "medium", Image: &gardencorev1beta1.ShootMachineImage{Name: "simulated", Version: ptr.To("1.2.0")},
+				},
+			}}},
 		},
 	}
 }

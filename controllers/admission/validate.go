@@ -39,10 +39,7 @@ func (v *validator) Handle(ctx context.Context, raw admission.Request) admission
 	for _, judge := range shootRules() {
 		errs = append(errs, judge(r, g)...)
 	}
-	if len(errs) == 0 {
-		return admission.Allowed("")
-	}
-	return refuse(&raw.AdmissionRequest, errs)
+	return answer(&raw.AdmissionRequest, errs)
 }
 
 // refuse says what is wrong as the API server does: 403 when this must not be done now, 422 when a value is wrong; with
