@@ -2,7 +2,9 @@ package extension
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -13,9 +15,11 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/errorcodes"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
 )
 
@@ -133,12 +137,35 @@ func (p *Provider) waitForMachines(ctx context.Context, namespace string, pools 
 		if pool.manual() && d.Status.Replicas == d.Spec.Replicas && d.Status.UpdatedReplicas < d.Spec.Replicas {
 			continue // the machines are there; users choose when they are updated
 		}
+		if err := failedMachines(d); err != nil {
+			return err
+		}
 		if d.Status.AvailableReplicas < d.Spec.Replicas || d.Status.UpdatedReplicas < d.Spec.Replicas || d.Status.Replicas != d.Spec.Replicas {
 			return contract.WaitingFor(machinePoll, "MachineDeployment %q: %d of %d machines are available, %d updated, %d in all",
 				d.Name, d.Status.AvailableReplicas, d.Spec.Replicas, d.Status.UpdatedReplicas, d.Status.Replicas)
 		}
 	}
 	return nil
+}
+
+// refusals are the answers of the cloud that do not pass while somebody waits. The machine controller tries again after
+// all others as well, and is waited for.
+var refusals = []cloud.Code{
+	cloud.CodeQuotaExceeded, cloud.CodeDepleted, cloud.CodeUnauthenticated, cloud.CodeUnauthorized, cloud.CodeInvalid, cloud.CodeNotFound,
+}
+
+// failedMachines is why the cloud refuses machines to a deployment, with the codes that its answers deserve (SPEC 5.8).
+func failedMachines(d *machinev1alpha1.MachineDeployment) error {
+	var failed []error
+	for _, machine := range d.Status.FailedMachines {
+		if !slices.Contains(refusals, cloud.Code(machine.LastOperation.ErrorCode)) {
+			continue
+		}
+		if codes := errorcodes.Classify(machine.LastOperation.Description); len(codes) > 0 {
+			failed = append(failed, contract.WithCodes(fmt.Errorf("machine %q failed: %s", machine.Name, machine.LastOperation.Description), codes...))
+		}
+	}
+	return errors.Join(failed...)
 }
 
 func (p *Provider) waitForNoMachines(ctx context.Context, namespace string) error {

@@ -1,8 +1,10 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,9 +62,24 @@ func (r *Deployments) status(ctx context.Context, d *machinev1alpha1.MachineDepl
 		}
 		status.ReadyReplicas = status.AvailableReplicas
 		status.UpdatedReplicas = sizes[current.Name].actual
+		status.FailedMachines = failedOf(sets)
 		status.UnavailableReplicas = max(d.Spec.Replicas-status.AvailableReplicas, 0)
 		r.conditions(d)
 	})
+}
+
+// failedOf the sets are the machines that their statuses name as failed.
+func failedOf(sets []*machinev1alpha1.MachineSet) (failed []*machinev1alpha1.MachineSummary) {
+	for _, set := range sets {
+		if set.Status.FailedMachines == nil {
+			continue
+		}
+		for _, machine := range *set.Status.FailedMachines {
+			failed = append(failed, &machine)
+		}
+	}
+	slices.SortFunc(failed, func(a, b *machinev1alpha1.MachineSummary) int { return cmp.Compare(a.Name, b.Name) })
+	return failed
 }
 
 func (r *Deployments) conditions(d *machinev1alpha1.MachineDeployment) {

@@ -180,7 +180,10 @@ func (r *Machines) notCreated(ctx context.Context, m *machinev1alpha1.Machine, c
 	if r.Clock.Since(m.CreationTimestamp.Time) > r.creationTimeout(m) {
 		phase = machinev1alpha1.MachineFailed
 	}
-	if err := r.phase(ctx, m, phase, machinev1alpha1.MachineOperationCreate, machinev1alpha1.MachineStateFailed, cause.Error()); err != nil {
+	if err := r.report(ctx, m, phase, machinev1alpha1.LastOperation{
+		Type: machinev1alpha1.MachineOperationCreate, State: machinev1alpha1.MachineStateFailed,
+		Description: cause.Error(), ErrorCode: string(cloud.CodeOf(cause)),
+	}); err != nil {
 		return 0, errors.Join(cause, err)
 	}
 	if phase == machinev1alpha1.MachineFailed {
@@ -189,8 +192,15 @@ func (r *Machines) notCreated(ctx context.Context, m *machinev1alpha1.Machine, c
 	return 0, cause
 }
 
-// phase writes where the machine stands. The time of a phase is that of its beginning: timeouts count from it.
+// phase writes where the machine stands, where no error of the cloud is the cause.
 func (r *Machines) phase(ctx context.Context, m *machinev1alpha1.Machine, phase machinev1alpha1.MachinePhase, op machinev1alpha1.MachineOperationType, state machinev1alpha1.MachineState, description string) error {
+	return r.report(ctx, m, phase, machinev1alpha1.LastOperation{Type: op, State: state, Description: description})
+}
+
+// report writes where the machine stands. The time of a phase is that of its beginning: timeouts count from it.
+func (r *Machines) report(
+	ctx context.Context, m *machinev1alpha1.Machine, phase machinev1alpha1.MachinePhase, operation machinev1alpha1.LastOperation,
+) error {
 	now := metav1.NewTime(r.Clock.Now())
 	return patchStatus(ctx, r.Control, m, func() {
 		current, last := &m.Status.CurrentStatus, &m.Status.LastOperation
@@ -198,8 +208,10 @@ func (r *Machines) phase(ctx context.Context, m *machinev1alpha1.Machine, phase 
 			current.Phase, current.LastUpdateTime = phase, now
 			current.TimeoutActive = phase == machinev1alpha1.MachinePending || phase == machinev1alpha1.MachineUnknown
 		}
-		if last.Type != op || last.State != state || last.Description != description {
-			*last = machinev1alpha1.LastOperation{Type: op, State: state, Description: description, LastUpdateTime: now}
+		operation.LastUpdateTime = last.LastUpdateTime
+		if *last != operation {
+			operation.LastUpdateTime = now
+			*last = operation
 		}
 	})
 }

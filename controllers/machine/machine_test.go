@@ -450,15 +450,26 @@ func TestCreationFails(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.cloud.refuse = &cloud.Error{Code: cloud.CodeDepleted, Reason: "InsufficientInstanceCapacity", Message: "none left"}
-	b.deployment(1)
+	d := b.deployment(1)
+	failed := func() []*machinev1alpha1.MachineSummary {
+		b.must(b.control.Get(t.Context(), client.ObjectKeyFromObject(d), d))
+		return d.Status.FailedMachines
+	}
 	b.settle()
 	m := b.all()[0]
 	if m.Status.CurrentStatus.Phase != "CrashLoopBackOff" || !strings.Contains(m.Status.LastOperation.Description, "none left") {
 		t.Errorf("status %+v", m.Status)
 	}
+	want := []*machinev1alpha1.MachineSummary{{Name: m.Name, LastOperation: m.Status.LastOperation, OwnerRef: metav1.GetControllerOf(&m).Name}}
+	if diff := cmp.Diff(want, failed()); diff != "" || want[0].LastOperation.ErrorCode != string(cloud.CodeDepleted) {
+		t.Errorf("the failed machines of the deployment (-want +got): %s; the code is %q", diff, want[0].LastOperation.ErrorCode)
+	}
 	b.cloud.refuse = nil
 	b.settle()
 	b.expect("capacity is back", 1, 1, 1, 0)
+	if left := failed(); len(left) > 0 {
+		t.Errorf("capacity is back, and these have failed: %+v", left)
+	}
 }
 
 // TestPlan: what a rollout does next (pure).

@@ -1,8 +1,10 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -130,6 +132,7 @@ func (r *Sets) status(ctx context.Context, set *machinev1alpha1.MachineSet) erro
 		status := &set.Status
 		status.ObservedGeneration = set.Generation
 		status.Replicas, status.AvailableReplicas = int32(len(machines)), 0
+		status.FailedMachines = summariesOfFailed(machines)
 		for _, m := range machines {
 			if available(m) {
 				status.AvailableReplicas++
@@ -142,4 +145,24 @@ func (r *Sets) status(ctx context.Context, set *machinev1alpha1.MachineSet) erro
 // available says whether a machine is a healthy node that stays.
 func available(m *machinev1alpha1.Machine) bool {
 	return m.DeletionTimestamp == nil && m.Status.CurrentStatus.Phase == machinev1alpha1.MachineRunning
+}
+
+// summariesOfFailed are the machines whose last operation failed, by name; nil when there are none.
+func summariesOfFailed(machines []*machinev1alpha1.Machine) *[]machinev1alpha1.MachineSummary {
+	var failed []machinev1alpha1.MachineSummary
+	for _, m := range machines {
+		if m.Status.LastOperation.State != machinev1alpha1.MachineStateFailed {
+			continue
+		}
+		summary := machinev1alpha1.MachineSummary{Name: m.Name, ProviderID: m.Spec.ProviderID, LastOperation: m.Status.LastOperation}
+		if owner := metav1.GetControllerOf(m); owner != nil {
+			summary.OwnerRef = owner.Name
+		}
+		failed = append(failed, summary)
+	}
+	if failed == nil {
+		return nil
+	}
+	slices.SortFunc(failed, func(a, b machinev1alpha1.MachineSummary) int { return cmp.Compare(a.Name, b.Name) })
+	return &failed
 }
