@@ -86,6 +86,7 @@ func TestOnAnAPIServer(t *testing.T) {
 		{"schedule", scheduleOnServer},
 		{"versions", versionsOnServer},
 		{"profile", profileOnServer},
+		{"defaults", defaultsOnServer},
 		{"domain", domainOnServer},
 		{"move", moveOnServer},
 		{"lock", lockOnServer},
@@ -116,7 +117,7 @@ func configurationOnServer(t *testing.T, g *gardenOnServer) {
 		!strings.HasPrefix(ptr.Deref(v.ClientConfig.URL, ""), "https://"+host+":") {
 		t.Errorf("validating: %+v", validating.Webhooks)
 	}
-	if len(mutating.Webhooks) != 1 || *m.FailurePolicy != "Fail" || *m.SideEffects != "None" || *m.TimeoutSeconds != 5 {
+	if len(mutating.Webhooks) != 4 || *m.FailurePolicy != "Fail" || *m.SideEffects != "None" || *m.TimeoutSeconds != 5 {
 		t.Errorf("mutating: %+v", mutating.Webhooks)
 	}
 	for _, rules := range [][]admissionregistrationv1.RuleWithOperations{v.Rules, m.Rules} {
@@ -193,7 +194,9 @@ func versionsOnServer(t *testing.T, g *gardenOnServer) {
 	pool, _, err := unstructured.NestedSlice(g.wire(t).Object, "spec", "provider", "workers")
 	want := []any{map[string]any{
 		"name": "pool", "minimum": int64(1), "maximum": int64(1), "fieldOfTheFuture": int64(7), "kubernetes": map[string]any{"version": "1.35.0"},
-		"machine": map[string]any{"type": "medium", "image": map[string]any{"name": "simulated", "version": "1.2.0"}},
+		"machine": map[string]any{"type": "medium", "image": map[string]any{"name": "simulated", "version": "1.2.0"}, "architecture": "amd64"},
+		"cri":     map[string]any{"name": "containerd"}, "maxSurge": int64(1), "maxUnavailable": int64(0),
+		"systemComponents": map[string]any{"allow": true}, "updateStrategy": "AutoRollingUpdate",
 	}}
 	if diff := cmp.Diff(want, pool); err != nil || diff != "" {
 		t.Errorf("completed pool (%v) (-want +got):\n%s", err, diff)

@@ -55,7 +55,9 @@ func decodeProject(object runtime.RawExtension) (*gardencorev1beta1.Project, err
 	if len(object.Raw) == 0 {
 		return project, nil
 	}
-	return project, json.Unmarshal(object.Raw, project)
+	err := json.Unmarshal(object.Raw, project)
+	project.SetDefaults()
+	return project, err
 }
 
 // sameTolerations says whether both projects have the same lists; none and empty ones are the same.
