@@ -98,11 +98,30 @@ func TestOnAnAPIServer(t *testing.T) {
 	}
 	stop()
 	t.Run("while the server is away", func(t *testing.T) { serverAwayOnServer(t, g) })
-	// The next one has another address and another authority.
-	stop = admissionOn(t, g, nextHost)
+	// The next one has another address and another authority, and lists of tolerations for all projects.
+	lists, err := ReadTolerations("testdata/admissionconfiguration.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop = admissionOn(t, g, nextHost, lists)
 	defer stop()
 	awaitInForce(t, g)
-	t.Run("the next server", func(t *testing.T) { g.create(t, alphaOnServer("beta")) })
+	t.Run("the next server", func(t *testing.T) { tolerationsOnServer(t, g) })
+}
+
+// tolerationsOnServer: the lists of the landscape hold beside those of the project.
+func tolerationsOnServer(t *testing.T, g *gardenOnServer) {
+	beta := alphaOnServer("beta")
+	beta.Spec.Tolerations = []gardencorev1beta1.Toleration{{Key: "dedicated", Value: ptr.To("p")}}
+	g.create(t, beta)
+	want := []gardencorev1beta1.Toleration{{Key: "dedicated", Value: ptr.To("p")}, {Key: "shared"}, {Key: "given"}}
+	if diff := cmp.Diff(want, beta.Spec.Tolerations); diff != "" {
+		t.Errorf("tolerations (-want +got):\n%s", diff)
+	}
+	bad := alphaOnServer("gamma")
+	bad.Spec.Tolerations = []gardencorev1beta1.Toleration{{Key: "closed"}}
+	refused(t, g.Create(t.Context(), bad), http.StatusUnprocessableEntity, "spec.tolerations[0]",
+		`Invalid value: "closed": is not in the whitelist of the project or the landscape, which allows: shared, dedicated, given`)
 }
 
 func configurationOnServer(t *testing.T, g *gardenOnServer) {
