@@ -86,12 +86,13 @@ func (c *configuration) mutating() *applyadmissionregistrationv1.MutatingWebhook
 func (c *configuration) mutatingWebhook(
 	resource, path string, scope admissionregistrationv1.ScopeType,
 ) *applyadmissionregistrationv1.MutatingWebhookApplyConfiguration {
+	changes := applyadmissionregistrationv1.MatchCondition().WithName("spec-changes").WithExpression(whenSpecChanges)
 	return applyadmissionregistrationv1.MutatingWebhook().
 		WithName("defaults." + resource + ".admission.transplant.dev").
 		WithAdmissionReviewVersions("v1").
 		WithClientConfig(c.endpoint(path)).
 		WithRules(writes(resource, scope, admissionregistrationv1.Create, admissionregistrationv1.Update)).
-		WithMatchConditions(applyadmissionregistrationv1.MatchCondition().WithName("spec-changes").WithExpression(whenSpecChanges)).
+		WithMatchConditions(changes).
 		WithFailurePolicy(admissionregistrationv1.Fail).
 		WithSideEffects(admissionregistrationv1.SideEffectClassNone).
 		WithReinvocationPolicy(admissionregistrationv1.IfNeededReinvocationPolicy).

@@ -15,7 +15,8 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// objectDefaulter fills in what an object of its kind has by default, as Gardener's API server would (docs/defaults.md).
+// objectDefaulter fills in what an object of its kind has by default, as Gardener's API server would
+// (docs/defaults.md).
 type objectDefaulter struct{}
 
 var _ admission.Handler = objectDefaulter{}

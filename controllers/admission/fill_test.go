@@ -81,7 +81,8 @@ func TestObjectDefaulter_EachKind_KeepsUnknownFields(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			request := admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
-				Operation: admissionv1.Create, Kind: metav1.GroupVersionKind{Kind: kind}, Object: encode(t, unmarshal(t, c.written)),
+				Operation: admissionv1.Create, Kind: metav1.GroupVersionKind{Kind: kind},
+				Object: encode(t, unmarshal(t, c.written)),
 			}}
 			response := objectDefaulter{}.Handle(t.Context(), request)
 			if !response.Allowed {
@@ -102,7 +103,8 @@ func TestObjectDefaulter_EachKind_KeepsUnknownFields(t *testing.T) {
 	}
 	raw := admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Kind: metav1.GroupVersionKind{Kind: "Seed"}}}
 	raw.Object.Raw = []byte(`{"spec":[]}`)
-	if response := (objectDefaulter{}).Handle(t.Context(), raw); response.Allowed || response.Result.Code != http.StatusBadRequest {
+	if response := (objectDefaulter{}).Handle(t.Context(),
+		raw); response.Allowed || response.Result.Code != http.StatusBadRequest {
 		t.Errorf("what cannot be read: %+v", response.Result)
 	}
 }
@@ -133,12 +135,14 @@ func TestValidator_ObjectFromBeforeTheDefaults_TheyAreNoChange(t *testing.T) {
 	now := old.DeepCopy()
 	now.Spec.SeedName = ptr.To("b")
 	now.SetDefaults()
-	response := (&validator{client: fakeGarden(t, false), clock: testClock()}).Handle(t.Context(), review(t, "UPDATE", old, now))
+	response := (&validator{client: fakeGarden(t, false), clock: testClock()}).Handle(t.Context(),
+		review(t, "UPDATE", old, now))
 	if !response.Allowed {
 		t.Errorf("refused: %s", response.Result.Message)
 	}
 	old.Status.SeedName, now.Spec.SeedName = ptr.To("b"), old.Spec.SeedName // locked while it moves
-	response = (&validator{client: fakeGarden(t, false), clock: testClock()}).Handle(t.Context(), review(t, "UPDATE", old, now))
+	response = (&validator{client: fakeGarden(t, false), clock: testClock()}).Handle(t.Context(),
+		review(t, "UPDATE", old, now))
 	if !response.Allowed {
 		t.Errorf("locked: refused: %s", response.Result.Message)
 	}
@@ -178,7 +182,8 @@ spec:
 	shoot := alphaOnServer("written")
 	shoot.Spec.CloudProfile.Name = "written"
 	shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{
-		Name: "pool", Maximum: 1, Machine: gardencorev1beta1.Machine{Type: "m", Image: &gardencorev1beta1.ShootMachineImage{Name: "i"}},
+		Name: "pool", Maximum: 1, Machine: gardencorev1beta1.Machine{Type: "m",
+			Image: &gardencorev1beta1.ShootMachineImage{Name: "i"}},
 	}}
 	if err := g.Create(ctx, shoot, client.DryRunAll); err != nil {
 		t.Fatal(err)
@@ -186,7 +191,8 @@ spec:
 	if pool := shoot.Spec.Provider.Workers[0]; pool.CRI == nil || ptr.Deref(pool.Machine.Image.Version, "") != "1.0.0" {
 		t.Errorf("pool: %+v", pool)
 	}
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"machineTypes":[{"name":"m","cpu":"1","gpu":"0","memory":"1Gi"}]}}`))
+	patch := client.RawPatch(types.MergePatchType,
+		[]byte(`{"spec":{"machineTypes":[{"name":"m","cpu":"1","gpu":"0","memory":"1Gi"}]}}`))
 	if err := g.Patch(ctx, profile, patch); err != nil {
 		t.Fatal(err)
 	}
@@ -201,10 +207,12 @@ spec: {provider: {type: transplant, region: here}, networks: {pods: 10.0.0.0/16,
 			t.Fatal(err)
 		}
 	}
-	if defaults, _, err := unstructured.NestedSlice(project.Object, "spec", "tolerations", "defaults"); err != nil || len(defaults) != 1 {
+	if defaults, _, err := unstructured.NestedSlice(project.Object, "spec", "tolerations",
+		"defaults"); err != nil || len(defaults) != 1 {
 		t.Errorf("project: %v", project.Object["spec"])
 	}
-	if visible, found, err := unstructured.NestedBool(seed.Object, "spec", "settings", "scheduling", "visible"); err != nil || !found || !visible {
+	if visible, found, err := unstructured.NestedBool(seed.Object, "spec", "settings", "scheduling",
+		"visible"); err != nil || !found || !visible {
 		t.Errorf("seed: %v", seed.Object["spec"])
 	}
 }

@@ -15,8 +15,8 @@ import (
 
 const kindShoot = "Shoot"
 
-// request is what somebody wants to do to a Shoot. What shoots have by default counts on both sides: it is no change when
-// an older object gets it.
+// request is what somebody wants to do to a Shoot. Both sides have their defaults: it is no change when an older object
+// gets them.
 type request struct {
 	operation admissionv1.Operation
 	// old is nil on CREATE, shoot on DELETE.

@@ -67,14 +67,14 @@ func ReadTolerations(path string) (Tolerations, error) {
 	if err := decodeStrictly(document, &restriction); err != nil {
 		return Tolerations{}, fmt.Errorf("read the configuration of plugin %s in %s: %w", PluginTolerations, path, err)
 	}
-	if errs := restriction.Validate(); len(errs) > 0 {
-		return Tolerations{}, fmt.Errorf("read the configuration of plugin %s in %s: %w", PluginTolerations, path, errs.ToAggregate())
+	if err := restriction.Validate().ToAggregate(); err != nil {
+		return Tolerations{}, fmt.Errorf("read the configuration of plugin %s in %s: %w", PluginTolerations, path, err)
 	}
 	return restriction.Tolerations(), nil
 }
 
-// RestrictionIn finds the plugin's configuration in the text of a file: beside other plugins in an AdmissionConfiguration,
-// inline or in a file of its own, which lies relative to folder; or the text is that configuration itself.
+// RestrictionIn finds the plugin's configuration in the text of a file. The text is that configuration itself, or an
+// AdmissionConfiguration, which has it beside other plugins: inline, or in a file of its own relative to folder.
 func RestrictionIn(text []byte, folder string) ([]byte, error) {
 	var meta metav1.TypeMeta
 	if err := yaml.Unmarshal(text, &meta); err != nil {
@@ -95,7 +95,8 @@ func RestrictionIn(text []byte, folder string) ([]byte, error) {
 			return plugin.restriction(field.NewPath("plugins").Index(i), folder)
 		}
 	}
-	return nil, field.Required(field.NewPath("plugins"), "name the plugin "+PluginTolerations+": nothing else is read here")
+	return nil, field.Required(field.NewPath("plugins"),
+		"name the plugin "+PluginTolerations+": nothing else is read here")
 }
 
 func (p pluginConfiguration) restriction(path *field.Path, folder string) ([]byte, error) {

@@ -41,8 +41,9 @@ func TestReadTolerations_FilesOfGardener(t *testing.T) {
 		text string
 		want Tolerations
 	}{
-		"inline":                     {inPlugin(strings.Replace(inline, "%KIND%", "Configuration", 1)), lists},
-		"inline, with the long name": {inPlugin(strings.Replace(inline, "%KIND%", "ShootTolerationRestrictionConfiguration", 1)), lists},
+		"inline": {inPlugin(strings.Replace(inline, "%KIND%", "Configuration", 1)), lists},
+		"inline, with the long name": {inPlugin(strings.Replace(inline, "%KIND%", "ShootTolerationRestrictionConfiguration",
+			1)), lists},
 		"of the older group": {strings.Replace(inPlugin(strings.Replace(inline, "%KIND%", "Configuration", 1)),
 			"apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1", 1), lists},
 		"in a file beside it": {inPlugin("path: other.yaml"), lists},
@@ -81,11 +82,14 @@ func written(t *testing.T, text string) string {
 func TestReadTolerations_Mistakes_NameFieldAndRemedy(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
-		"no YAML":          {"a: [", "expected one object with a kind"},
-		"another kind":     {"kind: Shoot\n", `kind: Unsupported value: "Shoot": supported values: "AdmissionConfiguration", "Configuration", "ShootTolerationRestrictionConfiguration"`},
-		"another group":    {"apiVersion: v1\nkind: Configuration\n", `apiVersion: Unsupported value: "v1": supported values: "shoottolerationrestriction.admission.gardener.cloud/v1alpha1"`},
-		"another version":  {"apiVersion: v1\nkind: AdmissionConfiguration\n", `apiVersion: Unsupported value: "v1": supported values: "apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1"`},
-		"no plugin":        {"apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\n", "plugins: Required value: name the plugin ShootTolerationRestriction"},
+		"no YAML":      {"a: [", "expected one object with a kind"},
+		"another kind": {"kind: Shoot\n", `kind: Unsupported value: "Shoot": supported values: "AdmissionConfiguration", "Configuration", "ShootTolerationRestrictionConfiguration"`},
+		"another group": {"apiVersion: v1\nkind: Configuration\n",
+			`apiVersion: Unsupported value: "v1": supported values: "shoottolerationrestriction.admission.gardener.cloud/v1alpha1"`},
+		"another version": {"apiVersion: v1\nkind: AdmissionConfiguration\n",
+			`apiVersion: Unsupported value: "v1": supported values: "apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1"`},
+		"no plugin": {"apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\n",
+			"plugins: Required value: name the plugin ShootTolerationRestriction"},
 		"no configuration": {inPlugin(""), "plugins[1].configuration: Required value"},
 		"no file":          {inPlugin("path: none.yaml"), "plugins[1].path: open "},
 		"both": {inPlugin("path: other.yaml\n  configuration: {kind: Configuration}"),
@@ -93,7 +97,8 @@ func TestReadTolerations_Mistakes_NameFieldAndRemedy(t *testing.T) {
 		"another plugin's": {inPlugin("configuration: {apiVersion: shootdns.admission.gardener.cloud/v1alpha1, kind: Configuration}"),
 			`plugins[1]: apiVersion: Unsupported value: "shootdns.admission.gardener.cloud/v1alpha1"`},
 		"a list misspelt": {restrictionHead + "whiteList: [{key: a}]\n", `unknown field "whiteList"`},
-		"no key":          {restrictionHead + "defaults: [{value: a}]\n", "defaults[0].key: Required value: name the key of the taint"},
+		"no key": {restrictionHead + "defaults: [{value: a}]\n",
+			"defaults[0].key: Required value: name the key of the taint"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -104,7 +109,8 @@ func TestReadTolerations_Mistakes_NameFieldAndRemedy(t *testing.T) {
 			}
 		})
 	}
-	if _, err := ReadTolerations("/nowhere.yaml"); err == nil || !strings.Contains(err.Error(), "read the admission configuration: open /nowhere.yaml") {
+	if _, err := ReadTolerations("/nowhere.yaml"); err == nil || !strings.Contains(err.Error(),
+		"read the admission configuration: open /nowhere.yaml") {
 		t.Error(err)
 	}
 }

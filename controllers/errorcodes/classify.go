@@ -8,9 +8,9 @@ import (
 )
 
 // Classify gives the codes that an error message deserves, in the order of SPEC 5.8 and each once. Most messages deserve
-// none. Of several words the specific ones count: a general one only where none of those to which it yields is there, and
-// none where it is a part of another word. What an API server refuses is no matter of the cloud: pass only what the
-// cloud, a node or a user's configuration is to blame for.
+// none. The specific word wins over the general one: a general word counts only where no word is there to which it
+// yields. A word inside a longer one of another code does not count. What an API server refuses is no matter of the
+// cloud: pass only what the cloud, a node or a user's configuration is to blame for.
 func Classify(message string) []gardencorev1beta1.ErrorCode {
 	found := wordsIn(message)
 	var codes []gardencorev1beta1.ErrorCode

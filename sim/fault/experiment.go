@@ -22,9 +22,8 @@ type Experiment struct {
 // Experiments are the kinds of Chaos Mesh that a backend can carry out.
 func Experiments() []string { return []string{"HTTPChaos", "NetworkChaos", "PodChaos"} }
 
-// UnmarshalJSON reads an object of any kind of Chaos Mesh that harms something: which of them can be carried out is a
-// matter of the check. What is of another kind or version, fields that the kind does not have, and values of a wrong type
-// are fit.Misfits.
+// UnmarshalJSON reads an object of any kind of Chaos Mesh that harms something: the check says which of them can be
+// carried out. Another kind or version, fields that the kind does not have, and values of a wrong type are fit.Misfits.
 func (e *Experiment) UnmarshalJSON(data []byte) error {
 	var head struct{ APIVersion, Kind string }
 	if err := json.Unmarshal(data, &head); err != nil {

@@ -197,8 +197,8 @@ func (s *Scenario) checkSteps(path *field.Path) field.ErrorList {
 	return append(errs, plot.End()...)
 }
 
-// checkAlways finds unknown and repeated promises. Of a scenario that is possible otherwise it lists those that nothing in
-// it contradicts.
+// checkAlways finds unknown and repeated promises. If the rest of the scenario is possible, it lists those that nothing
+// contradicts.
 func (s *Scenario) checkAlways(path *field.Path, possible bool) field.ErrorList {
 	var errs field.ErrorList
 	seen := map[Oracle]bool{}
@@ -216,7 +216,9 @@ func (s *Scenario) checkAlways(path *field.Path, possible bool) field.ErrorList 
 
 // fitting are the promises that may be added.
 func (s *Scenario) fitting(possible bool) []string {
-	names := slices.DeleteFunc(oracle.Names(), func(name string) bool { return slices.Contains(s.Spec.Always, Oracle(name)) })
+	names := slices.DeleteFunc(oracle.Names(), func(name string) bool {
+		return slices.Contains(s.Spec.Always, Oracle(name))
+	})
 	if !possible {
 		return names
 	}

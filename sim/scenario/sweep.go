@@ -137,7 +137,8 @@ func (s *Scenario) checkSweep(path *field.Path) field.ErrorList {
 		crash := crashOf(s.Spec.Steps, sweep.Crash)
 		switch {
 		case crash == nil && len(crashes) > 0 && len(sweepable) == 0:
-			errs = append(errs, field.Invalid(at.Child("crash"), sweep.Crash, "the scenario has no other crash that can be swept: leave this one out"))
+			errs = append(errs, field.Invalid(at.Child("crash"), sweep.Crash,
+				"the scenario has no other crash that can be swept: leave this one out"))
 		case len(crashes) == 0:
 			errs = append(errs, field.Invalid(at.Child("crash"), sweep.Crash, "the story has no fault that is a crash: add one of this name to its steps"))
 		case crash == nil:

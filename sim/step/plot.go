@@ -78,7 +78,8 @@ func answers(role *Role) bool { return role.Leaving || awake(role) }
 
 // noSuch refuses the name of a shoot that the landscape does not have. It lists those that would fit here.
 func (p *Plot) noSuch(path *field.Path, name string, fits func(*Role) bool) *field.Error {
-	return noneOf(path, name, slices.DeleteFunc(p.Landscape.ShootNames(), func(known string) bool { return !fits(p.Shoots[known]) }))
+	names := p.Landscape.ShootNames()
+	return noneOf(path, name, slices.DeleteFunc(names, func(known string) bool { return !fits(p.Shoots[known]) }))
 }
 
 // noneOf refuses a name that is none of these.

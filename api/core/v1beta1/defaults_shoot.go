@@ -21,8 +21,8 @@ const (
 	defaultTolerationSeconds = 300
 )
 
-// SetDefaults implements Defaulted. A shoot without worker pools has no components of nodes. The maintenance time window
-// stays unset: where there is none, Gardener rolls dice for one.
+// SetDefaults implements Defaulted. A shoot without worker pools has no components of nodes. The maintenance time
+// window stays unset: Gardener chooses one at random.
 func (s *Shoot) SetDefaults() {
 	spec := &s.Spec
 	setDefault(&spec.Purpose, ShootPurposeEvaluation)

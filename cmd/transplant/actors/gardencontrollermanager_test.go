@@ -39,7 +39,8 @@ plugins:
 			Defaults:  []gardencorev1beta1.Toleration{{Key: "shared"}},
 			Whitelist: []gardencorev1beta1.Toleration{{Key: "shared"}, {Key: "dedicated"}},
 		}, ""},
-		"no file": {[]string{"--admission-control-config-file=/nowhere"}, admission.Tolerations{}, "parse --admission-control-config-file: read the admission configuration: open /nowhere"},
+		"no file": {[]string{"--admission-control-config-file=/nowhere"}, admission.Tolerations{},
+			"parse --admission-control-config-file: read the admission configuration: open /nowhere"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -67,8 +67,8 @@ type misread struct {
 func (m *misread) Error() string { return m.err.Error() }
 func (m *misread) Unwrap() error { return m.err }
 
-// flatten gives the items of a list, and what is no list as it is. Items of a list of one kind, such as a ShootList, may
-// leave out what they are.
+// flatten gives the items of a list, and what is no list as it is. Items of a list of one kind, such as a ShootList,
+// may leave out what they are.
 func flatten(d document) ([]document, error) {
 	var list struct {
 		metav1.TypeMeta `json:",inline"`
@@ -128,15 +128,15 @@ var versions = map[string]string{
 	webhooks.KindValidating: admissionregistrationv1.SchemeGroupVersion.String(),
 }
 
-// checkVersion refuses objects of a version that means something else, or nothing. Who leaves it out means that of today.
+// checkVersion refuses objects of a version that is not served. An object without apiVersion has that of today.
 func checkVersion(kind, version, field string) error {
 	want := versions[kind]
 	switch {
 	case version == "" || want == "" || version == want:
 		return nil
 	case version == admissionregistrationv1.GroupName+"/v1beta1":
-		return fmt.Errorf("field %s is %q: no API server of today serves it, and it had other defaults (failurePolicy Ignore, timeoutSeconds 30): "+
-			"give the object as %s, as kubectl get shows it", field, version, want)
+		return fmt.Errorf("field %s is %q: no API server of today serves it, and it had other defaults "+
+			"(failurePolicy Ignore, timeoutSeconds 30): give the object as %s, as kubectl get shows it", field, version, want)
 	}
 	return fmt.Errorf("field %s is %q: give the %s as %s", field, version, kind, want)
 }

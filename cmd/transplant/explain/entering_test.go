@@ -78,9 +78,10 @@ func TestWritten_Defaults_AreFilledIn(t *testing.T) {
 	t.Parallel()
 	contents := map[string]string{
 		"shoot.yaml": writtenShoot, "profile.yaml": writtenProfile, "webhook.yaml": writtenWebhook,
-		"cri.yaml":    strings.ReplaceAll(writtenShoot, "maximum: 1,", "maximum: 1, cri: {name: containerd},"),
-		"others.yaml": strings.ReplaceAll(writtenShoot, "maximum: 1,", "maximum: 1, maxSurge: 1, maxUnavailable: 0, updateStrategy: AutoRollingUpdate,"),
-		"seed.yaml":   protectedSeed, "project.yaml": quietProject,
+		"cri.yaml": strings.ReplaceAll(writtenShoot, "maximum: 1,", "maximum: 1, cri: {name: containerd},"),
+		"others.yaml": strings.ReplaceAll(writtenShoot, "maximum: 1,",
+			"maximum: 1, maxSurge: 1, maxUnavailable: 0, updateStrategy: AutoRollingUpdate,"),
+		"seed.yaml": protectedSeed, "project.yaml": quietProject,
 		"garden.yaml":    "apiVersion: core.gardener.cloud/v1beta1\nkind: Project\nmetadata: {name: garden}\nspec: {namespace: garden}\n",
 		"protected.yaml": strings.ReplaceAll(protectedSeed, "key: quiet", "key: seed.gardener.cloud/protected"),
 	}
@@ -95,40 +96,49 @@ func TestWritten_Defaults_AreFilledIn(t *testing.T) {
 			"Worker pool old\n  Kubernetes follows the control plane\n  machine image fern 4.0.1 → 4.0.2, by force\n",
 			"Worker pool new\n  Kubernetes follows the control plane\n  machine image moss 2.1.0 stays\n",
 		}},
-		{"maintenance, asked", `{"id":1,"shoot":` + shoot + `,"cloudProfile":` + profile + `}`, []string{"maintenance", "--jsonl"}, []string{
-			`"old":{"machineImage":{"from":"4.0.1","to":"4.0.2","class":"forced"`,
-		}},
+		{"maintenance, asked", `{"id":1,"shoot":` + shoot + `,"cloudProfile":` + profile + `}`,
+			[]string{"maintenance", "--jsonl"}, []string{
+				`"old":{"machineImage":{"from":"4.0.1","to":"4.0.2","class":"forced"`,
+			}},
 		{"maintenance, asked as it is", `{"id":1,"apiserverDefaulted":false,"shoot":` + shoot + `,"cloudProfile":` + profile + `}`, []string{"maintenance", "--jsonl"}, []string{
 			`"old":{"machineImage":{"from":"4.0.1","to":"4.0.1","class":"failed"`,
 		}},
 		{"rollout, container runtime", "", []string{"rollout", "--old", "shoot.yaml", "--new", "cri.yaml"}, []string{stay}},
 		{"rollout, back", "", []string{"rollout", "--old", "cri.yaml", "--new", "shoot.yaml"}, []string{stay}},
 		{"rollout, other defaults", "", []string{"rollout", "--old", "shoot.yaml", "--new", "others.yaml"}, []string{stay}},
-		{"rollout, asked", `{"id":1,"oldShoot":` + shoot + `,"newShoot":` + inJSON(t, contents["cri.yaml"]) + `}`, []string{"rollout", "--jsonl"}, []string{
-			`"pools":{"new":false,"old":false}`,
-		}},
-		{"rollout, asked as it is", `{"id":1,"apiserverDefaulted":false,"oldShoot":` + shoot + `,"newShoot":` + inJSON(t, contents["cri.yaml"]) + `}`, []string{"rollout", "--jsonl"}, []string{
+		{"rollout, asked", `{"id":1,"oldShoot":` + shoot + `,"newShoot":` + inJSON(t, contents["cri.yaml"]) + `}`,
+			[]string{"rollout", "--jsonl"}, []string{
+				`"pools":{"new":false,"old":false}`,
+			}},
+		{"rollout, asked as it is", `{"id":1,"apiserverDefaulted":false,"oldShoot":` + shoot + `,"newShoot":` + inJSON(t,
+			contents["cri.yaml"]) + `}`, []string{"rollout", "--jsonl"}, []string{
 			`"pools":{"new":true,"old":true}`,
 		}},
 		{"webhooks", "", []string{"webhooks", "--file", "webhook.yaml"}, []string{
 			"ValidatingWebhookConfiguration signatures\n  webhook signatures.example.com is fine\n" + fineConstraints,
 		}},
-		{"webhooks, asked", `{"id":1,"validating":[` + inJSON(t, writtenWebhook) + `]}`, []string{"webhooks", "--jsonl"}, []string{`"remediated":false`, `"timeoutSeconds":10`}},
-		{"webhooks, asked as it is", `{"id":1,"apiserverDefaulted":false,"validating":[` + inJSON(t, writtenWebhook) + `]}`, []string{"webhooks", "--jsonl"}, []string{`"remediated":true`}},
-		{"tolerations", "", []string{"tolerations", "--shoot", "shoot.yaml", "--seed", "seed.yaml", "--project", "project.yaml"}, []string{
+		{"webhooks, asked", `{"id":1,"validating":[` + inJSON(t, writtenWebhook) + `]}`, []string{"webhooks", "--jsonl"},
+			[]string{`"remediated":false`, `"timeoutSeconds":10`}},
+		{"webhooks, asked as it is", `{"id":1,"apiserverDefaulted":false,"validating":[` + inJSON(t, writtenWebhook) + `]}`,
+			[]string{"webhooks", "--jsonl"}, []string{`"remediated":true`}},
+		{"tolerations", "", []string{"tolerations", "--shoot", "shoot.yaml", "--seed", "seed.yaml", "--project",
+			"project.yaml"}, []string{
 			`The shoot may be on the seed: it tolerates all of the seed's taints.
   added by default: quiet
 CREATE is allowed with these tolerations.
   added by default: quiet
 `,
 		}},
-		{"tolerations of an old shoot", "", []string{"tolerations", "--shoot", "shoot.yaml", "--old-shoot", "shoot.yaml", "--seed", "seed.yaml", "--project", "project.yaml"}, []string{
+		{"tolerations of an old shoot", "", []string{"tolerations", "--shoot", "shoot.yaml", "--old-shoot", "shoot.yaml",
+			"--seed", "seed.yaml", "--project", "project.yaml"}, []string{
 			"The shoot may not be on the seed.\n  no toleration for taint quiet\nUPDATE is allowed with these tolerations.\n",
 		}},
-		{"tolerations without the project", "", []string{"tolerations", "--shoot", "shoot.yaml", "--seed", "seed.yaml"}, []string{"The shoot may not be on the seed.\n"}},
-		{"tolerations of the landscape's own project", "", []string{"tolerations", "--shoot", "shoot.yaml", "--seed", "protected.yaml", "--project", "garden.yaml"}, []string{
-			"The shoot may be on the seed", "added by default: seed.gardener.cloud/protected",
-		}},
+		{"tolerations without the project", "", []string{"tolerations", "--shoot", "shoot.yaml", "--seed", "seed.yaml"},
+			[]string{"The shoot may not be on the seed.\n"}},
+		{"tolerations of the landscape's own project", "",
+			[]string{"tolerations", "--shoot", "shoot.yaml", "--seed", "protected.yaml", "--project", "garden.yaml"}, []string{
+				"The shoot may be on the seed", "added by default: seed.gardener.cloud/protected",
+			}},
 		{"tolerations, asked", `{"id":1,"kind":"seedTaints","seedTaints":[{"key":"quiet"}],"shootTolerations":[],"project":` + inJSON(t, quietProject) + `}`, []string{"tolerations", "--jsonl"}, []string{
 			`{"id":1,"tolerated":true,"addedByDefault":[{"key":"quiet"}]}`,
 		}},
@@ -150,12 +160,15 @@ CREATE is allowed with these tolerations.
 func TestAPIVersion_OtherThanServed_IsRefused(t *testing.T) {
 	t.Parallel()
 	other := func(text string) string {
-		return strings.NewReplacer("core.gardener.cloud/v1beta1", "core.gardener.cloud/v1alpha1", "k8s.io/v1\n", "k8s.io/v1beta1\n").Replace(text)
+		return strings.NewReplacer("core.gardener.cloud/v1beta1", "core.gardener.cloud/v1alpha1", "k8s.io/v1\n",
+			"k8s.io/v1beta1\n").Replace(text)
 	}
 	contents := map[string]string{
-		"shoot.yaml": other(writtenShoot), "good.yaml": writtenShoot, "profile.yaml": other(writtenProfile), "goodprofile.yaml": writtenProfile,
-		"seed.yaml": other(protectedSeed), "project.yaml": other(quietProject), "webhook.yaml": other(writtenWebhook),
-		"list.yaml":  "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(strings.TrimSpace(other(writtenWebhook)), "\n", "\n  ") + "\n",
+		"shoot.yaml": other(writtenShoot), "good.yaml": writtenShoot, "profile.yaml": other(writtenProfile),
+		"goodprofile.yaml": writtenProfile,
+		"seed.yaml":        other(protectedSeed), "project.yaml": other(quietProject), "webhook.yaml": other(writtenWebhook),
+		"list.yaml": "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(strings.TrimSpace(other(writtenWebhook)),
+			"\n", "\n  ") + "\n",
 		"typed.yaml": "apiVersion: admissionregistration.k8s.io/v1beta1\nkind: MutatingWebhookConfigurationList\nitems: [{metadata: {name: m}}]\n",
 	}
 	const (
@@ -168,15 +181,19 @@ func TestAPIVersion_OtherThanServed_IsRefused(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"maintenance", "--shoot", "shoot.yaml", "--cloudprofile", "goodprofile.yaml"}, "read the Shoot in shoot.yaml: " + of("Shoot")},
-		{[]string{"maintenance", "--shoot", "good.yaml", "--cloudprofile", "profile.yaml"}, "read the CloudProfile in profile.yaml: " + of("CloudProfile")},
+		{[]string{"maintenance", "--shoot", "shoot.yaml", "--cloudprofile", "goodprofile.yaml"},
+			"read the Shoot in shoot.yaml: " + of("Shoot")},
+		{[]string{"maintenance", "--shoot", "good.yaml", "--cloudprofile", "profile.yaml"},
+			"read the CloudProfile in profile.yaml: " + of("CloudProfile")},
 		{[]string{"rollout", "--old", "good.yaml", "--new", "shoot.yaml"}, "read the Shoot in shoot.yaml: " + of("Shoot")},
 		{[]string{"window", "--shoot", "shoot.yaml"}, "read the Shoot in shoot.yaml: " + of("Shoot")},
 		{[]string{"status", "--shoot", "shoot.yaml"}, "read the Shoot in shoot.yaml: " + of("Shoot")},
 		{[]string{"errors", "--shoot", "shoot.yaml"}, "read the Shoot in shoot.yaml: " + of("Shoot")},
-		{[]string{"cleanup", "--shoot", "shoot.yaml", "--objects", "good.yaml"}, "read the Shoot in shoot.yaml: " + of("Shoot")},
+		{[]string{"cleanup", "--shoot", "shoot.yaml", "--objects", "good.yaml"},
+			"read the Shoot in shoot.yaml: " + of("Shoot")},
 		{[]string{"tolerations", "--shoot", "good.yaml", "--seed", "seed.yaml"}, "read the Seed in seed.yaml: " + of("Seed")},
-		{[]string{"tolerations", "--shoot", "good.yaml", "--project", "project.yaml"}, "read the Project in project.yaml: " + of("Project")},
+		{[]string{"tolerations", "--shoot", "good.yaml", "--project", "project.yaml"},
+			"read the Project in project.yaml: " + of("Project")},
 		{[]string{"webhooks", "--file", "webhook.yaml"}, "read document 1 of webhook.yaml: " + hooks},
 		{[]string{"webhooks", "--file", "list.yaml"}, "read document 1 of list.yaml: item 1: " + hooks},
 		{[]string{"webhooks", "--file", "typed.yaml"}, "read document 1 of typed.yaml: item 1: " + hooks},
@@ -189,14 +206,18 @@ func TestAPIVersion_OtherThanServed_IsRefused(t *testing.T) {
 		})
 	}
 	asked := map[string]string{
-		"webhooks":    `{"id":1,"validating":[` + inJSON(t, other(writtenWebhook)) + `]}`,
-		"rollout":     `{"id":1,"oldShoot":` + inJSON(t, writtenShoot) + `,"newShoot":` + inJSON(t, other(writtenShoot)) + `}`,
-		"maintenance": `{"id":1,"shoot":` + inJSON(t, writtenShoot) + `,"cloudProfile":` + inJSON(t, other(writtenProfile)) + `}`,
+		"webhooks": `{"id":1,"validating":[` + inJSON(t, other(writtenWebhook)) + `]}`,
+		"rollout": `{"id":1,"oldShoot":` + inJSON(t, writtenShoot) + `,"newShoot":` + inJSON(t,
+			other(writtenShoot)) + `}`,
+		"maintenance": `{"id":1,"shoot":` + inJSON(t, writtenShoot) + `,"cloudProfile":` + inJSON(t,
+			other(writtenProfile)) + `}`,
 	}
-	fields := map[string]string{"webhooks": "validating[0].apiVersion", "rollout": "newShoot.apiVersion", "maintenance": "cloudProfile.apiVersion"}
+	fields := map[string]string{"webhooks": "validating[0].apiVersion", "rollout": "newShoot.apiVersion",
+		"maintenance": "cloudProfile.apiVersion"}
 	for topic, question := range asked {
 		var answer struct{ Error string }
-		if err := json.Unmarshal([]byte(run(t, question, []string{topic, "--jsonl"})), &answer); err != nil || !strings.HasPrefix(answer.Error, "field "+fields[topic]+" is ") {
+		if err := json.Unmarshal([]byte(run(t, question, []string{topic, "--jsonl"})),
+			&answer); err != nil || !strings.HasPrefix(answer.Error, "field "+fields[topic]+" is ") {
 			t.Errorf("%s, asked: %v %q", topic, err, answer.Error)
 		}
 	}
@@ -225,7 +246,8 @@ func TestLists_WhereverAFileIsRead(t *testing.T) {
 		"profiles.yaml": list + item(strings.Replace(writtenProfile, "name: hill", "name: dale", 1)) + item(writtenProfile),
 		"others.yaml": list + item(strings.Replace(writtenProfile, "name: hill", "name: dale", 1)) +
 			item(strings.Replace(writtenProfile, "name: hill", "name: glen", 1)),
-		"projects.yaml": list + item(strings.NewReplacer("name: p", "name: q", "garden-p", "garden-q").Replace(quietProject)) + item(quietProject),
+		"projects.yaml": list + item(strings.NewReplacer("name: p", "name: q", "garden-p",
+			"garden-q").Replace(quietProject)) + item(quietProject),
 		"misspelt.yaml": list + item(writtenProfile) + item(strings.Replace(writtenShoot, "region:", "regoin:", 1)),
 		"hooks.yaml":    "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfigurationList\nitems:\n" + item(bare(writtenWebhook)),
 		"none.yaml":     "# nothing\n",
@@ -235,22 +257,31 @@ func TestLists_WhereverAFileIsRead(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"one of each kind", []string{"maintenance", "--shoot", "all.yaml", "--cloudprofile", "all.yaml"}, "machine image fern 4.0.1 → 4.0.2, by force"},
-		{"of one kind", []string{"maintenance", "--shoot", "typed.yaml", "--cloudprofile", "profile.yaml"}, "machine image fern 4.0.1 → 4.0.2, by force"},
-		{"several documents", []string{"maintenance", "--shoot", "documents", "--cloudprofile", "documents"}, "machine image fern 4.0.1 → 4.0.2, by force"},
-		{"a list in a list", []string{"rollout", "--old", "nested.yaml", "--new", "shoot.yaml"}, "Worker pool old keeps its nodes"},
-		{"the profile that the shoot names", []string{"maintenance", "--shoot", "shoot.yaml", "--cloudprofile", "profiles.yaml"}, "Shoot garden-p/slope, CloudProfile hill"},
-		{"the same shoot", []string{"rollout", "--old", "shoot.yaml", "--new", "two.yaml"}, "Worker pool old keeps its nodes"},
-		{"the project of the shoot", []string{"tolerations", "--shoot", "all.yaml", "--seed", "all.yaml", "--project", "projects.yaml"}, "The shoot may be on the seed"},
+		{"one of each kind", []string{"maintenance", "--shoot", "all.yaml", "--cloudprofile", "all.yaml"},
+			"machine image fern 4.0.1 → 4.0.2, by force"},
+		{"of one kind", []string{"maintenance", "--shoot", "typed.yaml", "--cloudprofile", "profile.yaml"},
+			"machine image fern 4.0.1 → 4.0.2, by force"},
+		{"several documents", []string{"maintenance", "--shoot", "documents", "--cloudprofile", "documents"},
+			"machine image fern 4.0.1 → 4.0.2, by force"},
+		{"a list in a list", []string{"rollout", "--old", "nested.yaml", "--new", "shoot.yaml"},
+			"Worker pool old keeps its nodes"},
+		{"the profile that the shoot names", []string{"maintenance", "--shoot", "shoot.yaml", "--cloudprofile",
+			"profiles.yaml"}, "Shoot garden-p/slope, CloudProfile hill"},
+		{"the same shoot", []string{"rollout", "--old", "shoot.yaml", "--new", "two.yaml"},
+			"Worker pool old keeps its nodes"},
+		{"the project of the shoot", []string{"tolerations", "--shoot", "all.yaml", "--seed", "all.yaml", "--project",
+			"projects.yaml"}, "The shoot may be on the seed"},
 		{"webhooks", []string{"webhooks", "--file", "hooks.yaml"}, "webhook signatures.example.com is fine"},
 		{"several shoots", []string{"status", "--shoot", "two.yaml"},
 			"error: read the Shoot in two.yaml: it has 2 objects of kind Shoot (garden-p/slope, garden-p/peak): give a file with one of them"},
-		{"the shoot as it was", []string{"tolerations", "--shoot", "shoot.yaml", "--old-shoot", "two.yaml", "--project", "project.yaml"}, "UPDATE is allowed"},
+		{"the shoot as it was", []string{"tolerations", "--shoot", "shoot.yaml", "--old-shoot", "two.yaml", "--project",
+			"project.yaml"}, "UPDATE is allowed"},
 		{"none of several", []string{"maintenance", "--shoot", "shoot.yaml", "--cloudprofile", "others.yaml"},
 			"error: read the CloudProfile in others.yaml: it has 2 objects of kind CloudProfile (dale, glen): none of them is the one of the Shoot; give a file with one of them"},
 		{"other kinds", []string{"status", "--shoot", "profiles.yaml"},
 			`error: read the Shoot in profiles.yaml: field kind is "CloudProfile": give the file of a Shoot with --shoot`},
-		{"nothing", []string{"status", "--shoot", "none.yaml"}, `error: read the Shoot in none.yaml: field kind is "": give the file of a Shoot with --shoot`},
+		{"nothing", []string{"status", "--shoot", "none.yaml"},
+			`error: read the Shoot in none.yaml: field kind is "": give the file of a Shoot with --shoot`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -259,7 +290,8 @@ func TestLists_WhereverAFileIsRead(t *testing.T) {
 			}
 		})
 	}
-	_, warned, err := speak(t, "", files(t, contents, "maintenance", "--shoot", "misspelt.yaml", "--cloudprofile", "profile.yaml"))
+	_, warned, err := speak(t, "", files(t, contents, "maintenance", "--shoot", "misspelt.yaml", "--cloudprofile",
+		"profile.yaml"))
 	if want := `warning: misspelt.yaml:20: field spec.regoin is not known here and was ignored; did you mean "region"?` + "\n"; err != nil || warned != want {
 		t.Errorf("%v (-want +got):\n%s", err, cmp.Diff(want, warned))
 	}
@@ -283,7 +315,8 @@ plugins:
 `,
 		"empty.yaml": "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\nplugins: []\n",
 	}
-	out, warned, err := speak(t, "", files(t, contents, "tolerations", "--shoot", "shoot.yaml", "--seed", "seed.yaml", "--admission-config", "config.yaml"))
+	out, warned, err := speak(t, "", files(t, contents, "tolerations", "--shoot", "shoot.yaml", "--seed", "seed.yaml",
+		"--admission-config", "config.yaml"))
 	want := `The shoot may be on the seed: it tolerates all of the seed's taints.
   added by default: quiet
 CREATE is allowed with these tolerations.
@@ -331,7 +364,8 @@ func TestWebhooks_Exempt_AreNotProblematic(t *testing.T) {
 				t.Errorf("no %q in\n%s", c.text, got)
 			}
 			var answer webhooksAnswer
-			if err := json.Unmarshal([]byte(run(t, "", files(t, contents, "webhooks", "--file", "webhook.yaml", "-o", "json"))), &answer); err != nil {
+			if err := json.Unmarshal([]byte(run(t, "", files(t, contents, "webhooks", "--file", "webhook.yaml", "-o", "json"))),
+				&answer); err != nil {
 				t.Fatal(err)
 			}
 			const key = "ValidatingWebhookConfiguration/signatures/signatures.example.com"

@@ -87,7 +87,8 @@ func pick(documents []document, kind, flag string, which choice) (document, erro
 	if which.by != "" {
 		asked = fmt.Sprintf("none of them is the one of %s; %s", which.by, asked)
 	}
-	return document{}, fmt.Errorf("it has %d objects of kind %s (%s): %s", len(found), kind, strings.Join(names[:min(len(names), mostNamed)], ", "), asked)
+	some := strings.Join(names[:min(len(names), mostNamed)], ", ")
+	return document{}, fmt.Errorf("it has %d objects of kind %s (%s): %s", len(found), kind, some, asked)
 }
 
 // mostNamed is how many objects of a file are named.

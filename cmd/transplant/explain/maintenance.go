@@ -104,7 +104,8 @@ func readMaintenance(command *cobra.Command, shoot, profile string, now time.Tim
 	question := maintenanceQuestion{Now: &now, Shoot: &gardencorev1beta1.Shoot{}, CloudProfile: &gardencorev1beta1.CloudProfile{}}
 	err := readObject(command, "shoot", shoot, "Shoot", question.Shoot, choice{})
 	wanted := profileName(question.Shoot)
-	err = errors.Join(err, readObject(command, "cloudprofile", profile, "CloudProfile", question.CloudProfile, named("the Shoot", "", wanted)))
+	itsOwn := named("the Shoot", "", wanted)
+	err = errors.Join(err, readObject(command, "cloudprofile", profile, "CloudProfile", question.CloudProfile, itsOwn))
 	if err != nil {
 		return question, err
 	}

@@ -70,8 +70,10 @@ func newTolerations() *cobra.Command {
 	}
 	command.Flags().StringVar(&flags.shoot, "shoot", "", "file of the Shoot")
 	command.Flags().StringVar(&flags.seed, "seed", "", "file of the Seed, whose taints are asked about")
-	command.Flags().StringVar(&flags.project, "project", "", "file of the Shoot's Project, whose defaults and whitelist count")
-	command.Flags().StringVar(&flags.config, "admission-config", "", "file of Gardener's AdmissionConfiguration, or of its plugin "+admission.PluginTolerations+" alone: defaults and whitelist for all projects")
+	command.Flags().StringVar(&flags.project, "project", "",
+		"file of the Shoot's Project, whose defaults and whitelist count")
+	command.Flags().StringVar(&flags.config, "admission-config", "", "file of Gardener's AdmissionConfiguration, or of its "+
+		"plugin "+admission.PluginTolerations+" alone: defaults and whitelist for all projects")
 	command.Flags().StringVar(&flags.oldShoot, "old-shoot", "", "file of the Shoot as it was: the question is about an update, else about a creation")
 	flags.output.register(command)
 	return withJSONL(command, lines{
@@ -121,18 +123,21 @@ func (f *tolerationsFlags) read(command *cobra.Command) (tolerationsQuestion, er
 	)
 	errs := []error{readObject(command, "shoot", f.shoot, "Shoot", &shoot, choice{})}
 	if f.seed != "" {
-		errs = append(errs, readObject(command, "seed", f.seed, "Seed", &seed, named("spec.seedName of the Shoot", "", ptr.Deref(shoot.Spec.SeedName, ""))))
+		bound := named("spec.seedName of the Shoot", "", ptr.Deref(shoot.Spec.SeedName, ""))
+		errs = append(errs, readObject(command, "seed", f.seed, "Seed", &seed, bound))
 	}
 	if f.project != "" {
 		question.Project = &gardencorev1beta1.Project{}
-		errs = append(errs, readObject(command, "project", f.project, "Project", question.Project, projectOf(shoot.Namespace)))
+		itsOwn := projectOf(shoot.Namespace)
+		errs = append(errs, readObject(command, "project", f.project, "Project", question.Project, itsOwn))
 	}
 	if f.config != "" {
 		errs = append(errs, f.readConfig(command, &question.AdmissionConfig))
 	}
 	if f.oldShoot != "" {
 		question.Operation = operationUpdate
-		errs = append(errs, readObject(command, "old-shoot", f.oldShoot, "Shoot", &old, named("--shoot", shoot.Namespace, shoot.Name)))
+		same := named("--shoot", shoot.Namespace, shoot.Name)
+		errs = append(errs, readObject(command, "old-shoot", f.oldShoot, "Shoot", &old, same))
 	}
 	question.ShootTolerations, question.OldShootTolerations, question.SeedTaints = shoot.Spec.Tolerations, old.Spec.Tolerations, seed.Spec.Taints
 	return question, errors.Join(errs...)
@@ -221,7 +226,8 @@ func untolerated(taints []gardencorev1beta1.SeedTaint, tolerations []gardencorev
 		}
 	}
 	if len(why) == 0 {
-		why = append(why, fmt.Sprintf("the seed has %d taints, more than the shoot's %d tolerations", len(taints), len(tolerations)))
+		why = append(why, fmt.Sprintf("the seed has %d taints, more than the shoot's %d tolerations",
+			len(taints), len(tolerations)))
 	}
 	return why
 }
@@ -240,7 +246,8 @@ func judgeAdmission(question tolerationsQuestion) (tolerationsAnswer, error) {
 		return tolerationsAnswer{}, fmt.Errorf("field operation is %q: give %s or %s", question.Operation, operationCreate, operationUpdate)
 	}
 	lists, added := question.lists(), question.added()
-	after := append([]gardencorev1beta1.Toleration{}, slices.Concat(question.ShootTolerations, added)...) // none is a list, too
+	// Not nil: none is an empty list.
+	after := append([]gardencorev1beta1.Toleration{}, slices.Concat(question.ShootTolerations, added)...)
 	refusals := lists.Judge(field.NewPath("spec", "tolerations"), after, question.OldShootTolerations)
 	allowed := len(refusals) == 0
 	answer := tolerationsAnswer{Allowed: &allowed, After: &after, Added: added}

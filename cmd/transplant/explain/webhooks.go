@@ -56,13 +56,15 @@ func (q *webhooksQuestion) check() error {
 			return fmt.Errorf("field metadata.name of configuration %d is not set: give each a name", i+1)
 		}
 	}
-	for i := range q.Validating {
-		if err := checkVersion(webhooks.KindValidating, q.Validating[i].APIVersion, fmt.Sprintf("validating[%d].apiVersion", i)); err != nil {
+	for i, c := range q.Validating {
+		field := fmt.Sprintf("validating[%d].apiVersion", i)
+		if err := checkVersion(webhooks.KindValidating, c.APIVersion, field); err != nil {
 			return err
 		}
 	}
-	for i := range q.Mutating {
-		if err := checkVersion(webhooks.KindMutating, q.Mutating[i].APIVersion, fmt.Sprintf("mutating[%d].apiVersion", i)); err != nil {
+	for i, c := range q.Mutating {
+		field := fmt.Sprintf("mutating[%d].apiVersion", i)
+		if err := checkVersion(webhooks.KindMutating, c.APIVersion, field); err != nil {
 			return err
 		}
 	}

@@ -136,7 +136,8 @@ func apply(ctx context.Context, c client.Client, manifest string, values any) er
 		}
 		if object.GroupVersionKind().Group == gardencorev1beta1.SchemeGroupVersion.Group {
 			if err := admission.SetDefaults(object.GetKind(), object.Object); err != nil {
-				return fmt.Errorf("fill in the defaults of %s %q of manifest %q: %w", object.GetKind(), object.GetName(), manifest, err)
+				return fmt.Errorf("set the defaults of %s %q of manifest %q: %w",
+					object.GetKind(), object.GetName(), manifest, err)
 			}
 		}
 		if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership); err != nil {

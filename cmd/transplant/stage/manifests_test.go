@@ -134,7 +134,8 @@ func TestApply_ObjectsOfTheGarden_HaveTheirDefaults(t *testing.T) {
 		Name: "a", Region: "here", Domain: Domain, DefaultDomain: DefaultDomain,
 		Pods: "127.0.0.0/18", Services: "127.0.64.0/18", Settings: ScenarioSettings,
 	}
-	if err := errors.Join(apply(t.Context(), c, "garden.yaml", values), apply(t.Context(), c, "seed-in-garden.yaml", seed)); err != nil {
+	if err := errors.Join(apply(t.Context(), c, "garden.yaml", values),
+		apply(t.Context(), c, "seed-in-garden.yaml", seed)); err != nil {
 		t.Fatal(err)
 	}
 	for name, object := range map[string]client.Object{

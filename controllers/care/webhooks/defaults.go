@@ -12,8 +12,8 @@ const defaultTimeoutSeconds = 10
 // defaultServicePort is the port of a webhook's Service that names none.
 const defaultServicePort = 443
 
-// SetValidatingDefaults fills in what an API server does in an object of admissionregistration.k8s.io/v1. Doing it twice
-// changes nothing.
+// SetValidatingDefaults fills in what an API server does in an object of admissionregistration.k8s.io/v1. Doing it
+// twice changes nothing.
 func SetValidatingDefaults(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]
@@ -41,7 +41,9 @@ func SetMutatingDefaults(c *admissionregistrationv1.MutatingWebhookConfiguration
 }
 
 // setEndpointDefaults is for what both kinds share: who is called, and for what.
-func setEndpointDefaults(c *admissionregistrationv1.WebhookClientConfig, rules []admissionregistrationv1.RuleWithOperations) {
+func setEndpointDefaults(
+	c *admissionregistrationv1.WebhookClientConfig, rules []admissionregistrationv1.RuleWithOperations,
+) {
 	if c.Service != nil {
 		setDefault(&c.Service.Port, defaultServicePort)
 	}

@@ -56,15 +56,18 @@ func TestSetDefaults_Written_AsAPIServerDoes(t *testing.T) {
 	for name, text := range written {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			validating, mutating := &admissionregistrationv1.ValidatingWebhookConfiguration{}, &admissionregistrationv1.MutatingWebhookConfiguration{}
-			if err := errors.Join(yaml.Unmarshal([]byte(text), &validating.Webhooks), yaml.Unmarshal([]byte(text), &mutating.Webhooks)); err != nil {
+			validating, mutating := &admissionregistrationv1.ValidatingWebhookConfiguration{},
+				&admissionregistrationv1.MutatingWebhookConfiguration{}
+			if err := errors.Join(yaml.Unmarshal([]byte(text), &validating.Webhooks),
+				yaml.Unmarshal([]byte(text), &mutating.Webhooks)); err != nil {
 				t.Fatal(err)
 			}
 			validating.GenerateName, mutating.GenerateName = "w-", "w-"
 			ours, oursToo := validating.DeepCopy(), mutating.DeepCopy()
 			webhooks.SetValidatingDefaults(ours)
 			webhooks.SetMutatingDefaults(oursToo)
-			if err := errors.Join(server.Create(t.Context(), validating, client.DryRunAll), server.Create(t.Context(), mutating, client.DryRunAll)); err != nil {
+			if err := errors.Join(server.Create(t.Context(), validating, client.DryRunAll),
+				server.Create(t.Context(), mutating, client.DryRunAll)); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(validating.Webhooks, ours.Webhooks) + cmp.Diff(mutating.Webhooks, oursToo.Webhooks); diff != "" {
