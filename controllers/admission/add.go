@@ -66,6 +66,7 @@ func AddToManager(mgr manager.Manager, o Options) error {
 	server.Register(pathValidateSeed, &admission.Webhook{Handler: &seedValidator{}})
 	server.Register(pathValidateProject, &admission.Webhook{Handler: &projectValidator{client: o.Garden}})
 	server.Register(pathDefault, &admission.Webhook{Handler: &defaulter{client: o.Garden, tolerations: o.Tolerations, clock: o.Clock}})
+	server.Register(pathDefaultObject, &admission.Webhook{Handler: objectDefaulter{}})
 	server.Register(pathReady, a)
 	for _, runnable := range []manager.Runnable{server, a} {
 		if err := mgr.Add(runnable); err != nil {

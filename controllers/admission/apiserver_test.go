@@ -87,6 +87,7 @@ func TestOnAnAPIServer(t *testing.T) {
 		{"schedule", scheduleOnServer},
 		{"versions", versionsOnServer},
 		{"profile", profileOnServer},
+		{"defaults", defaultsOnServer},
 		{"domain", domainOnServer},
 		{"move", moveOnServer},
 		{"lock", lockOnServer},
@@ -98,11 +99,30 @@ func TestOnAnAPIServer(t *testing.T) {
 	}
 	stop()
 	t.Run("while the server is away", func(t *testing.T) { serverAwayOnServer(t, g) })
-	// The next one has another address and another authority.
-	stop = admissionOn(t, g, nextHost)
+	// The next one has another address and another authority, and lists of tolerations for all projects.
+	lists, err := ReadTolerations("testdata/admissionconfiguration.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop = admissionOn(t, g, nextHost, lists)
 	defer stop()
 	awaitInForce(t, g)
-	t.Run("the next server", func(t *testing.T) { g.create(t, alphaOnServer("beta")) })
+	t.Run("the next server", func(t *testing.T) { tolerationsOnServer(t, g) })
+}
+
+// tolerationsOnServer: the lists of the landscape hold beside those of the project.
+func tolerationsOnServer(t *testing.T, g *gardenOnServer) {
+	beta := alphaOnServer("beta")
+	beta.Spec.Tolerations = []gardencorev1beta1.Toleration{{Key: "dedicated", Value: ptr.To("p")}}
+	g.create(t, beta)
+	want := []gardencorev1beta1.Toleration{{Key: "dedicated", Value: ptr.To("p")}, {Key: "shared"}, {Key: "given"}}
+	if diff := cmp.Diff(want, beta.Spec.Tolerations); diff != "" {
+		t.Errorf("tolerations (-want +got):\n%s", diff)
+	}
+	bad := alphaOnServer("gamma")
+	bad.Spec.Tolerations = []gardencorev1beta1.Toleration{{Key: "closed"}}
+	refused(t, g.Create(t.Context(), bad), http.StatusUnprocessableEntity, "spec.tolerations[0]",
+		`Invalid value: "closed": is not in the whitelist of the project or the landscape, which allows: shared, dedicated, given`)
 }
 
 func configurationOnServer(t *testing.T, g *gardenOnServer) {
@@ -117,7 +137,7 @@ func configurationOnServer(t *testing.T, g *gardenOnServer) {
 		!strings.HasPrefix(ptr.Deref(v.ClientConfig.URL, ""), "https://"+host+":") {
 		t.Errorf("validating: %+v", validating.Webhooks)
 	}
-	if len(mutating.Webhooks) != 1 || *m.FailurePolicy != "Fail" || *m.SideEffects != "None" || *m.TimeoutSeconds != 5 {
+	if len(mutating.Webhooks) != 4 || *m.FailurePolicy != "Fail" || *m.SideEffects != "None" || *m.TimeoutSeconds != 5 {
 		t.Errorf("mutating: %+v", mutating.Webhooks)
 	}
 	for _, rules := range [][]admissionregistrationv1.RuleWithOperations{v.Rules, m.Rules} {
@@ -196,7 +216,9 @@ func versionsOnServer(t *testing.T, g *gardenOnServer) {
 	pools, _, err := unstructured.NestedSlice(g.wire(t).Object, "spec", "provider", "workers")
 	want := map[string]any{
 		"name": "more", "minimum": int64(1), "maximum": int64(1), "fieldOfTheFuture": int64(7), "kubernetes": map[string]any{"version": "1.35.0"},
-		"machine": map[string]any{"type": "medium", "image": map[string]any{"name": "simulated", "version": "1.2.0"}},
+		"machine": map[string]any{"type": "medium", "image": map[string]any{"name": "simulated", "version": "1.2.0"}, "architecture": "amd64"},
+		"cri":     map[string]any{"name": "containerd"}, "maxSurge": int64(1), "maxUnavailable": int64(0),
+		"systemComponents": map[string]any{"allow": true}, "updateStrategy": "AutoRollingUpdate",
 	}
 	if err != nil || len(pools) != 2 {
 		t.Fatalf("got %v, %v, want two pools", pools, err)

@@ -60,6 +60,7 @@ func decodeProfile(object runtime.RawExtension) (*gardencorev1beta1.CloudProfile
 	if err := json.Unmarshal(object.Raw, profile); err != nil {
 		return nil, err
 	}
+	profile.SetDefaults()
 	return profile, nil
 }
 

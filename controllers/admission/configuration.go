@@ -25,6 +25,7 @@ const (
 
 	pathValidate        = "/validate-core-gardener-cloud-v1beta1-shoot"
 	pathDefault         = "/default-core-gardener-cloud-v1beta1-shoot"
+	pathDefaultObject   = "/default-core-gardener-cloud-v1beta1"
 	pathValidateProfile = "/validate-core-gardener-cloud-v1beta1-cloudprofile"
 	pathValidateSeed    = "/validate-core-gardener-cloud-v1beta1-seed"
 	pathValidateProject = "/validate-core-gardener-cloud-v1beta1-project"
@@ -33,15 +34,10 @@ const (
 	timeoutSeconds = 5
 )
 
-// Conditions under which the API server calls. What changes no specification is not called for, unless it asks for
+// whenSpecChanges is when the API server calls. What changes no specification is not called for, unless it asks for
 // something by an annotation, so that gardenlets can write statuses and finalizers and take annotations away while this
 // server is away. What is called for fails then (failurePolicy).
-const (
-	whenSpecChanges = `request.operation != "UPDATE" || object.?spec != oldObject.?spec`
-	// Labels follow the seed's name; versions that name only a part are completed.
-	whenDefaultsMayMiss = `request.operation != "UPDATE" || object.?spec.?seedName != oldObject.?spec.?seedName` +
-		` || object.?spec.?kubernetes != oldObject.?spec.?kubernetes || object.?spec.?provider != oldObject.?spec.?provider`
-)
+const whenSpecChanges = `request.operation != "UPDATE" || object.?spec != oldObject.?spec`
 
 // configuration registers the server with the garden.
 type configuration struct {
@@ -97,17 +93,27 @@ func (c *configuration) validatingWebhook(resource, path string, scope admission
 
 func (c *configuration) mutating() *applyadmissionregistrationv1.MutatingWebhookConfigurationApplyConfiguration {
 	return applyadmissionregistrationv1.MutatingWebhookConfiguration(ConfigurationName).WithWebhooks(
-		applyadmissionregistrationv1.MutatingWebhook().
-			WithName("defaults.shoots.admission.transplant.dev").
-			WithAdmissionReviewVersions("v1").
-			WithClientConfig(c.endpoint(pathDefault)).
-			WithRules(writes("shoots", admissionregistrationv1.NamespacedScope, admissionregistrationv1.Create, admissionregistrationv1.Update)).
-			WithMatchConditions(applyadmissionregistrationv1.MatchCondition().WithName("defaults-may-miss").WithExpression(whenDefaultsMayMiss)).
-			WithFailurePolicy(admissionregistrationv1.Fail).
-			WithSideEffects(admissionregistrationv1.SideEffectClassNone).
-			WithReinvocationPolicy(admissionregistrationv1.IfNeededReinvocationPolicy).
-			WithTimeoutSeconds(timeoutSeconds),
+		c.mutatingWebhook("shoots", pathDefault, admissionregistrationv1.NamespacedScope),
+		c.mutatingWebhook("cloudprofiles", pathDefaultObject, admissionregistrationv1.ClusterScope),
+		c.mutatingWebhook("projects", pathDefaultObject, admissionregistrationv1.ClusterScope),
+		c.mutatingWebhook("seeds", pathDefaultObject, admissionregistrationv1.ClusterScope),
 	)
+}
+
+func (c *configuration) mutatingWebhook(
+	resource, path string, scope admissionregistrationv1.ScopeType,
+) *applyadmissionregistrationv1.MutatingWebhookApplyConfiguration {
+	changes := applyadmissionregistrationv1.MatchCondition().WithName("spec-changes").WithExpression(whenSpecChanges)
+	return applyadmissionregistrationv1.MutatingWebhook().
+		WithName("defaults." + resource + ".admission.transplant.dev").
+		WithAdmissionReviewVersions("v1").
+		WithClientConfig(c.endpoint(path)).
+		WithRules(writes(resource, scope, admissionregistrationv1.Create, admissionregistrationv1.Update)).
+		WithMatchConditions(changes).
+		WithFailurePolicy(admissionregistrationv1.Fail).
+		WithSideEffects(admissionregistrationv1.SideEffectClassNone).
+		WithReinvocationPolicy(admissionregistrationv1.IfNeededReinvocationPolicy).
+		WithTimeoutSeconds(timeoutSeconds)
 }
 
 // writes matches the resource itself and no subresource.

@@ -15,9 +15,31 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// defaulter fills in what Gardener's API server would: the labels by which gardenlets select shoots, the tolerations
-// that new shoots get (SPEC 1.4, 7.2), and the rest of versions of which only a part is named (SPEC 4.3). It changes the object as it is on the wire, so that fields which our types do not
-// have survive.
+// objectDefaulter fills in what an object of its kind has by default, as Gardener's API server would
+// (docs/defaults.md).
+type objectDefaulter struct{}
+
+var _ admission.Handler = objectDefaulter{}
+
+// Handle answers one request.
+func (objectDefaulter) Handle(_ context.Context, raw admission.Request) admission.Response {
+	wire := map[string]any{}
+	if err := json.Unmarshal(raw.Object.Raw, &wire); err != nil {
+		return admission.Errored(http.StatusBadRequest, fmt.Errorf("decode the %s: %w", raw.Kind.Kind, err))
+	}
+	if err := SetDefaults(raw.Kind.Kind, wire); err != nil {
+		return admission.Errored(http.StatusBadRequest, err)
+	}
+	changed, err := json.Marshal(wire)
+	if err != nil {
+		return admission.Errored(http.StatusInternalServerError, fmt.Errorf("encode the %s: %w", raw.Kind.Kind, err))
+	}
+	return admission.PatchResponseFromRaw(raw.Object.Raw, changed)
+}
+
+// defaulter does so for Shoots. Besides, it sets what depends on other objects: the labels by which gardenlets select
+// shoots, the tolerations that new shoots get (SPEC 1.4, 7.2), and the rest of versions of which only a part is named
+// (SPEC 4.3). It changes the object as it is on the wire, so that fields which our types do not have survive.
 type defaulter struct {
 	client      client.Client
 	tolerations Tolerations
@@ -35,6 +57,9 @@ func (d *defaulter) Handle(ctx context.Context, raw admission.Request) admission
 	wire := map[string]any{}
 	if err := json.Unmarshal(raw.Object.Raw, &wire); err != nil {
 		return admission.Errored(http.StatusBadRequest, fmt.Errorf("decode the shoot: %w", err))
+	}
+	if err := SetDefaults(kindShoot, wire); err != nil {
+		return admission.Errored(http.StatusBadRequest, err)
 	}
 	object := &unstructured.Unstructured{Object: wire}
 	if labels, wrong := seedLabels(r.shoot); wrong {

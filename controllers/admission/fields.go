@@ -61,6 +61,9 @@ func decodeAs[T client.Object](raw runtime.RawExtension, empty func() T) (T, map
 	if err := json.Unmarshal(raw.Raw, object); err != nil {
 		return object, nil, err
 	}
+	if lacking, is := any(object).(interface{ SetDefaults() }); is { // one that was written before there were defaults
+		lacking.SetDefaults()
+	}
 	return object, wire, json.Unmarshal(raw.Raw, &wire)
 }
 

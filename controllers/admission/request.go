@@ -13,7 +13,10 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 )
 
-// request is what somebody wants to do to a Shoot.
+const kindShoot = "Shoot"
+
+// request is what somebody wants to do to a Shoot. Both sides have their defaults: it is no change when an older object
+// gets them.
 type request struct {
 	operation admissionv1.Operation
 	// old is nil on CREATE, shoot on DELETE.
@@ -58,6 +61,10 @@ func decode(object runtime.RawExtension) (*gardencorev1beta1.Shoot, map[string]a
 		return nil, nil, err
 	}
 	if err := json.Unmarshal(object.Raw, &wire); err != nil {
+		return nil, nil, err
+	}
+	shoot.SetDefaults()
+	if err := SetDefaults(kindShoot, wire); err != nil {
 		return nil, nil, err
 	}
 	return shoot, wire, nil

@@ -89,7 +89,7 @@ func (g *gardenOnServer) create(t *testing.T, object client.Object) {
 }
 
 // admissionOn runs the webhook server as the garden-controller-manager does. It returns how to end it.
-func admissionOn(t *testing.T, g *gardenOnServer, host string) (stop func()) {
+func admissionOn(t *testing.T, g *gardenOnServer, host string, tolerations ...Tolerations) (stop func()) {
 	t.Helper()
 	port := freePort(t, host)
 	mgr, err := manager.New(g.config, manager.Options{
@@ -99,7 +99,11 @@ func admissionOn(t *testing.T, g *gardenOnServer, host string) (stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := AddToManager(mgr, Options{Host: host, Port: port, Garden: g.Client}); err != nil {
+	o := Options{Host: host, Port: port, Garden: g.Client}
+	for _, lists := range tolerations {
+		o.Tolerations = lists
+	}
+	if err := AddToManager(mgr, o); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

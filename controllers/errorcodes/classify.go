@@ -1,109 +1,62 @@
 package errorcodes
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// class is a way in which clouds, and what runs on them, speak of one kind of failure (SPEC 5.8).
-type class struct {
-	code gardencorev1beta1.ErrorCode
-	says *regexp.Regexp
+// Classify gives the codes that an error message deserves, in the order of SPEC 5.8 and each once. Most messages deserve
+// none. The specific word wins over the general one: a general word counts only where no word is there to which it
+// yields. A word inside a longer one of another code does not count. What an API server refuses is no matter of the
+// cloud: pass only what the cloud, a node or a user's configuration is to blame for.
+func Classify(message string) []gardencorev1beta1.ErrorCode {
+	found := wordsIn(message)
+	var codes []gardencorev1beta1.ErrorCode
+	for _, k := range known {
+		if slices.ContainsFunc(found, func(w word) bool { return w.code == k.Code && !beaten(w, found) }) {
+			codes = append(codes, k.Code)
+		}
+	}
+	return codes
 }
 
-var classes = slices.Concat(
-	of(gardencorev1beta1.ErrorInfraUnauthenticated,
-		`(?i)unauthenticated|authentication ?failed|AuthFailure|InvalidAuthenticationToken`,
-		`(?i)invalid[ _]?(client|tenant|subscription|access[ _]?key|secret[ _]?(access[ _]?)?key)|invalid (authentication )?token`,
-		`(?i)(cannot|could not|unable to|failed to) (obtain|fetch|get|acquire|refresh) (an? |the )?(\w+ )?token`,
-		`(?i)malformed credential|credentials? .*(malformed|(invalid|illegal) character)`,
-	),
-	of(gardencorev1beta1.ErrorInfraUnauthorized,
-		`(?i)unauthori[sz]ed|not authori[sz]ed|authori[sz]ation ?failed|access ?denied|permission ?denied|(error|status|code)[ :=]+403\b`,
-		`(?i)signature ?does ?not ?match|signature mismatch`,
-		`(?i)invalid[_ ]grant`,
-		`(?i)service[ _]account[ _](access[ _])?denied`,
-		`(?i)operation ?(is )?not ?(allowed|permitted)`,
-		`(?i)no active subscriptions?`,
-	),
-	of(gardencorev1beta1.ErrorInfraQuotaExceeded,
-		`(?i)LimitExceeded`,
-		`(?i)quotas?\b.*\b(exceeded|has been met)|(exceed(s|ed|ing)?|exhausted) .*\bquotas?\b|QUOTA_?EXCEEDED|QuotaExceeded`,
-		`(?i)maximum number of ports (is )?exceeded|ExceedsAvailableQuota`,
-		`(?i)zone[ _]resource[ _]pool[ _]exhausted|resource pool (is )?exhausted`,
-	),
-	of(gardencorev1beta1.ErrorInfraRateLimitsExceeded,
-		`(?i)RequestLimitExceeded|rate ?limit ?exceeded`,
-		`(?i)\bthrottl(ed|ing)`,
-		`(?i)too ?many ?requests`,
-	),
-	of(gardencorev1beta1.ErrorInfraDependencies,
-		`(?i)DependencyViolation`,
-		`\b(Delete)?Conflict\b`,
-		`(?i)InUse\w*CannotBeDeleted|VnetInUse|InUseSubnet|InUseRouteTable|(subnet|vnet|network|route table)\b.*\b(in use|being used|used by)\b`,
-		`(?i)billing\b.*\binactive|inactive billing|InternalBillingError`,
-		`(?i)PendingVerification|account\b.*verification\b.*pending|pending verification`,
-		`(?i)internal ?(server)? ?error\b`,
-		`(?i)timeout while waiting for state`,
-		`(?i)InsufficientFreeAddresses|no free (ip )?addresses`,
-		`(?i)not enough hosts`,
-	),
-	of(gardencorev1beta1.ErrorRetryableInfraDependencies,
-		`RetryableError`,
-	),
-	of(gardencorev1beta1.ErrorInfraResourcesDepleted,
-		`(?i)insufficient ?\w* ?capacity`,
-		`(?i)sku ?(is )?not ?available`,
-		`(?i)zonal ?allocation ?failed`,
-		`(?i)out of (stock|capacity)`,
-	),
-	of(gardencorev1beta1.ErrorConfigurationProblem,
-		`(?i)invalid ?parameter|invalid value|InvalidSubnet|invalid subnet|invalid ?cidr|invalid vpc attributes?`,
-		`\bnotFound\b|\.NotFound\b`,
-		`(?i)unsupported (availability )?zone|not supported in your requested availability zone|InvalidZone`,
-		`(?i)(violate[sd]?|violation of) (the )?(\w+ )?constraint|constraint .*(was|is) violated`,
-		`(?i)(unknown|unrecognized) feature gate`,
-		`(?i)invalid runtime-?config|runtime-config invalid`,
-		`(?i)strict decod(ing|er) error`,
-		`(?i)error during apply of object .* is invalid`,
-		`(?i)overlapping (\w+ )?zones?|zones? .*\boverlap`,
-		`KubeletHasInsufficientMemory|KubeletHasDiskPressure|KubeletHasInsufficientPID`,
-	),
-	of(gardencorev1beta1.ErrorRetryableConfigurationProblem,
-		`(?i)misconfigured .*pod ?disruption ?budget|pod ?disruption ?budget\b.*(misconfigured|zero voluntary evictions)|is misconfigured and requires zero voluntary evictions`,
-		`(?i)CanNotResolveEndpoint|endpoint\b.*\b(not resolvable|cannot be resolved|could not be resolved)`,
-		`(?i)(configuration )?(is )?currently (not supported|unsupported)`,
-	),
-)
+// beaten tells that one of the words is more specific than this one.
+func beaten(w word, by []word) bool {
+	return slices.ContainsFunc(by, func(other word) bool {
+		return len(other.yields) == 0 && slices.Contains(w.yields, other.code)
+	})
+}
 
-func of(code gardencorev1beta1.ErrorCode, patterns ...string) []class {
-	var found []class
-	for _, pattern := range patterns {
-		found = append(found, class{code: code, says: regexp.MustCompile(pattern)})
+// wordsIn are the words in a message, but for those that only stand inside of others: a RequestLimitExceeded is no
+// LimitExceeded.
+func wordsIn(message string) []word {
+	var found []word
+	places := make([][][]int, len(words))
+	for i, w := range words {
+		places[i] = w.says.FindAllStringIndex(message, -1)
+	}
+	for i, w := range words {
+		if slices.ContainsFunc(places[i], func(at []int) bool { return !inside(message, at, w, places) }) {
+			found = append(found, w)
+		}
 	}
 	return found
 }
 
-// requestLimit is how a throttled request is spelled: no exceeded quota, although it reads like one.
-var requestLimit = regexp.MustCompile(`(?i)(Request|Rate)LimitExceeded`)
-
-// Classify gives the codes that an error message deserves, in the order of SPEC 5.8 and each once. Most messages deserve
-// none. What an API server refuses is no matter of the cloud: pass only what the cloud, a node or a user's configuration
-// is to blame for.
-func Classify(message string) []gardencorev1beta1.ErrorCode {
-	withoutThrottling := strings.TrimSpace(requestLimit.ReplaceAllString(message, " "))
-	var codes []gardencorev1beta1.ErrorCode
-	for _, c := range classes {
-		text := message
-		if c.code == gardencorev1beta1.ErrorInfraQuotaExceeded {
-			text = withoutThrottling
+// inside tells that a place is a part of a longer word of another code.
+func inside(message string, at []int, w word, places [][][]int) bool {
+	for i, other := range words {
+		if other.code == w.code {
+			continue
 		}
-		if !slices.Contains(codes, c.code) && c.says.MatchString(text) {
-			codes = append(codes, c.code)
+		for _, p := range places[i] {
+			longer := p[0] <= at[0] && at[1] <= p[1] && p[1]-p[0] > at[1]-at[0]
+			if longer && !strings.ContainsAny(message[p[0]:p[1]], " \t\n") {
+				return true
+			}
 		}
 	}
-	return codes
+	return false
 }

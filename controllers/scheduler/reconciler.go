@@ -25,9 +25,6 @@ import (
 )
 
 const (
-	// defaultName is the scheduler that shoots mean which name none.
-	defaultName = "default-scheduler"
-
 	reasonScheduled = "SchedulingSuccessful"
 	reasonFailed    = "SchedulingFailed"
 
@@ -85,8 +82,9 @@ func success(seed string, excluded map[string]string) string {
 
 // wanting tells that the shoot waits for a seed from this scheduler.
 func wanting(shoot *gardencorev1beta1.Shoot) bool {
-	name := ptr.Deref(shoot.Spec.SchedulerName, defaultName)
-	return ptr.Deref(shoot.Spec.SeedName, "") == "" && shoot.DeletionTimestamp == nil && (name == defaultName || name == "")
+	name := ptr.Deref(shoot.Spec.SchedulerName, gardencorev1beta1.DefaultSchedulerName)
+	ours := name == gardencorev1beta1.DefaultSchedulerName || name == ""
+	return ptr.Deref(shoot.Spec.SeedName, "") == "" && shoot.DeletionTimestamp == nil && ours
 }
 
 func (r *Reconciler) ask(ctx context.Context, shoot *gardencorev1beta1.Shoot) (*placement.Question, error) {

@@ -57,9 +57,6 @@ func (c *Chaos) plan() plan {
 	return p
 }
 
-// kinds of experiments that something of ours can carry out.
-func kinds() []string { return []string{"HTTPChaos", "NetworkChaos", "PodChaos"} }
-
 // lack is what an experiment asks for although no fault of ours does it.
 type lack struct {
 	what  string // in one or two words
@@ -137,12 +134,11 @@ func (c *Chaos) beyond() string {
 func (c *Chaos) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	errs := c.check(path, on)
 	if c.Object.object == nil {
-		return append(errs, field.Required(path.Child("object"), "an object of Chaos Mesh: "+strings.Join(Experiments(), ", ")))
+		return append(errs, field.Required(path.Child("object"), "an object of Chaos Mesh: "+alternatives(Experiments())))
 	}
 	object := path.Child("object")
-	if kind, can := c.Object.kind(), kinds(); !slices.Contains(can, kind) {
-		must := strings.Join(can[:len(can)-1], ", ") + " or " + can[len(can)-1]
-		return append(errs, field.Invalid(object.Child("kind"), kind, "no backend can do it; must be "+must))
+	if kind, can := c.Object.kind(), Experiments(); !slices.Contains(can, kind) {
+		return append(errs, field.Invalid(object.Child("kind"), kind, "no backend can do it; must be "+alternatives(can)))
 	}
 	if c.Object.object.GetName() == "" { // it is created under it where there is Chaos Mesh
 		errs = append(errs, field.Required(object.Child("metadata", "name"), "an object of Chaos Mesh has a name, such as {metadata: {name: chaos}}"))

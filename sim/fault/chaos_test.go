@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chaos-mesh/chaos-mesh/api/v1alpha1"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -290,7 +291,7 @@ func TestChaosBeyondLinks(t *testing.T) {
 // Empty experiments of all kinds can be looked at.
 func TestEmptyChaos(t *testing.T) {
 	t.Parallel()
-	for _, kind := range fault.Experiments() {
+	for kind := range v1alpha1.AllKinds() {
 		for _, spec := range []string{"", "selector: {}", "mode: one", "action: x"} {
 			f, err := parseChaos(kind, spec)
 			if err != nil {
@@ -327,15 +328,15 @@ func TestCheckChaos(t *testing.T) {
 		}
 	}
 	for want, c := range map[string][2]string{
-		`kind "Schedule": must be one of AWSChaos`:        {"Schedule", "schedule: daily"},
-		`kind "Pod": must be one of`:                      {"Pod", ""},
-		`spec.modus: unknown field; did you mean "mode"?`: {"PodChaos", "modus: one"},
+		`kind: is "Schedule"; must be HTTPChaos, NetworkChaos or PodChaos`: {"Schedule", "schedule: daily"},
+		`kind: is "Pod"; must be HTTPChaos, NetworkChaos or PodChaos`:      {"Pod", ""},
+		`spec.modus: unknown field; did you mean "mode"?`:                  {"PodChaos", "modus: one"},
 	} {
 		if _, err := parseChaos(c[0], c[1]); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", c, err, want)
 		}
 	}
-	if err := new(fault.Experiment).UnmarshalJSON([]byte(`{"apiVersion":"v1","kind":"PodChaos"}`)); err == nil || !strings.Contains(err.Error(), `apiVersion "v1": must be "chaos-mesh.org/v1alpha1"`) {
+	if err := new(fault.Experiment).UnmarshalJSON([]byte(`{"apiVersion":"v1","kind":"PodChaos"}`)); err == nil || !strings.Contains(err.Error(), `apiVersion: is "v1"; must be "chaos-mesh.org/v1alpha1"`) {
 		t.Errorf("got %v", err)
 	}
 }

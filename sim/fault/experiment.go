@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/chaos-mesh/chaos-mesh/api/v1alpha1"
@@ -21,21 +19,22 @@ type Experiment struct {
 	raw    json.RawMessage
 }
 
-// Experiments are the kinds of Chaos Mesh that harm something, but for schedules and workflows of them.
-func Experiments() []string { return slices.Sorted(maps.Keys(v1alpha1.AllKinds())) }
+// Experiments are the kinds of Chaos Mesh that a backend can carry out.
+func Experiments() []string { return []string{"HTTPChaos", "NetworkChaos", "PodChaos"} }
 
-// UnmarshalJSON reads an object of any kind of Chaos Mesh. Fields that the kind does not have, and values of a wrong type, are fit.Misfits.
+// UnmarshalJSON reads an object of any kind of Chaos Mesh that harms something: the check says which of them can be
+// carried out. Another kind or version, fields that the kind does not have, and values of a wrong type are fit.Misfits.
 func (e *Experiment) UnmarshalJSON(data []byte) error {
 	var head struct{ APIVersion, Kind string }
 	if err := json.Unmarshal(data, &head); err != nil {
 		return fmt.Errorf("read an object of Chaos Mesh: %w", err)
 	}
 	if want := v1alpha1.SchemeGroupVersion.String(); head.APIVersion != want {
-		return fmt.Errorf("apiVersion %q: must be %q", head.APIVersion, want)
+		return fit.Misfits{{Path: "apiVersion", Value: head.APIVersion, Remedy: fmt.Sprintf("must be %q", want)}}
 	}
 	kind, known := v1alpha1.AllKinds()[head.Kind]
 	if !known {
-		return fmt.Errorf("kind %q: must be one of %s", head.Kind, strings.Join(Experiments(), ", "))
+		return fit.Misfits{{Path: "kind", Value: head.Kind, Remedy: "must be " + alternatives(Experiments())}}
 	}
 	object := kind.SpawnObject()
 	var plain any
@@ -50,6 +49,11 @@ func (e *Experiment) UnmarshalJSON(data []byte) error {
 	}
 	e.object, e.raw = object, bytes.Clone(data)
 	return nil
+}
+
+// alternatives of which one is right, for a sentence.
+func alternatives(all []string) string {
+	return strings.Join(all[:len(all)-1], ", ") + " or " + all[len(all)-1]
 }
 
 // MarshalJSON writes the object as it was read.

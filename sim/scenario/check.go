@@ -46,7 +46,7 @@ func (s *Scenario) Check() field.ErrorList {
 		errs = append(errs, s.checkSteps(spec.Child("steps"))...)
 	}
 	errs = append(errs, s.checkSweep(spec.Child("sweep"))...)
-	errs = append(errs, s.checkAlways(spec.Child("always"))...)
+	errs = append(errs, s.checkAlways(spec.Child("always"), len(errs) == 0)...)
 	errs = append(errs, s.checkMeasure(spec.Child("measure"))...)
 	if len(errs) > 0 { // what is contradicted may be a consequence
 		return errs
@@ -197,19 +197,36 @@ func (s *Scenario) checkSteps(path *field.Path) field.ErrorList {
 	return append(errs, plot.End()...)
 }
 
-func (s *Scenario) checkAlways(path *field.Path) field.ErrorList {
+// checkAlways finds unknown and repeated promises. If the rest of the scenario is possible, it lists those that nothing
+// contradicts.
+func (s *Scenario) checkAlways(path *field.Path, possible bool) field.ErrorList {
 	var errs field.ErrorList
 	seen := map[Oracle]bool{}
 	for i, name := range s.Spec.Always {
 		switch {
 		case !slices.Contains(oracle.Names(), string(name)):
-			errs = append(errs, field.NotSupported(path.Index(i), name, oracle.Names()))
+			errs = append(errs, field.NotSupported(path.Index(i), name, s.fitting(possible)))
 		case seen[name]:
 			errs = append(errs, twice(path.Index(i), name, leaveOne))
 		}
 		seen[name] = true
 	}
 	return errs
+}
+
+// fitting are the promises that may be added.
+func (s *Scenario) fitting(possible bool) []string {
+	names := slices.DeleteFunc(oracle.Names(), func(name string) bool {
+		return slices.Contains(s.Spec.Always, Oracle(name))
+	})
+	if !possible {
+		return names
+	}
+	c := courseOf(s)
+	return slices.DeleteFunc(names, func(name string) bool {
+		broken := c.breaks(name, goal{})
+		return broken != nil && broken.grade == never
+	})
 }
 
 func (s *Scenario) checkMeasure(path *field.Path) field.ErrorList {

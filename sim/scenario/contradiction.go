@@ -278,22 +278,35 @@ type finding struct {
 	grade grade
 }
 
+// breach is what contradicts a promise or a measure.
+type breach struct {
+	problem string
+	grade   grade
+}
+
+// breaks is the first rule that contradicts a promise or a measure; nil if none does.
+func (c *course) breaks(name string, g goal) *breach {
+	for _, r := range rules {
+		if !slices.Contains(r.of, name) {
+			continue
+		}
+		if problem := r.against(c, g); problem != "" {
+			if r.remedy != "" {
+				problem += "; " + r.remedy
+			}
+			return &breach{problem, r.grade}
+		}
+	}
+	return nil
+}
+
 // contradictions in a scenario whose steps are possible.
 func (s *Scenario) contradictions() []finding {
 	c, spec := courseOf(s), field.NewPath("spec")
 	var found []finding
 	judge := func(path *field.Path, name string, g goal) {
-		for _, r := range rules {
-			if !slices.Contains(r.of, name) {
-				continue
-			}
-			if problem := r.against(c, g); problem != "" {
-				if r.remedy != "" {
-					problem += "; " + r.remedy
-				}
-				found = append(found, finding{field.Invalid(path, name, problem), r.grade})
-				return
-			}
+		if broken := c.breaks(name, g); broken != nil {
+			found = append(found, finding{field.Invalid(path, name, broken.problem), broken.grade})
 		}
 	}
 	for i, name := range s.Spec.Always {

@@ -121,10 +121,14 @@ func crashOf(steps []step.Spec, name string) *fault.Crash {
 
 func (s *Scenario) checkSweep(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	var crashes []string
+	var crashes, sweepable []string
 	for _, one := range s.Spec.Steps {
-		if one.Fault != nil && one.Fault.Crash != nil {
-			crashes = append(crashes, one.Fault.Name)
+		if one.Fault == nil || one.Fault.Crash == nil {
+			continue
+		}
+		crashes = append(crashes, one.Fault.Name)
+		if name := one.Fault.Name; one.Fault.Crash.Turn == (link.Turn{}) && !s.sweeps(name) {
+			sweepable = append(sweepable, name)
 		}
 	}
 	seen := map[string]bool{}
@@ -132,10 +136,13 @@ func (s *Scenario) checkSweep(path *field.Path) field.ErrorList {
 		at := path.Index(i)
 		crash := crashOf(s.Spec.Steps, sweep.Crash)
 		switch {
+		case crash == nil && len(crashes) > 0 && len(sweepable) == 0:
+			errs = append(errs, field.Invalid(at.Child("crash"), sweep.Crash,
+				"the scenario has no other crash that can be swept: leave this one out"))
 		case len(crashes) == 0:
 			errs = append(errs, field.Invalid(at.Child("crash"), sweep.Crash, "the story has no fault that is a crash: add one of this name to its steps"))
 		case crash == nil:
-			errs = append(errs, field.NotSupported(at.Child("crash"), sweep.Crash, crashes))
+			errs = append(errs, field.NotSupported(at.Child("crash"), sweep.Crash, sweepable))
 		case seen[sweep.Crash]:
 			errs = append(errs, twice(at.Child("crash"), sweep.Crash, leaveOne))
 		case crash.Turn != (link.Turn{}):

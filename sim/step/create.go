@@ -39,7 +39,7 @@ func (c *Create) Check(path *field.Path, plot *Plot) field.ErrorList {
 	errs := append(plot.garden(path), positive(path.Child("within"), c.Within)...)
 	role, known := plot.Shoots[c.Shoot]
 	if !known {
-		return append(errs, field.NotSupported(path.Child("shoot"), c.Shoot, plot.Landscape.ShootNames()))
+		return append(errs, plot.noSuch(path.Child("shoot"), c.Shoot, func(role *Role) bool { return !role.Exists }))
 	}
 	if role.Exists {
 		errs = append(errs, field.Invalid(path.Child("shoot"), c.Shoot, "exists already at this step"))

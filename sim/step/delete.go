@@ -31,7 +31,7 @@ func (d *Delete) String() string { return "delete " + d.Shoot + inVain(d.Refused
 
 // Check wants an existing shoot.
 func (d *Delete) Check(path *field.Path, plot *Plot) field.ErrorList {
-	role, errs := plot.shoot(path.Child("shoot"), d.Shoot)
+	role, errs := plot.shoot(path.Child("shoot"), d.Shoot, exists)
 	errs = append(errs, plot.garden(path)...)
 	if role != nil && !d.Refused {
 		role.Exists, role.Leaving = false, true

@@ -84,11 +84,13 @@ func (h *Heal) Check(path *field.Path, plot *Plot) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, string(*h), "no fault stands before this step: there is nothing to heal")}
 	case !known:
 		var names []string
-		for name := range plot.Faults {
-			names = append(names, name)
+		for name, healed := range plot.Faults {
+			if !healed {
+				names = append(names, name)
+			}
 		}
 		slices.Sort(names)
-		return field.ErrorList{field.NotSupported(path, string(*h), names)}
+		return field.ErrorList{noneOf(path, string(*h), names)}
 	case healed:
 		return field.ErrorList{field.Invalid(path, string(*h), "is healed already at this step")}
 	}

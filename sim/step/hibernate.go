@@ -21,7 +21,7 @@ func (h *Hibernate) String() string { return "hibernate " + h.Shoot }
 
 // Check wants a shoot that is awake.
 func (h *Hibernate) Check(path *field.Path, plot *Plot) field.ErrorList {
-	role, errs := plot.shoot(path.Child("shoot"), h.Shoot)
+	role, errs := plot.shoot(path.Child("shoot"), h.Shoot, awake)
 	errs = append(errs, plot.garden(path)...)
 	if role == nil {
 		return errs

@@ -40,7 +40,7 @@ func (l *Load) String() string {
 
 // Check wants an awake shoot without load, and a sane rate.
 func (l *Load) Check(path *field.Path, plot *Plot) field.ErrorList {
-	role, errs := plot.shoot(path.Child("shoot"), l.Shoot)
+	role, errs := plot.shoot(path.Child("shoot"), l.Shoot, func(role *Role) bool { return awake(role) && !role.Loaded })
 	if role != nil && role.Asleep {
 		errs = append(errs, field.Invalid(path.Child("shoot"), l.Shoot, "is hibernated at this step: wake it before"))
 	}

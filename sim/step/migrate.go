@@ -40,11 +40,11 @@ func (m *Migrate) String() string {
 
 // Check wants an existing shoot and another seed than the one it is bound to.
 func (m *Migrate) Check(path *field.Path, plot *Plot) field.ErrorList {
-	role, errs := plot.shoot(path.Child("shoot"), m.Shoot)
+	role, errs := plot.shoot(path.Child("shoot"), m.Shoot, exists)
 	if m.Refused { // of a shoot that is being deleted, too
 		role, errs = nil, nil
 		if _, known := plot.Shoots[m.Shoot]; !known {
-			errs = append(errs, field.NotSupported(path.Child("shoot"), m.Shoot, plot.Landscape.ShootNames()))
+			errs = append(errs, plot.noSuch(path.Child("shoot"), m.Shoot, func(*Role) bool { return true }))
 		}
 	}
 	switch within := path.Child("within"); {
@@ -55,7 +55,8 @@ func (m *Migrate) Check(path *field.Path, plot *Plot) field.ErrorList {
 	}
 	errs = append(errs, plot.garden(path)...)
 	if seeds := plot.Landscape.SeedNames(); !slices.Contains(seeds, m.To) {
-		return append(errs, field.NotSupported(path.Child("to"), m.To, seeds))
+		others := slices.DeleteFunc(seeds, func(seed string) bool { return role != nil && role.Seed == seed })
+		return append(errs, noneOf(path.Child("to"), m.To, others))
 	}
 	if role == nil {
 		return errs

@@ -59,7 +59,7 @@ func (p *Patch) Check(path *field.Path, plot *Plot) field.ErrorList {
 		}
 		return errs
 	}
-	_, errs := plot.shoot(path.Child("shoot"), p.Shoot)
+	_, errs := plot.shoot(path.Child("shoot"), p.Shoot, exists)
 	errs = append(errs, plot.garden(path)...)
 	errs = append(errs, p.Merge.check(merge, &gardencorev1beta1.Shoot{})...)
 	if p.Refused == "" { // what is not to happen is no change that the plot must follow

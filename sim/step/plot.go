@@ -1,6 +1,8 @@
 package step
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/sim/landscape"
@@ -65,12 +67,35 @@ func Later(steps []Spec) map[string]bool {
 	return later
 }
 
-// shoot finds a shoot that must exist at this place.
-func (p *Plot) shoot(path *field.Path, name string) (*Role, field.ErrorList) {
+// exists is what most steps ask of a shoot.
+func exists(role *Role) bool { return role.Exists }
+
+// awake asks for its API server, too.
+func awake(role *Role) bool { return role.Exists && !role.Asleep }
+
+// answers is awake; one in deletion is until it is gone.
+func answers(role *Role) bool { return role.Leaving || awake(role) }
+
+// noSuch refuses the name of a shoot that the landscape does not have. It lists those that would fit here.
+func (p *Plot) noSuch(path *field.Path, name string, fits func(*Role) bool) *field.Error {
+	names := p.Landscape.ShootNames()
+	return noneOf(path, name, slices.DeleteFunc(names, func(known string) bool { return !fits(p.Shoots[known]) }))
+}
+
+// noneOf refuses a name that is none of these.
+func noneOf(path *field.Path, name string, fitting []string) *field.Error {
+	if len(fitting) == 0 {
+		return field.Invalid(path, name, "does not exist, and no other name fits at this step")
+	}
+	return field.NotSupported(path, name, fitting)
+}
+
+// shoot finds a shoot that must exist at this place. Where it is not known, those are listed that fit.
+func (p *Plot) shoot(path *field.Path, name string, fits func(*Role) bool) (*Role, field.ErrorList) {
 	role, known := p.Shoots[name]
 	switch {
 	case !known:
-		return nil, field.ErrorList{field.NotSupported(path, name, p.Landscape.ShootNames())}
+		return nil, field.ErrorList{p.noSuch(path, name, fits)}
 	case !role.Exists:
 		return nil, field.ErrorList{field.Invalid(path, name, "does not exist at this step: create it before, or leave its create step out")}
 	}
@@ -82,7 +107,7 @@ func (p *Plot) reachable(path *field.Path, name string) field.ErrorList {
 	if role, known := p.Shoots[name]; known && role.Leaving {
 		return nil
 	}
-	role, errs := p.shoot(path, name)
+	role, errs := p.shoot(path, name, answers)
 	if role != nil && role.Asleep {
 		errs = append(errs, field.Invalid(path, name, "is hibernated at this step: wake it before"))
 	}

@@ -37,7 +37,7 @@ func (r *Reschedule) String() string {
 
 // Check wants an existing shoot. How long a window may be is for admission to say.
 func (r *Reschedule) Check(path *field.Path, plot *Plot) field.ErrorList {
-	_, errs := plot.shoot(path.Child("shoot"), r.Shoot)
+	_, errs := plot.shoot(path.Child("shoot"), r.Shoot, exists)
 	errs = append(errs, plot.garden(path)...)
 	errs = append(errs, positive(path.Child("endsIn"), r.EndsIn)...)
 	return append(errs, positive(path.Child("lasts"), r.Lasts)...)

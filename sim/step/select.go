@@ -44,7 +44,7 @@ func (s *Select) String() string {
 
 // Check wants an existing shoot and a number.
 func (s *Select) Check(path *field.Path, plot *Plot) field.ErrorList {
-	_, errs := plot.shoot(path.Child("shoot"), s.Shoot)
+	_, errs := plot.shoot(path.Child("shoot"), s.Shoot, exists)
 	errs = append(errs, plot.garden(path)...)
 	if s.Nodes < 1 {
 		errs = append(errs, field.Invalid(path.Child("nodes"), s.Nodes, "must be at least 1"))

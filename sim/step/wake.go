@@ -21,7 +21,7 @@ func (w *Wake) String() string { return "wake " + w.Shoot }
 
 // Check wants a shoot that is hibernated.
 func (w *Wake) Check(path *field.Path, plot *Plot) field.ErrorList {
-	role, errs := plot.shoot(path.Child("shoot"), w.Shoot)
+	role, errs := plot.shoot(path.Child("shoot"), w.Shoot, func(role *Role) bool { return role.Exists && role.Asleep })
 	errs = append(errs, plot.garden(path)...)
 	if role == nil {
 		return errs

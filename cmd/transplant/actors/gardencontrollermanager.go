@@ -30,6 +30,8 @@ type gardenControllerManagerFlags struct {
 	waitInterval   time.Duration
 	webhook        admission.Options
 	webhookService string
+	// admissionConfig is a file with what Gardener's API server is given as --admission-control-config-file.
+	admissionConfig string
 
 	seedMonitorPeriod, seedLossGracePeriod time.Duration
 	evacuation                             string
@@ -45,8 +47,9 @@ type gardenControllerManagerFlags struct {
 const evacuationAutomatic, evacuationManual = "automatic", "manual"
 
 // NewGardenControllerManager is `transplant garden-controller-manager`.
-func NewGardenControllerManager() *cobra.Command {
-	f := &gardenControllerManagerFlags{}
+func NewGardenControllerManager() *cobra.Command { return (&gardenControllerManagerFlags{}).command() }
+
+func (f *gardenControllerManagerFlags) command() *cobra.Command {
 	command := &cobra.Command{
 		Use: "garden-controller-manager", Short: "Run the garden's controllers and its admission", Args: cobra.NoArgs, SilenceUsage: true,
 		RunE: func(*cobra.Command, []string) error { return f.run(ctrl.SetupSignalHandler()) },
@@ -63,6 +66,9 @@ func NewGardenControllerManager() *cobra.Command {
 	command.Flags().IntVar(&f.evacuationAtOnce, "evacuation-at-once", migration.DefaultAtOnce, "how many shoots one destination restores at the same time")
 	f.secondSignFlags(command)
 	command.Flags().BoolVar(&f.webhook.InPlaceUpdates, "in-place-updates", false, "admit new worker pools whose nodes are updated in place (upstream's feature gate InPlaceNodeUpdates)")
+	command.Flags().StringVar(&f.admissionConfig, "admission-control-config-file", "",
+		"file with Gardener's AdmissionConfiguration, of which the plugin "+admission.PluginTolerations+
+			" is read: tolerations that new shoots of all projects get, and may have")
 	f.maintenanceFlags(command)
 	if err := command.MarkFlagRequired("kubeconfig"); err != nil {
 		panic(err) // the flag is defined above
@@ -117,7 +123,8 @@ func (f *gardenControllerManagerFlags) run(ctx context.Context) error {
 	return mgr.Start(ctx)
 }
 
-func (f *gardenControllerManagerFlags) addDuties(mgr manager.Manager, garden client.Client) error {
+// completeWebhook fills in what of the admission's options is no flag itself.
+func (f *gardenControllerManagerFlags) completeWebhook(garden client.Client) (err error) {
 	f.webhook.Garden = garden
 	if f.webhookService != "" {
 		namespace, name, err := cache.SplitMetaNamespaceKey(f.webhookService)
@@ -125,6 +132,18 @@ func (f *gardenControllerManagerFlags) addDuties(mgr manager.Manager, garden cli
 			return fmt.Errorf("parse --webhook-service %q: want namespace/name", f.webhookService)
 		}
 		f.webhook.Service = &types.NamespacedName{Namespace: namespace, Name: name}
+	}
+	if f.admissionConfig != "" {
+		if f.webhook.Tolerations, err = admission.ReadTolerations(f.admissionConfig); err != nil {
+			return fmt.Errorf("parse --admission-control-config-file: %w", err)
+		}
+	}
+	return nil
+}
+
+func (f *gardenControllerManagerFlags) addDuties(mgr manager.Manager, garden client.Client) error {
+	if err := f.completeWebhook(garden); err != nil {
+		return err
 	}
 	if err := admission.AddToManager(mgr, f.webhook); err != nil {
 		return err

@@ -1,9 +1,6 @@
 package explain
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,9 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/yaml"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/cleanup"
@@ -103,7 +98,7 @@ func requiredAlways(flag, value string) error {
 
 func (f *cleanupFlags) read(command *cobra.Command, now time.Time) (cleanup.Cluster, error) {
 	var shoot gardencorev1beta1.Shoot
-	if err := readObject(command, "shoot", f.shoot, "Shoot", &shoot); err != nil {
+	if err := readObject(command, "shoot", f.shoot, "Shoot", &shoot, choice{}); err != nil {
 		return cleanup.Cluster{}, err
 	}
 	cluster := cleanup.Cluster{Annotations: shoot.Annotations, Start: now}
@@ -216,67 +211,4 @@ func laterThan(name string, step cleanup.Step) bool {
 		}
 	}
 	return false
-}
-
-// readOne reads a JSON object of a kind, and finds its unknown fields.
-type readOne func(kind string, document []byte) ([]unknown, error)
-
-// readObjects reads all objects of files: YAML documents, JSON, and lists of objects, "-" for standard input. Fields
-// that are not known here are told of on standard error.
-func readObjects(command *cobra.Command, flag string, paths []string, each readOne) error {
-	warnings := newWarnings(command.ErrOrStderr())
-	for _, path := range paths {
-		content, err := readFile(command, path)
-		if err != nil {
-			return fmt.Errorf("read the objects (--%s): %w", flag, err)
-		}
-		documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
-		for number := 1; ; number++ {
-			document, err := documents.Read()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err == nil {
-				err = readDocument(document, func(kind string, document []byte) ([]unknown, error) {
-					found, err := each(kind, document)
-					warnings.tell(found, func(unknown) string { return fmt.Sprintf("document %d of %s, %s", number, path, kind) })
-					return nil, err
-				})
-			}
-			if err != nil {
-				return fmt.Errorf("read document %d of %s: %w", number, path, err)
-			}
-		}
-	}
-	return nil
-}
-
-func readDocument(text []byte, each readOne) error {
-	document, err := yaml.YAMLToJSON(text)
-	if err != nil {
-		return fmt.Errorf("it is neither YAML nor JSON: %w", err)
-	}
-	if bytes.Equal(document, []byte("null")) {
-		return nil // nothing but comments
-	}
-	var list struct {
-		Kind  string            `json:"kind"`
-		Items []json.RawMessage `json:"items"`
-	}
-	if err := decode(document, &list); err != nil {
-		return fmt.Errorf("expected an object: %w", err)
-	}
-	if list.Kind == "" {
-		return errors.New("field kind is not set: give objects as the API server has them")
-	}
-	if !strings.HasSuffix(list.Kind, "List") || list.Items == nil {
-		_, err := each(list.Kind, document)
-		return err
-	}
-	for i, item := range list.Items {
-		if err := readDocument(item, each); err != nil {
-			return fmt.Errorf("item %d: %w", i+1, err)
-		}
-	}
-	return nil
 }

@@ -130,7 +130,7 @@ func (f *errorsFlags) readShoot(command *cobra.Command, question *errorsQuestion
 		return nil, nil
 	}
 	shoot := &gardencorev1beta1.Shoot{}
-	if err := readObject(command, "shoot", f.shoot, "Shoot", shoot); err != nil {
+	if err := readObject(command, "shoot", f.shoot, "Shoot", shoot, choice{}); err != nil {
 		return nil, err
 	}
 	if len(shoot.Status.LastErrors) == 0 {

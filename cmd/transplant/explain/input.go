@@ -1,48 +1,116 @@
 package explain
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/yaml"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// readObject reads an object of the wire API from a file, YAML or JSON, "-" for standard input. Fields that are not
-// known here are told of on standard error.
-func readObject(command *cobra.Command, flag, path, kind string, into any) error {
+// choice says which object is meant where a file has several of the kind.
+type choice struct {
+	// by is the field that says so, in a sentence; "" if nothing does.
+	by   string
+	fits func(object []byte) bool
+}
+
+// readObject reads an object of the wire API from a file, YAML or JSON, "-" for standard input. The file may hold other
+// objects, and lists. Fields that are not known here are named on standard error, and those that are not set are filled
+// in as an API server does.
+func readObject(command *cobra.Command, flag, path, kind string, into metav1.Object, which choice) error {
 	content, err := readFile(command, path)
 	if err != nil {
 		return fmt.Errorf("read the %s (--%s): %w", kind, flag, err)
 	}
-	document, err := yaml.YAMLToJSON(content)
+	documents, err := readDocuments(content)
 	if err != nil {
-		return fmt.Errorf("read the %s in %s: it is neither YAML nor JSON: %w", kind, path, err)
-	}
-	var meta struct {
-		Kind string `json:"kind"`
-	}
-	if err := decode(document, &meta); err != nil {
-		return fmt.Errorf("read the %s in %s: expected one object with a kind", kind, path)
-	}
-	if meta.Kind != kind {
-		return fmt.Errorf("read the %s in %s: field kind is %q: give the file of a %s with --%s", kind, path, meta.Kind, kind, flag)
-	}
-	if err := decode(document, into); err != nil {
 		return fmt.Errorf("read the %s in %s: %w", kind, path, err)
 	}
-	newWarnings(command.ErrOrStderr()).tell(unknowns(document, into), func(u unknown) string {
-		if line := lineOf(content, u.path); line > 0 {
+	d, err := pick(documents, kind, flag, which)
+	if err != nil {
+		return fmt.Errorf("read the %s in %s: %w", kind, path, err)
+	}
+	if err := errors.Join(checkVersion(kind, d.APIVersion, "apiVersion"), decode(d.content, into)); err != nil {
+		return fmt.Errorf("read the %s in %s: %w", kind, path, d.inList(err))
+	}
+	newWarnings(command.ErrOrStderr()).tell(unknowns(d.content, into), func(u unknown) string {
+		if line := d.line(content, u.path); line > 0 {
 			return fmt.Sprintf("%s:%d", path, line)
 		}
 		return path
 	})
+	if object, has := into.(gardencorev1beta1.Defaulted); has {
+		object.SetDefaults()
+	}
 	return nil
+}
+
+// pick finds the one object of a kind that is meant.
+func pick(documents []document, kind, flag string, which choice) (document, error) {
+	found := slices.Clone(documents)
+	found = slices.DeleteFunc(found, func(d document) bool { return d.Kind != kind })
+	if len(found) == 0 {
+		return document{}, fmt.Errorf("field kind is %s: give the file of a %s with --%s", kindsOf(documents), kind, flag)
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	var names []string
+	var fitting []document
+	for _, d := range found {
+		var object metav1.PartialObjectMetadata
+		if err := decode(d.content, &object); err != nil {
+			return document{}, d.inList(err)
+		}
+		names = append(names, strings.TrimPrefix(object.Namespace+"/"+object.Name, "/"))
+		if which.fits != nil && which.fits(d.content) {
+			fitting = append(fitting, d)
+		}
+	}
+	if len(fitting) == 1 {
+		return fitting[0], nil
+	}
+	asked := "give a file with one of them"
+	if which.by != "" {
+		asked = fmt.Sprintf("none of them is the one of %s; %s", which.by, asked)
+	}
+	some := strings.Join(names[:min(len(names), mostNamed)], ", ")
+	return document{}, fmt.Errorf("it has %d objects of kind %s (%s): %s", len(found), kind, some, asked)
+}
+
+// mostNamed is how many objects of a file are named.
+const mostNamed = 10
+
+func kindsOf(documents []document) string {
+	kinds := sets.New[string]()
+	for _, d := range documents {
+		kinds.Insert(strconv.Quote(d.Kind))
+	}
+	return cmp.Or(strings.Join(sets.List(kinds), ", "), `""`)
+}
+
+// named chooses by name and namespace.
+func named(by, namespace, name string) choice {
+	if name == "" {
+		return choice{}
+	}
+	return choice{by: by, fits: func(content []byte) bool {
+		var object metav1.PartialObjectMetadata
+		return decode(content, &object) == nil && object.Name == name && object.Namespace == namespace
+	}}
 }
 
 func readFile(command *cobra.Command, path string) ([]byte, error) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/utils/ptr"
 )
 
 // lines is what people have to know of a topic's questions.
@@ -22,15 +23,23 @@ type lines struct {
 	lists []string
 }
 
-// remarks are fields that askers write for themselves.
-var remarks = []string{"id", "note", "changes", "apiserverDefaulted"}
+// remarks are fields of questions that the topics do not know: those that askers write for themselves, and asWritten.
+var remarks = []string{"id", "note", "changes", asWritten}
+
+// asWritten is the field of a question that, when it is false, says that the API server's defaults are missing from its
+// objects and are not to be filled in: the question is about the objects as they are.
+const asWritten = "apiserverDefaulted"
+
+// defaulted is a question that has objects with defaults.
+type defaulted interface{ setDefaults() }
 
 // withJSONL adds --jsonl to a topic: questions are read from standard input, one JSON object a line, and each is
 // answered by one line at once, so that the command can be talked to through a pipe. Without the flag the command's own
 // RunE runs; a command that has none has no form for people.
 func withJSONL[Q, A any](command *cobra.Command, form lines, answer func(Q) (A, error)) *cobra.Command {
 	command.Example += fmt.Sprintf("\n  echo '%s' | transplant explain %s --jsonl", form.sample, command.Name())
-	lines := command.Flags().Bool("jsonl", false, "read questions from standard input, one JSON object a line, and answer each with a line")
+	lines := command.Flags().Bool("jsonl", false, "read questions from standard input, one JSON object a line, "+
+		"and answer each with a line; their objects get an API server's defaults, unless \""+asWritten+"\" is false")
 	people := command.RunE
 	command.Args = cobra.NoArgs
 	command.RunE = func(command *cobra.Command, args []string) error {
@@ -82,13 +91,17 @@ func answerLines[Q, A any](in io.Reader, out io.Writer, warnings *warnings, form
 
 // answerLine answers one question. The error says that the line is none.
 func answerLine[Q, A any](line []byte, answer func(Q) (A, error)) ([]byte, error) {
-	id, err := identity(line)
+	head, err := headOf(line)
 	if err != nil {
 		return failure(nil, err), err
 	}
+	id := head.ID
 	var question Q
 	if err := decode(line, &question); err != nil {
 		return failure(id, fmt.Errorf("decode the question: %w", err)), nil
+	}
+	if objects, has := any(&question).(defaulted); has && ptr.Deref(head.Defaulted, true) {
+		objects.setDefaults()
 	}
 	result, err := answer(question)
 	if err != nil {
@@ -138,18 +151,22 @@ func notSet(ignored []unknown, names ...string) error {
 	return fmt.Errorf("field %s is not set%s", strings.Join(names, " or "), hint)
 }
 
-// identity is a question's id as it was written; null if it has none.
-func identity(line []byte) (json.RawMessage, error) {
+// head is what every question may have.
+type head struct {
+	// ID as it was written; null if there is none.
+	ID        json.RawMessage `json:"id"`
+	Defaulted *bool           `json:"apiserverDefaulted"`
+}
+
+func headOf(line []byte) (head, error) {
 	if line[0] != '{' {
-		return nil, errors.New("expected a JSON object")
+		return head{}, errors.New("expected a JSON object")
 	}
-	question := struct {
-		ID json.RawMessage `json:"id"`
-	}{ID: json.RawMessage("null")}
+	question := head{ID: json.RawMessage("null")}
 	if err := json.Unmarshal(line, &question); err != nil {
-		return nil, fmt.Errorf("expected a JSON object: %w", err)
+		return head{}, fmt.Errorf("expected a JSON object: %w", err)
 	}
-	return question.ID, nil
+	return question, nil
 }
 
 // reply is an answer's JSON object with the question's id in front.

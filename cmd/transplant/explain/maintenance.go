@@ -23,6 +23,15 @@ type maintenanceQuestion struct {
 	Shoot        *gardencorev1beta1.Shoot        `json:"shoot"`
 }
 
+func (q *maintenanceQuestion) setDefaults() {
+	if q.CloudProfile != nil {
+		q.CloudProfile.SetDefaults()
+	}
+	if q.Shoot != nil {
+		q.Shoot.SetDefaults()
+	}
+}
+
 // maintenanceAnswer says it by component.
 type maintenanceAnswer struct {
 	// Maintained is whether the shoot is maintained now.
@@ -93,13 +102,14 @@ func newMaintenance() *cobra.Command {
 
 func readMaintenance(command *cobra.Command, shoot, profile string, now time.Time) (maintenanceQuestion, error) {
 	question := maintenanceQuestion{Now: &now, Shoot: &gardencorev1beta1.Shoot{}, CloudProfile: &gardencorev1beta1.CloudProfile{}}
-	if err := errors.Join(
-		readObject(command, "shoot", shoot, "Shoot", question.Shoot),
-		readObject(command, "cloudprofile", profile, "CloudProfile", question.CloudProfile),
-	); err != nil {
+	err := readObject(command, "shoot", shoot, "Shoot", question.Shoot, choice{})
+	wanted := profileName(question.Shoot)
+	itsOwn := named("the Shoot", "", wanted)
+	err = errors.Join(err, readObject(command, "cloudprofile", profile, "CloudProfile", question.CloudProfile, itsOwn))
+	if err != nil {
 		return question, err
 	}
-	if wanted := profileName(question.Shoot); wanted != "" && wanted != question.CloudProfile.Name {
+	if wanted != "" && wanted != question.CloudProfile.Name {
 		return question, fmt.Errorf("the Shoot in %s uses the CloudProfile %q (field spec.cloudProfile.name), %s has %q: give the file of the one that it uses",
 			shoot, wanted, profile, question.CloudProfile.Name)
 	}
@@ -127,6 +137,12 @@ func judgeMaintenance(question maintenanceQuestion) (maintenanceAnswer, error) {
 		return maintenanceAnswer{}, errors.New("field shoot is not set: give the Shoot")
 	case question.CloudProfile == nil:
 		return maintenanceAnswer{}, errors.New("field cloudProfile is not set: give the CloudProfile of the Shoot")
+	}
+	if err := errors.Join(
+		checkVersion("Shoot", question.Shoot.APIVersion, "shoot.apiVersion"),
+		checkVersion("CloudProfile", question.CloudProfile.APIVersion, "cloudProfile.apiVersion"),
+	); err != nil {
+		return maintenanceAnswer{}, err
 	}
 	now := *orPresent(question.Now)
 	plan := maintenance.Decide(question.Shoot, question.CloudProfile, now, maintenance.Config{})

@@ -23,7 +23,10 @@ var oracles = map[string]string{
 }
 
 // deviations are the cases that we answer otherwise (docs/deviations.md), by topic.
-var deviations = map[string]string{"maintenance": "../../../controllers/maintenance/testdata/deviations.json"}
+var deviations = map[string]string{
+	"maintenance": "../../../controllers/maintenance/testdata/deviations.json",
+	"rollout":     "../../../controllers/rollout/testdata/deviations.json",
+}
 
 type oracleCase = oracletest.Case[json.RawMessage, any]
 

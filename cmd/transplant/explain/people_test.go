@@ -229,7 +229,7 @@ func TestWhatCannotBeAnswered(t *testing.T) {
 		{[]string{"webhooks"}, "set --file, or --jsonl to answer questions from standard input"},
 		{[]string{"webhooks", "--file", "shoot.yaml"}, `read document 1 of shoot.yaml: field kind is "Shoot": give ValidatingWebhookConfigurations and MutatingWebhookConfigurations only`},
 		{[]string{"webhooks", "--file", "broken.yaml"}, "read document 1 of broken.yaml: it is neither YAML nor JSON:"},
-		{[]string{"webhooks", "--file", "list.yaml"}, "read document 1 of list.yaml: expected an object:"},
+		{[]string{"webhooks", "--file", "list.yaml"}, "read document 1 of list.yaml: expected an object with a kind"},
 		{[]string{"webhooks", "--file", "nokind.yaml"}, "read document 1 of nokind.yaml: field kind is not set: give objects as the API server has them"},
 		{[]string{"webhooks", "--file", "/nowhere.yaml"}, "read the objects (--file): open /nowhere.yaml: no such file or directory"},
 		{[]string{"webhooks", "--file", "webhooks.yaml", "-o", "xml"}, `read --output: "xml" is no form: choose text or json`},

@@ -17,6 +17,14 @@ type rolloutQuestion struct {
 	NewShoot *gardencorev1beta1.Shoot `json:"newShoot"`
 }
 
+func (q *rolloutQuestion) setDefaults() {
+	for _, shoot := range []*gardencorev1beta1.Shoot{q.OldShoot, q.NewShoot} {
+		if shoot != nil {
+			shoot.SetDefaults()
+		}
+	}
+}
+
 // rolloutAnswer says it by pool: whether its nodes are rolled or updated in place, or that the pool comes or goes.
 type rolloutAnswer struct {
 	Pools    map[string]any    `json:"pools"`
@@ -38,10 +46,9 @@ func newRollout() *cobra.Command {
 				return err
 			}
 			question := rolloutQuestion{OldShoot: &gardencorev1beta1.Shoot{}, NewShoot: &gardencorev1beta1.Shoot{}}
-			if err := errors.Join(
-				readObject(command, "old", before, "Shoot", question.OldShoot),
-				readObject(command, "new", after, "Shoot", question.NewShoot),
-			); err != nil {
+			err := readObject(command, "old", before, "Shoot", question.OldShoot, choice{})
+			same := named("--old", question.OldShoot.Namespace, question.OldShoot.Name)
+			if err := errors.Join(err, readObject(command, "new", after, "Shoot", question.NewShoot, same)); err != nil {
 				return err
 			}
 			answer, err := judgeRollout(question)
@@ -68,6 +75,12 @@ func newRollout() *cobra.Command {
 func judgeRollout(question rolloutQuestion) (rolloutAnswer, error) {
 	if question.OldShoot == nil || question.NewShoot == nil {
 		return rolloutAnswer{}, errors.New("fields oldShoot and newShoot: give both")
+	}
+	if err := errors.Join(
+		checkVersion("Shoot", question.OldShoot.APIVersion, "oldShoot.apiVersion"),
+		checkVersion("Shoot", question.NewShoot.APIVersion, "newShoot.apiVersion"),
+	); err != nil {
+		return rolloutAnswer{}, err
 	}
 	verdicts, err := rollout.Compare(question.OldShoot, question.NewShoot)
 	if err != nil {

@@ -37,7 +37,7 @@ func newStatus() *cobra.Command {
 				return err
 			}
 			object := gardencorev1beta1.Shoot{}
-			if err := readObject(command, "shoot", shoot, "Shoot", &object); err != nil {
+			if err := readObject(command, "shoot", shoot, "Shoot", &object, choice{}); err != nil {
 				return err
 			}
 			answer, err := judgeStatus(statusQuestion{ShootStatus: &object.Status})

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/admission"
@@ -23,20 +25,19 @@ const (
 
 // tolerationsQuestion asks whether tolerations let a shoot onto a seed, or whether the shoot may have them.
 type tolerationsQuestion struct {
-	Kind                string                         `json:"kind"`
-	SeedTaints          []gardencorev1beta1.SeedTaint  `json:"seedTaints"`
-	Operation           string                         `json:"operation"`
-	AdmissionConfig     tolerationsConfig              `json:"admissionConfig"`
-	Project             *gardencorev1beta1.Project     `json:"project"`
-	ShootTolerations    []gardencorev1beta1.Toleration `json:"shootTolerations"`
-	OldShootTolerations []gardencorev1beta1.Toleration `json:"oldShootTolerations"`
+	Kind                string                          `json:"kind"`
+	SeedTaints          []gardencorev1beta1.SeedTaint   `json:"seedTaints"`
+	Operation           string                          `json:"operation"`
+	AdmissionConfig     admission.TolerationRestriction `json:"admissionConfig"`
+	Project             *gardencorev1beta1.Project      `json:"project"`
+	ShootTolerations    []gardencorev1beta1.Toleration  `json:"shootTolerations"`
+	OldShootTolerations []gardencorev1beta1.Toleration  `json:"oldShootTolerations"`
 }
 
-// tolerationsConfig is the admission's configuration as it is written.
-type tolerationsConfig struct {
-	metav1.TypeMeta `json:",inline"`
-	Defaults        []gardencorev1beta1.Toleration `json:"defaults"`
-	Whitelist       []gardencorev1beta1.Toleration `json:"whitelist"`
+func (q *tolerationsQuestion) setDefaults() {
+	if q.Project != nil {
+		q.Project.SetDefaults()
+	}
 }
 
 // tolerationsAnswer has Tolerated for the one kind of question, and the others for the other.
@@ -44,6 +45,8 @@ type tolerationsAnswer struct {
 	Tolerated *bool                           `json:"tolerated,omitempty"`
 	Allowed   *bool                           `json:"allowed,omitempty"`
 	After     *[]gardencorev1beta1.Toleration `json:"shootTolerationsAfterAdmission,omitempty"`
+	// Added are the defaults that a new shoot gets; they count when it is asked where it may be.
+	Added []gardencorev1beta1.Toleration `json:"addedByDefault,omitempty"`
 	// Why are the reasons against.
 	Why []string `json:"why,omitempty"`
 }
@@ -60,15 +63,17 @@ func newTolerations() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "tolerations",
 		Short: "Say whether a shoot tolerates a seed's taints, and whether it may",
-		Example: `  transplant explain tolerations --shoot shoot.yaml --seed seed.yaml
+		Example: `  transplant explain tolerations --shoot shoot.yaml --seed seed.yaml --project project.yaml
   transplant explain tolerations --shoot shoot.yaml --project project.yaml --admission-config config.yaml
   transplant explain tolerations --shoot shoot.yaml --old-shoot before.yaml --project project.yaml`,
 		RunE: func(command *cobra.Command, _ []string) error { return flags.run(command) },
 	}
 	command.Flags().StringVar(&flags.shoot, "shoot", "", "file of the Shoot")
 	command.Flags().StringVar(&flags.seed, "seed", "", "file of the Seed, whose taints are asked about")
-	command.Flags().StringVar(&flags.project, "project", "", "file of the Shoot's Project, whose defaults and whitelist are asked about")
-	command.Flags().StringVar(&flags.config, "admission-config", "", "file of the admission's configuration, with defaults and whitelist for all projects")
+	command.Flags().StringVar(&flags.project, "project", "",
+		"file of the Shoot's Project, whose defaults and whitelist count")
+	command.Flags().StringVar(&flags.config, "admission-config", "", "file of Gardener's AdmissionConfiguration, or of its "+
+		"plugin "+admission.PluginTolerations+" alone: defaults and whitelist for all projects")
 	command.Flags().StringVar(&flags.oldShoot, "old-shoot", "", "file of the Shoot as it was: the question is about an update, else about a creation")
 	flags.output.register(command)
 	return withJSONL(command, lines{
@@ -116,51 +121,113 @@ func (f *tolerationsFlags) read(command *cobra.Command) (tolerationsQuestion, er
 		seed       gardencorev1beta1.Seed
 		question   = tolerationsQuestion{Operation: operationCreate}
 	)
-	errs := []error{readObject(command, "shoot", f.shoot, "Shoot", &shoot)}
+	errs := []error{readObject(command, "shoot", f.shoot, "Shoot", &shoot, choice{})}
 	if f.seed != "" {
-		errs = append(errs, readObject(command, "seed", f.seed, "Seed", &seed))
+		bound := named("spec.seedName of the Shoot", "", ptr.Deref(shoot.Spec.SeedName, ""))
+		errs = append(errs, readObject(command, "seed", f.seed, "Seed", &seed, bound))
 	}
 	if f.project != "" {
 		question.Project = &gardencorev1beta1.Project{}
-		errs = append(errs, readObject(command, "project", f.project, "Project", question.Project))
+		itsOwn := projectOf(shoot.Namespace)
+		errs = append(errs, readObject(command, "project", f.project, "Project", question.Project, itsOwn))
 	}
 	if f.config != "" {
-		errs = append(errs, readObject(command, "admission-config", f.config, "Configuration", &question.AdmissionConfig))
+		errs = append(errs, f.readConfig(command, &question.AdmissionConfig))
 	}
 	if f.oldShoot != "" {
 		question.Operation = operationUpdate
-		errs = append(errs, readObject(command, "old-shoot", f.oldShoot, "Shoot", &old))
+		same := named("--shoot", shoot.Namespace, shoot.Name)
+		errs = append(errs, readObject(command, "old-shoot", f.oldShoot, "Shoot", &old, same))
 	}
 	question.ShootTolerations, question.OldShootTolerations, question.SeedTaints = shoot.Spec.Tolerations, old.Spec.Tolerations, seed.Spec.Taints
 	return question, errors.Join(errs...)
 }
 
+// projectOf chooses the project of a namespace.
+func projectOf(namespace string) choice {
+	if namespace == "" {
+		return choice{}
+	}
+	return choice{by: "the Shoot's namespace", fits: func(content []byte) bool {
+		var project struct {
+			Spec struct {
+				Namespace string `json:"namespace"`
+			} `json:"spec"`
+		}
+		return decode(content, &project) == nil && project.Spec.Namespace == namespace
+	}}
+}
+
+// readConfig reads the configuration of all projects.
+func (f *tolerationsFlags) readConfig(command *cobra.Command, into *admission.TolerationRestriction) error {
+	content, err := readFile(command, f.config)
+	if err != nil {
+		return fmt.Errorf("read the admission configuration (--admission-config): %w", err)
+	}
+	text, err := admission.RestrictionIn(content, folderOf(f.config))
+	if err != nil {
+		return fmt.Errorf("read the admission configuration in %s: %w", f.config, err)
+	}
+	document, err := yaml.YAMLToJSON(text)
+	if err == nil {
+		err = decode(document, into)
+	}
+	if err != nil {
+		return fmt.Errorf("read the admission configuration in %s: %w", f.config, err)
+	}
+	newWarnings(command.ErrOrStderr()).tell(unknowns(document, into), func(unknown) string { return f.config })
+	if errs := into.Validate(); len(errs) > 0 {
+		return fmt.Errorf("read the admission configuration in %s: %w", f.config, errs.ToAggregate())
+	}
+	return nil
+}
+
 func judgeTolerations(question tolerationsQuestion) (tolerationsAnswer, error) {
 	switch question.Kind {
 	case kindSeedTaints:
-		tolerated := placement.Tolerated(question.SeedTaints, question.ShootTolerations)
-		answer := tolerationsAnswer{Tolerated: &tolerated}
-		if !tolerated {
-			answer.Why = untolerated(question)
-		}
-		return answer, nil
+		return judgeSeed(question), nil
 	case kindAdmission:
 		return judgeAdmission(question)
 	}
 	return tolerationsAnswer{}, fmt.Errorf("field kind is %q: give %s or %s", question.Kind, kindSeedTaints, kindAdmission)
 }
 
+// lists are the defaults and the whitelist that hold for the shoot.
+func (q tolerationsQuestion) lists() admission.Tolerations {
+	return q.AdmissionConfig.Tolerations().With(q.Project)
+}
+
+// added are the tolerations that the shoot gets by default, when it is created.
+func (q tolerationsQuestion) added() []gardencorev1beta1.Toleration {
+	if strings.EqualFold(q.Operation, operationUpdate) {
+		return nil
+	}
+	return q.lists().Missing(q.ShootTolerations)
+}
+
+// judgeSeed asks of the shoot as it is once it is created.
+func judgeSeed(question tolerationsQuestion) tolerationsAnswer {
+	answer := tolerationsAnswer{Added: question.added()}
+	tolerations := slices.Concat(question.ShootTolerations, answer.Added)
+	tolerated := placement.Tolerated(question.SeedTaints, tolerations)
+	if answer.Tolerated = &tolerated; !tolerated {
+		answer.Why = untolerated(question.SeedTaints, tolerations)
+	}
+	return answer
+}
+
 // untolerated are the taints that are not tolerated by themselves; none if it is only that they are more than the
 // tolerations.
-func untolerated(question tolerationsQuestion) []string {
+func untolerated(taints []gardencorev1beta1.SeedTaint, tolerations []gardencorev1beta1.Toleration) []string {
 	var why []string
-	for _, taint := range question.SeedTaints {
-		if !placement.Tolerated([]gardencorev1beta1.SeedTaint{taint}, question.ShootTolerations) {
+	for _, taint := range taints {
+		if !placement.Tolerated([]gardencorev1beta1.SeedTaint{taint}, tolerations) {
 			why = append(why, fmt.Sprintf("no toleration for taint %s", keyAndValue(taint.Key, taint.Value)))
 		}
 	}
-	if taints, tolerations := len(question.SeedTaints), len(question.ShootTolerations); len(why) == 0 {
-		why = append(why, fmt.Sprintf("the seed has %d taints, more than the shoot's %d tolerations", taints, tolerations))
+	if len(why) == 0 {
+		why = append(why, fmt.Sprintf("the seed has %d taints, more than the shoot's %d tolerations",
+			len(taints), len(tolerations)))
 	}
 	return why
 }
@@ -173,18 +240,17 @@ func keyAndValue(key string, value *string) string {
 }
 
 func judgeAdmission(question tolerationsQuestion) (tolerationsAnswer, error) {
-	lists := admission.Tolerations{Defaults: question.AdmissionConfig.Defaults, Whitelist: question.AdmissionConfig.Whitelist}.With(question.Project)
-	after := append([]gardencorev1beta1.Toleration{}, question.ShootTolerations...)
 	switch strings.ToUpper(question.Operation) {
-	case operationCreate:
-		after = append(after, lists.Missing(after)...)
-	case operationUpdate:
+	case operationCreate, operationUpdate:
 	default:
 		return tolerationsAnswer{}, fmt.Errorf("field operation is %q: give %s or %s", question.Operation, operationCreate, operationUpdate)
 	}
+	lists, added := question.lists(), question.added()
+	// Not nil: none is an empty list.
+	after := append([]gardencorev1beta1.Toleration{}, slices.Concat(question.ShootTolerations, added)...)
 	refusals := lists.Judge(field.NewPath("spec", "tolerations"), after, question.OldShootTolerations)
 	allowed := len(refusals) == 0
-	answer := tolerationsAnswer{Allowed: &allowed, After: &after}
+	answer := tolerationsAnswer{Allowed: &allowed, After: &after, Added: added}
 	for _, refusal := range refusals {
 		answer.Why = append(answer.Why, refusal.Error())
 	}
@@ -199,6 +265,7 @@ func mergeTolerations(answers []tolerationsAnswer) tolerationsAnswer {
 		} else {
 			merged.Allowed, merged.After = a.Allowed, a.After
 		}
+		merged.Added = a.Added
 		merged.Why = append(merged.Why, a.Why...)
 	}
 	return merged
@@ -221,10 +288,7 @@ func tellTolerations(out io.Writer, question tolerationsQuestion, answers []tole
 		for _, why := range a.Why {
 			p.line("  %s", why)
 		}
-		if a.After == nil {
-			continue
-		}
-		for _, toleration := range (*a.After)[len(question.ShootTolerations):] {
+		for _, toleration := range a.Added {
 			p.line("  added by default: %s", keyAndValue(toleration.Key, toleration.Value))
 		}
 	}

@@ -257,7 +257,7 @@ func TestMistakesAreExplained(t *testing.T) {
 		{"read the Shoot in " + bare + ": field spec.kubernetes.version is not set: give the Shoot as the API server has it", []string{"maintenance", "--shoot", bare, "--cloudprofile", profile}},
 		{"read the Shoot in " + wrong + ": json: cannot unmarshal array into Go struct field Kubernetes.spec.kubernetes.version of type string", []string{"maintenance", "--shoot", wrong, "--cloudprofile", profile}},
 		{"read the Shoot in " + text + ": it is neither YAML nor JSON: yaml: mapping values are not allowed in this context", []string{"rollout", "--old", text, "--new", shoot}},
-		{"read the Shoot in " + list + ": expected one object with a kind", []string{"rollout", "--old", shoot, "--new", list}},
+		{"read the Shoot in " + list + ": expected an object with a kind", []string{"rollout", "--old", shoot, "--new", list}},
 		{"read the Shoot (--old): open nowhere.yaml: no such file or directory", []string{"rollout", "--old", "nowhere.yaml", "--new", shoot}},
 		{`read --now: "noon" is no time of the form 2026-11-21T12:00:00Z`, []string{"window", "--shoot", shoot, "--now", "noon"}},
 		{`read --output: "xml" is no form: choose text or json`, []string{"window", "--shoot", shoot, "-o", "xml"}},

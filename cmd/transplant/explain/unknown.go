@@ -125,10 +125,9 @@ func fieldsOf(of reflect.Type) map[string]reflect.Type {
 	return fields
 }
 
-// lineOf finds the line of a field in a text of one document; 0 if the field is not written there as such.
-func lineOf(text []byte, path []any) int {
-	var document yaml.Node
-	if yaml.Unmarshal(text, &document) != nil || len(document.Content) == 0 {
+// lineOf finds the line of a field in a YAML document; 0 if the field is not written there as such.
+func lineOf(document *yaml.Node, path []any) int {
+	if len(document.Content) == 0 {
 		return 0
 	}
 	node, line := document.Content[0], 0

@@ -23,16 +23,52 @@ type webhooksQuestion struct {
 // webhooksAnswer says which webhooks are problematic, what the constraints say of them, and what one pass of remediation
 // makes of the configurations.
 type webhooksAnswer struct {
-	// Problematic is by Kind/configuration/webhook. Labels that exempt a configuration are not looked at.
+	// Problematic is by Kind/configuration/webhook. In answers to questions labels that exempt a configuration are not
+	// looked at; people are not told of problems that nobody has.
 	Problematic map[string]bool    `json:"problematic"`
 	Constraint  webhooksConstraint `json:"constraint"`
 	Remediated  bool               `json:"remediated"`
 	webhooksQuestion
 
+	// Exempt are the labels by which configurations do not count for the constraints, Excluded those by which they are not
+	// remediated.
+	Exempt   map[string]string `json:"exempt,omitempty"`
+	Excluded map[string]string `json:"excludedFromRemediation,omitempty"`
 	// Problems say why, Message is the constraint's, Changes are what remediation changes.
 	Problems map[string]string   `json:"problems,omitempty"`
 	Message  string              `json:"message"`
 	Changes  map[string][]string `json:"changes,omitempty"`
+}
+
+func (q *webhooksQuestion) setDefaults() {
+	for i := range q.Validating {
+		webhooks.SetValidatingDefaults(&q.Validating[i])
+	}
+	for i := range q.Mutating {
+		webhooks.SetMutatingDefaults(&q.Mutating[i])
+	}
+}
+
+// check refuses configurations without a name, and of a version that means something else.
+func (q *webhooksQuestion) check() error {
+	for i, c := range q.views() {
+		if c.Name() == "" {
+			return fmt.Errorf("field metadata.name of configuration %d is not set: give each a name", i+1)
+		}
+	}
+	for i, c := range q.Validating {
+		field := fmt.Sprintf("validating[%d].apiVersion", i)
+		if err := checkVersion(webhooks.KindValidating, c.APIVersion, field); err != nil {
+			return err
+		}
+	}
+	for i, c := range q.Mutating {
+		field := fmt.Sprintf("mutating[%d].apiVersion", i)
+		if err := checkVersion(webhooks.KindMutating, c.APIVersion, field); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // webhooksConstraint is the same for HibernationPossible and MaintenancePreconditionsSatisfied.
@@ -65,6 +101,7 @@ func newWebhooks() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			answer.spareExempt()
 			return output.print(command.OutOrStdout(), answer, func(out io.Writer) error { return tellWebhooks(out, question, answer) })
 		},
 	}
@@ -91,6 +128,7 @@ func readWebhooks(command *cobra.Command, files []string) (webhooksQuestion, err
 		}
 		return nil, fmt.Errorf("field kind is %q: give %ss and %ss only", kind, webhooks.KindValidating, webhooks.KindMutating)
 	})
+	question.setDefaults()
 	return question, err
 }
 
@@ -126,12 +164,19 @@ func (q webhooksQuestion) sorted() webhooksQuestion {
 }
 
 func judgeWebhooks(question webhooksQuestion) (webhooksAnswer, error) {
-	answer := webhooksAnswer{
-		Problematic: map[string]bool{}, Problems: map[string]string{}, Changes: map[string][]string{}, webhooksQuestion: question.sorted(),
+	if err := question.check(); err != nil {
+		return webhooksAnswer{}, err
 	}
-	for i, c := range question.views() {
-		if c.Name() == "" {
-			return webhooksAnswer{}, fmt.Errorf("field metadata.name of configuration %d is not set: give each a name", i+1)
+	answer := webhooksAnswer{
+		Problematic: map[string]bool{}, Problems: map[string]string{}, Changes: map[string][]string{},
+		Exempt: map[string]string{}, Excluded: map[string]string{}, webhooksQuestion: question.sorted(),
+	}
+	for _, c := range question.views() {
+		if label := c.Exempt(); label != "" {
+			answer.Exempt[c.Kind+"/"+c.Name()] = label
+		}
+		if label := c.Excluded(); label != "" {
+			answer.Excluded[c.Kind+"/"+c.Name()] = label
 		}
 		for _, w := range c.Webhooks {
 			name, problem := strings.Join([]string{c.Kind, c.Name(), w.Name}, "/"), w.Problem()
@@ -152,21 +197,38 @@ func judgeWebhooks(question webhooksQuestion) (webhooksAnswer, error) {
 	return answer, nil
 }
 
+// spareExempt takes back what was found about configurations that do not count.
+func (a *webhooksAnswer) spareExempt() {
+	for name := range a.Problematic {
+		if a.Exempt[name[:strings.LastIndex(name, "/")]] != "" {
+			a.Problematic[name] = false
+			delete(a.Problems, name)
+		}
+	}
+}
+
 // tellWebhooks is the answer for people.
 func tellWebhooks(out io.Writer, question webhooksQuestion, answer webhooksAnswer) error {
 	p := printer{out: out}
 	for _, c := range question.views() {
+		name := c.Kind + "/" + c.Name()
 		p.line("%s %s", c.Kind, c.Name())
 		for _, w := range c.Webhooks {
-			problem := answer.Problems[strings.Join([]string{c.Kind, c.Name(), w.Name}, "/")]
-			if problem == "" {
+			problem := answer.Problems[name+"/"+w.Name]
+			switch exempt := answer.Exempt[name]; {
+			case exempt != "":
+				p.line("  webhook %s is exempt: its configuration has the label %s", w.Name, exempt)
+			case problem == "":
 				p.line("  webhook %s is fine", w.Name)
-				continue
+			default:
+				p.line("  webhook %s is problematic: %s", w.Name, problem)
 			}
-			p.line("  webhook %s is problematic: %s", w.Name, problem)
 		}
-		for _, change := range answer.Changes[c.Kind+"/"+c.Name()] {
+		for _, change := range answer.Changes[name] {
 			p.line("  remediation: %s", strings.Replace(change, " was ", " would be ", 1))
+		}
+		if label := answer.Excluded[name]; label != "" {
+			p.line("  remediation: none: the configuration has the label %s", label)
 		}
 	}
 	p.line("Constraints HibernationPossible and MaintenancePreconditionsSatisfied: %s (%s)", answer.Constraint.Status, answer.Constraint.Reason)

@@ -104,7 +104,7 @@ func windowOf(command *cobra.Command, question windowQuestion, path string) (win
 		return question, errors.New("set either --shoot or --begin and --end")
 	}
 	var shoot gardencorev1beta1.Shoot
-	if err := readObject(command, "shoot", path, "Shoot", &shoot); err != nil {
+	if err := readObject(command, "shoot", path, "Shoot", &shoot, choice{}); err != nil {
 		return question, err
 	}
 	if shoot.Spec.Maintenance == nil || shoot.Spec.Maintenance.TimeWindow == nil {

@@ -24,6 +24,7 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/controllers/admission"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
@@ -109,7 +110,8 @@ func inJSON(value any) (string, error) {
 	return string(content), err
 }
 
-// apply applies a manifest, filled in with values.
+// apply applies a manifest, filled in with values. Objects of the garden get their defaults here: its admission, which
+// gives them to all others, runs only later.
 func apply(ctx context.Context, c client.Client, manifest string, values any) error {
 	t, err := template.New(manifest).Option("missingkey=error").Funcs(template.FuncMap{"json": inJSON}).ParseFS(manifests, "manifests/"+manifest)
 	if err != nil {
@@ -131,6 +133,12 @@ func apply(ctx context.Context, c client.Client, manifest string, values any) er
 		}
 		if len(object.Object) == 0 {
 			continue
+		}
+		if object.GroupVersionKind().Group == gardencorev1beta1.SchemeGroupVersion.Group {
+			if err := admission.SetDefaults(object.GetKind(), object.Object); err != nil {
+				return fmt.Errorf("set the defaults of %s %q of manifest %q: %w",
+					object.GetKind(), object.GetName(), manifest, err)
+			}
 		}
 		if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership); err != nil {
 			return fmt.Errorf("apply %s %q of manifest %q: %w", object.GetKind(), object.GetName(), manifest, err)

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
@@ -119,5 +120,34 @@ func TestGuardsMayMendTheClaim(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, role.Rules); diff != "" {
 		t.Errorf("(-done +allowed):\n%s", diff)
+	}
+}
+
+// What the set-up writes before there is an admission has the same defaults as everything that is written later.
+func TestApply_ObjectsOfTheGarden_HaveTheirDefaults(t *testing.T) {
+	t.Parallel()
+	c := fake.NewClientBuilder().WithScheme(Scheme()).Build()
+	values := gardenValues{
+		Project: "p", CloudProfile: "c", MachineImage: "m", ImageVersions: []string{"1.0.0"}, Settings: ScenarioSettings,
+	}
+	seed := seedValues{
+		Name: "a", Region: "here", Domain: Domain, DefaultDomain: DefaultDomain,
+		Pods: "127.0.0.0/18", Services: "127.0.64.0/18", Settings: ScenarioSettings,
+	}
+	if err := errors.Join(apply(t.Context(), c, "garden.yaml", values),
+		apply(t.Context(), c, "seed-in-garden.yaml", seed)); err != nil {
+		t.Fatal(err)
+	}
+	for name, object := range map[string]client.Object{
+		"c": &gardencorev1beta1.CloudProfile{}, "p": &gardencorev1beta1.Project{}, "a": &gardencorev1beta1.Seed{},
+	} {
+		if err := c.Get(t.Context(), client.ObjectKey{Name: name}, object); err != nil {
+			t.Fatal(err)
+		}
+		stored := object.DeepCopyObject()
+		object.(gardencorev1beta1.Defaulted).SetDefaults()
+		if diff := cmp.Diff(stored, object); diff != "" {
+			t.Errorf("%T (-stored +with defaults):\n%s", object, diff)
+		}
 	}
 }

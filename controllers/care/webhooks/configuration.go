@@ -85,14 +85,25 @@ const (
 	resourceManager = "gardener-resource-manager"
 )
 
-// judged is whether a configuration counts for the constraints (SPEC 5.5); the landscape's own do not.
-func (c Configuration) judged() bool {
-	return c.meta.Labels[constants.LabelApp] != resourceManager && c.meta.Labels[resourcesv1alpha1.ManagedBy] != managedByGardener
+// Exempt is the label by which a configuration does not count for the constraints (SPEC 5.5), as the landscape's own do
+// not; "" if it counts.
+func (c Configuration) Exempt() string {
+	return c.labelled(constants.LabelApp, resourceManager, resourcesv1alpha1.ManagedBy, managedByGardener)
 }
 
-// remediable is whether a configuration may be changed (SPEC 5.7). Other than for the constraints the label app makes no
-// difference.
-func (c Configuration) remediable() bool {
-	return c.meta.Labels[constants.ExcludeWebhookFromRemediation] != constants.LabelTrue &&
-		c.meta.Labels[resourcesv1alpha1.ManagedBy] != managedByGardener
+// Excluded is the label that keeps a configuration from being changed (SPEC 5.7); "" if it may be. Other than for the
+// constraints the label app makes no difference.
+func (c Configuration) Excluded() string {
+	return c.labelled(constants.ExcludeWebhookFromRemediation, constants.LabelTrue,
+		resourcesv1alpha1.ManagedBy, managedByGardener)
+}
+
+// labelled is the first of these labels, keys and values in turn, that the configuration has.
+func (c Configuration) labelled(labels ...string) string {
+	for i := 0; i < len(labels); i += 2 {
+		if c.meta.Labels[labels[i]] == labels[i+1] {
+			return labels[i] + "=" + labels[i+1]
+		}
+	}
+	return ""
 }

@@ -62,7 +62,7 @@ type Verdict struct {
 func Judge(configurations []Configuration) Verdict {
 	Sort(configurations)
 	for _, c := range configurations {
-		if !c.judged() {
+		if c.Exempt() != "" {
 			continue
 		}
 		for _, w := range c.Webhooks {

@@ -24,7 +24,7 @@ const warning = "ATTENTION: This webhook configuration was changed because it do
 // and says what it changed (SPEC 5.7). Nothing returned means nothing changed. It needs a single pass, so that doing it
 // again changes nothing (SPEC 4.11, 1). Excluded configurations are left alone. Pass a copy: the object is changed.
 func Remediate(c Configuration) []string {
-	if !c.remediable() {
+	if c.Excluded() != "" {
 		return nil
 	}
 	var changes []string

@@ -15,9 +15,6 @@ import (
 // architectureCapability is the capability that stands for the CPU architecture.
 const architectureCapability = "architecture"
 
-// defaultArchitecture is that of machines which name none.
-const defaultArchitecture = "amd64"
-
 // Pool is what an image must fit.
 type Pool struct {
 	// Worker is the worker pool.
@@ -43,7 +40,7 @@ func (p Pool) Misfit(v gardencorev1beta1.MachineImageVersion) string {
 }
 
 func (p Pool) architecture(v gardencorev1beta1.MachineImageVersion) string {
-	wanted := defaultArchitecture
+	wanted := gardencorev1beta1.ArchitectureAMD64
 	if p.Worker.Machine.Architecture != nil {
 		wanted = *p.Worker.Machine.Architecture
 	}
