@@ -22,7 +22,7 @@ func Classify(message string) []gardencorev1beta1.ErrorCode {
 	return codes
 }
 
-// beaten tells that one of the words is more specific than this one.
+// beaten is whether one of the words is more specific than this one.
 func beaten(w word, by []word) bool {
 	return slices.ContainsFunc(by, func(other word) bool {
 		return len(other.yields) == 0 && slices.Contains(w.yields, other.code)
@@ -45,7 +45,7 @@ func wordsIn(message string) []word {
 	return found
 }
 
-// inside tells that a place is a part of a longer word of another code.
+// inside is whether a place is a part of a longer word of another code.
 func inside(message string, at []int, w word, places [][][]int) bool {
 	for i, other := range words {
 		if other.code == w.code {

@@ -108,7 +108,7 @@ func TestClassifyManyAndNone(t *testing.T) {
 	}
 }
 
-// TestClassify_ReportedTexts: what people were told the wrong code of.
+// TestClassify_ReportedTexts: messages that had a wrong code.
 func TestClassify_ReportedTexts(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string][]gardencorev1beta1.ErrorCode{

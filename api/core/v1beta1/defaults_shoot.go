@@ -15,7 +15,7 @@ const DefaultSchedulerName = "default-scheduler"
 const (
 	// coreDNSHorizontal is how CoreDNS scales unless a shoot says otherwise.
 	coreDNSHorizontal CoreDNSAutoscalingMode = "horizontal"
-	// defaultMaxPods is how many pods a kubelet runs unless it is told otherwise.
+	// defaultMaxPods is how many pods a kubelet runs at most, unless its configuration says otherwise.
 	defaultMaxPods = 110
 	// defaultTolerationSeconds is how long pods tolerate nodes that are away.
 	defaultTolerationSeconds = 300

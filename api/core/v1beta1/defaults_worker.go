@@ -2,7 +2,7 @@ package v1beta1
 
 import "k8s.io/apimachinery/pkg/util/intstr"
 
-// updatesInPlace tells that the nodes of a pool are kept when they are updated.
+// updatesInPlace is whether the nodes of a pool are kept when they are updated.
 func (w *Worker) updatesInPlace() bool {
 	return w.UpdateStrategy != nil && (*w.UpdateStrategy == AutoInPlaceUpdate || *w.UpdateStrategy == ManualInPlaceUpdate)
 }

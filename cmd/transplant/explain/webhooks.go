@@ -23,8 +23,8 @@ type webhooksQuestion struct {
 // webhooksAnswer says which webhooks are problematic, what the constraints say of them, and what one pass of remediation
 // makes of the configurations.
 type webhooksAnswer struct {
-	// Problematic is by Kind/configuration/webhook. In answers to questions labels that exempt a configuration are not
-	// looked at; people are not told of problems that nobody has.
+	// Problematic is by Kind/configuration/webhook. In answers to questions, labels that exempt a configuration do not
+	// count, as in the known answers; in answers from files they do.
 	Problematic map[string]bool    `json:"problematic"`
 	Constraint  webhooksConstraint `json:"constraint"`
 	Remediated  bool               `json:"remediated"`
