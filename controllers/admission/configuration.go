@@ -75,17 +75,22 @@ func whenAsked(annotations []string) string {
 		strings.Join(annotations, `", "`), items, items)
 }
 
-func (c *configuration) validatingWebhook(resource, path string, scope admissionregistrationv1.ScopeType, annotations ...string) *applyadmissionregistrationv1.ValidatingWebhookApplyConfiguration {
+// changes is the condition that the specification changes, or that one of the annotations asks for something new.
+func changes(annotations []string) *applyadmissionregistrationv1.MatchConditionApplyConfiguration {
 	when := whenSpecChanges
 	if len(annotations) > 0 {
 		when += " || " + whenAsked(annotations)
 	}
+	return applyadmissionregistrationv1.MatchCondition().WithName("spec-changes").WithExpression(when)
+}
+
+func (c *configuration) validatingWebhook(resource, path string, scope admissionregistrationv1.ScopeType, annotations ...string) *applyadmissionregistrationv1.ValidatingWebhookApplyConfiguration {
 	return applyadmissionregistrationv1.ValidatingWebhook().
 		WithName(resource + ".admission.transplant.dev").
 		WithAdmissionReviewVersions("v1").
 		WithClientConfig(c.endpoint(path)).
 		WithRules(writes(resource, scope, admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete)).
-		WithMatchConditions(applyadmissionregistrationv1.MatchCondition().WithName("spec-changes").WithExpression(when)).
+		WithMatchConditions(changes(annotations)).
 		WithFailurePolicy(admissionregistrationv1.Fail).
 		WithSideEffects(admissionregistrationv1.SideEffectClassNone).
 		WithTimeoutSeconds(timeoutSeconds)
@@ -93,23 +98,22 @@ func (c *configuration) validatingWebhook(resource, path string, scope admission
 
 func (c *configuration) mutating() *applyadmissionregistrationv1.MutatingWebhookConfigurationApplyConfiguration {
 	return applyadmissionregistrationv1.MutatingWebhookConfiguration(ConfigurationName).WithWebhooks(
-		c.mutatingWebhook("shoots", pathDefault, admissionregistrationv1.NamespacedScope),
+		c.mutatingWebhook("shoots", pathDefault, admissionregistrationv1.NamespacedScope, validation.ShootAnnotations()...),
 		c.mutatingWebhook("cloudprofiles", pathDefaultObject, admissionregistrationv1.ClusterScope),
 		c.mutatingWebhook("projects", pathDefaultObject, admissionregistrationv1.ClusterScope),
-		c.mutatingWebhook("seeds", pathDefaultObject, admissionregistrationv1.ClusterScope),
+		c.mutatingWebhook("seeds", pathDefaultObject, admissionregistrationv1.ClusterScope, validation.SeedAnnotations()...),
 	)
 }
 
 func (c *configuration) mutatingWebhook(
-	resource, path string, scope admissionregistrationv1.ScopeType,
+	resource, path string, scope admissionregistrationv1.ScopeType, annotations ...string,
 ) *applyadmissionregistrationv1.MutatingWebhookApplyConfiguration {
-	changes := applyadmissionregistrationv1.MatchCondition().WithName("spec-changes").WithExpression(whenSpecChanges)
 	return applyadmissionregistrationv1.MutatingWebhook().
 		WithName("defaults." + resource + ".admission.transplant.dev").
 		WithAdmissionReviewVersions("v1").
 		WithClientConfig(c.endpoint(path)).
 		WithRules(writes(resource, scope, admissionregistrationv1.Create, admissionregistrationv1.Update)).
-		WithMatchConditions(changes).
+		WithMatchConditions(changes(annotations)).
 		WithFailurePolicy(admissionregistrationv1.Fail).
 		WithSideEffects(admissionregistrationv1.SideEffectClassNone).
 		WithReinvocationPolicy(admissionregistrationv1.IfNeededReinvocationPolicy).

@@ -16,7 +16,7 @@ import (
 )
 
 // objectDefaulter fills in what an object of its kind has by default, as Gardener's API server would
-// (docs/defaults.md).
+// (docs/defaults.md), and warns of fields without effect.
 type objectDefaulter struct{}
 
 var _ admission.Handler = objectDefaulter{}
@@ -34,7 +34,7 @@ func (objectDefaulter) Handle(_ context.Context, raw admission.Request) admissio
 	if err != nil {
 		return admission.Errored(http.StatusInternalServerError, fmt.Errorf("encode the %s: %w", raw.Kind.Kind, err))
 	}
-	return admission.PatchResponseFromRaw(raw.Object.Raw, changed)
+	return admission.PatchResponseFromRaw(raw.Object.Raw, changed).WithWarnings(warnings(&raw.AdmissionRequest)...)
 }
 
 // defaulter does so for Shoots. Besides, it sets what depends on other objects: the labels by which gardenlets select
@@ -77,13 +77,13 @@ func (d *defaulter) Handle(ctx context.Context, raw admission.Request) admission
 	if errs, err := d.completeVersions(ctx, r, object); err != nil {
 		return admission.Errored(http.StatusInternalServerError, err)
 	} else if len(errs) > 0 {
-		return refuse(&raw.AdmissionRequest, errs)
+		return refuse(&raw.AdmissionRequest, errs).WithWarnings(warnings(&raw.AdmissionRequest)...)
 	}
 	changed, err := json.Marshal(object.Object)
 	if err != nil {
 		return admission.Errored(http.StatusInternalServerError, fmt.Errorf("encode the shoot: %w", err))
 	}
-	return admission.PatchResponseFromRaw(raw.Object.Raw, changed)
+	return admission.PatchResponseFromRaw(raw.Object.Raw, changed).WithWarnings(warnings(&raw.AdmissionRequest)...)
 }
 
 func addTolerations(object *unstructured.Unstructured, missing []gardencorev1beta1.Toleration) error {

@@ -81,16 +81,16 @@ func (w *written[T]) judge(change func(object, old T) field.ErrorList, valid fun
 	return validation.Added(valid(w.object), valid(w.old), w.wire, w.oldWire)
 }
 
-// answer says no with the errors, or yes, and warns of fields without effect in either case.
+// answer says no with the errors, or yes.
 func answer(raw *admissionv1.AdmissionRequest, errs field.ErrorList) admission.Response {
-	response := admission.Allowed("")
 	if len(errs) > 0 {
-		response = refuse(raw, errs)
+		return refuse(raw, errs)
 	}
-	return response.WithWarnings(warnings(raw)...)
+	return admission.Allowed("")
 }
 
-// warnings are those for what is created or updated. What cannot be read has been refused.
+// warnings are those for what is created or updated. They are for what clients have written themselves, so they are
+// given before defaults are filled in. What cannot be read is refused.
 func warnings(raw *admissionv1.AdmissionRequest) []string {
 	empty := map[string]func() any{
 		"Shoot":        func() any { return &gardencorev1beta1.Shoot{} },

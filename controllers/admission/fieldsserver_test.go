@@ -72,7 +72,7 @@ func fieldsOnServer(t *testing.T, g *gardenOnServer) {
 		"spec.kubernetes.kubeScheduler.profile: accepted, without effect here",
 		"spec.purpse: unknown field, kept without effect here",
 	}
-	patch := `{"spec":{"kubernetes":{"kubeScheduler":{"profile":"balanced"}},"purpse":"testing"}}`
+	patch := `{"spec":{"kubernetes":{"kubeScheduler":{"profile":"bin-packing"}},"purpse":"testing"}}`
 	got := g.warningsOf(t, func(c client.Client) error {
 		return c.Patch(ctx, key("alpha"), client.RawPatch(types.MergePatchType, []byte(patch)), client.DryRunAll)
 	})

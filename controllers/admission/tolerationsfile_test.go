@@ -63,7 +63,7 @@ func TestReadTolerations_FilesOfGardener(t *testing.T) {
 	}
 }
 
-// written is a file with a text, and beside it one with the plugin's configuration alone.
+// writtenFile is a file with a text, and beside it one with the plugin's configuration alone.
 func writtenFile(t *testing.T, text string) string {
 	t.Helper()
 	folder := t.TempDir()
