@@ -4,6 +4,8 @@ import rbacv1 "k8s.io/api/rbac/v1"
 
 // Defaulted is an object of which Gardener's API server fills in what its author has left out. The same function serves
 // whoever lets objects in: admission, and whoever reads them from files. Doing it twice changes nothing.
+//
+// +kubebuilder:object:generate=false
 type Defaulted interface {
 	// SetDefaults fills in the fields that are not set.
 	SetDefaults()
