@@ -66,6 +66,11 @@ func TestEvidence_TakenAway_NeitherProvesNorAccuses(t *testing.T) {
 		}
 	})
 	t.Run("probes", func(t *testing.T) {
+		t.Cleanup(func() {
+			if len(table.cells["a probe that dies"]) == 0 {
+				t.Error("no record has heartbeats, so that no probe died")
+			}
+		})
 		for _, file := range recordedRuns(t) {
 			t.Run(nameOfRun(file), func(t *testing.T) {
 				t.Parallel()
