@@ -12,6 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -55,7 +56,23 @@ func watchingClient(config *rest.Config) (kubernetes.Interface, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the HTTP client: %w", err)
 	}
+	client.Transport = unrepeated{client.Transport}
 	return clientFor(compact(config), client)
+}
+
+// unrepeated is a transport whose requests fail when their connection does. The client library would wait a second and ask
+// the same address again, up to ten times; whoever follows finds out first where the shoot is by then.
+type unrepeated struct{ http.RoundTripper }
+
+var errNoAnswer = errors.New("the connection ended before the answer")
+
+// RoundTrip passes the request on.
+func (u unrepeated) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := u.RoundTripper.RoundTrip(r)
+	if utilnet.IsProbableEOF(err) || utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err) {
+		return nil, errNoAnswer
+	}
+	return answer, err
 }
 
 // compact asks for answers in the form that costs servers and this process least; they say the same.

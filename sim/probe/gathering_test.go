@@ -172,6 +172,28 @@ func TestABrokenWatchIsBegunAnew(t *testing.T) {
 	}
 }
 
+// Who follows finds out where the shoot is before anybody is asked again.
+func TestGatheringAsksEachAddressOnce(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	connect, _ := serving(t, func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		connection, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_ = connection.Close()
+	})
+	err := (&probe.Nodes{Shoot: "alpha", Connect: connect}).Follow(t.Context(), journal())
+	if err == nil || !strings.Contains(err.Error(), "list nodes: ") {
+		t.Errorf("nobody answers: %v", err)
+	}
+	if got := asked.Load(); got != 1 {
+		t.Errorf("asked %d times", got)
+	}
+}
+
 // A control plane that has been left may go on: what it says is of no interest any more.
 func TestAShootThatMovesIsWatchedWhereItIs(t *testing.T) {
 	t.Parallel()
