@@ -27,6 +27,14 @@ func (f *Freeze) Check(path *field.Path, on landscape.Landscape) field.ErrorList
 	return f.check(path, on)
 }
 
+// takes the cluster away where nothing in it answers without the process.
+func (f *Freeze) takes() []string {
+	if f.Cluster != "" && (f.Program == "etcd" || f.Program == "kube-apiserver") {
+		return []string{f.Cluster}
+	}
+	return nil
+}
+
 // Inject freezes the process.
 func (f *Freeze) Inject(ctx context.Context, w world.World) (world.Injection, error) {
 	return f.inject(ctx, w, world.Freeze)

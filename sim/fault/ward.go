@@ -99,6 +99,7 @@ type taker interface{ takes() []string }
 var (
 	_ taker = &LoseCluster{}
 	_ taker = &FreezeCluster{}
+	_ taker = &Freeze{}
 )
 
 // inject a fault. It stands in the record from before it does anything: what is measured from a fault on is measured

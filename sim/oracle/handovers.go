@@ -45,26 +45,7 @@ func handOversOf(events []timeline.Event) []handOver {
 
 // takenAway says whether a fault had a cluster away for a part of a stretch of time: nobody could look at it then.
 func takenAway(events []timeline.Event, cluster string, from, to time.Duration) bool {
-	since := map[string]time.Duration{} // by fault
-	for _, e := range events {
-		switch p := e.Payload.(type) {
-		case timeline.FaultInjected:
-			if slices.Contains(p.Clusters, cluster) {
-				since[e.Subject] = e.At
-			}
-		case timeline.FaultHealed:
-			if began, away := since[e.Subject]; away && began <= to && e.At >= from {
-				return true
-			}
-			delete(since, e.Subject)
-		}
-	}
-	for _, began := range since {
-		if began <= to {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(absenceOf(events, cluster), func(s stretch) bool { return s.from <= to && s.to >= from })
 }
 
 // seedWriters are those who write what a seed itself keeps in a control-plane namespace: its gardenlet, the control

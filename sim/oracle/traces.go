@@ -16,11 +16,7 @@ func tracelessSteps(events []timeline.Event) (found []string) {
 			started[p.Index] = i
 		case timeline.StepEnded:
 			from, known := started[p.Index]
-			if !known {
-				found = append(found, fmt.Sprintf("step %d has ended and not begun", p.Index+1))
-				continue
-			}
-			if p.Outcome != timeline.StepDone {
+			if !known || p.Outcome != timeline.StepDone {
 				continue
 			}
 			if what := (trace{events, from, i}).missing(); what != "" {

@@ -16,8 +16,9 @@ const heartbeats = 3
 // Unwatched says which probes did not look although they should have, and when. It takes a record that says of every
 // probe that it has looked; of any other record nothing is known, and nothing is said.
 //
-// What a probe looked at and could not see is another matter: it has said so, and each oracle knows whether it needs
-// it.
+// What a probe of a shoot looked at and could not see is another matter: its absence is what is measured, the probe has
+// said so, and each oracle knows whether it needs it. Garden and cloud answer all the time, unless a fault has them
+// away: a probe of theirs that cannot see is as one that does not look.
 func Unwatched(events []timeline.Event) []string {
 	_, run, _ := timeline.First[timeline.RunStarted](events)
 	if run.Heartbeat == 0 || run.Unwatched {
@@ -37,8 +38,12 @@ func Unwatched(events []timeline.Event) []string {
 type duty struct {
 	probe    string
 	from, to time.Duration
-	last     bool // it is to look once more when the scenario is over
+	last     bool   // it is to look once more when the scenario is over
+	at       string // what it is to see as well, by its name; empty for a shoot, which may be away
 }
+
+// garden is the name of the cluster that a landscape is managed from.
+const garden = "garden"
 
 // dutiesOf are the duties of all probes that a run must have had. Without a Settled event it was broken off, and says
 // so.
@@ -52,9 +57,9 @@ func dutiesOf(events []timeline.Event) []duty {
 	for i, e := range events {
 		switch p := e.Payload.(type) {
 		case timeline.LandscapeReady:
-			all = append(all, duty{timeline.StateOfSeeds, e.At, settled.At, true})
+			all = append(all, duty{timeline.StateOfSeeds, e.At, settled.At, true, garden})
 			if p.Cloud {
-				all = append(all, duty{timeline.CloudLedger, e.At, settled.At, true})
+				all = append(all, duty{timeline.CloudLedger, e.At, settled.At, true, cloudPlace})
 			}
 		case timeline.ShootSteady:
 			all = append(all, ofShoot(events, i, p, settled.At)...)
@@ -79,31 +84,34 @@ func ofShoot(events []timeline.Event, at int, steady timeline.ShootSteady, settl
 	if steady.Nodes > 0 {
 		watched = append(watched, timeline.NodesOf(shoot), timeline.WorkloadOf(shoot))
 	}
-	all := []duty{{timeline.StateOf(shoot), from, settled, true}} // which is followed on when the shoot is deleted
+	all := []duty{{timeline.StateOf(shoot), from, settled, true, garden}} // which is followed on when the shoot is deleted
 	for _, probe := range append(watched, timeline.EpochsOf(shoot), timeline.ReachabilityOf(shoot)) {
-		all = append(all, duty{probe, from, to, !dismissed})
+		all = append(all, duty{probe, from, to, !dismissed, ""})
 	}
-	return append(all, duty{timeline.RevisionsOf(shoot), from, to, false})
+	return append(all, duty{timeline.RevisionsOf(shoot), from, to, false, ""})
 }
 
 func ofLoad(events []timeline.Event, at int, load timeline.StepStarted, settled time.Duration) []duty {
 	shoot, from := events[at].Subject, events[at].At
 	to, _ := endOfLoad(events[at:], shoot)
 	to = min(to, settled)
-	all := []duty{{timeline.WriterTo(shoot), from, to, false}, {timeline.ReaderOf(shoot), from, to, false}}
+	all := []duty{{timeline.WriterTo(shoot), from, to, false, ""}, {timeline.ReaderOf(shoot), from, to, false, ""}}
 	if load.KeepAddress {
-		all = append(all, duty{timeline.CachedReaderOf(shoot), from, to, false})
+		all = append(all, duty{timeline.CachedReaderOf(shoot), from, to, false, ""})
 	}
 	return all
 }
 
 // gaps are the stretches of time in which nobody looked.
 func (d duty) gaps(events []timeline.Event, most time.Duration) (lacks []string) {
-	since, final := d.from, false
+	since, final, away := d.from, false, absence{}
+	if d.at != "" {
+		away = absenceOf(events, d.at)
+	}
 	look := func(until time.Duration) {
-		if until-since > most {
-			lacks = append(lacks, fmt.Sprintf("what %q would have seen from %s to %s: it did not look",
-				d.probe, since.Round(time.Millisecond), until.Round(time.Millisecond)))
+		if until-since-away.within(since, until) > most {
+			lacks = append(lacks, fmt.Sprintf("what %q would have seen from %s to %s: %s",
+				d.probe, since.Round(time.Millisecond), until.Round(time.Millisecond), d.failure()))
 		}
 		since = until
 	}
@@ -111,8 +119,12 @@ func (d duty) gaps(events []timeline.Event, most time.Duration) (lacks []string)
 		if e.Subject != d.probe {
 			continue
 		}
-		final = final || p.Final
-		if looked := p.Looks > 0 || p.Follows; looked && e.At > since && e.At <= d.to {
+		looked := p.Looks > 0
+		if d.at != "" {
+			looked = p.Looks > p.Failed
+		}
+		final = final || p.Final && (looked || d.at == "")
+		if (looked || p.Follows) && e.At > since && e.At <= d.to {
 			look(e.At)
 		}
 	}
@@ -121,6 +133,13 @@ func (d duty) gaps(events []timeline.Event, most time.Duration) (lacks []string)
 		lacks = append(lacks, fmt.Sprintf("the last look of %q", d.probe))
 	}
 	return lacks
+}
+
+func (d duty) failure() string {
+	if d.at == "" {
+		return "it did not look"
+	}
+	return "it did not look, or saw nothing"
 }
 
 // uncounted is data that was read at the end and has no second witness.

@@ -2,6 +2,7 @@ package oracle_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -176,6 +177,37 @@ func TestUnwatched_BlindnessUnsaid_IsNamed(t *testing.T) {
 	}
 	if lacks := oracle.Unwatched(blind(of("", timeline.Unseen{Probe: "nodes of alpha", Error: "no answer", Final: true}))); len(lacks) > 0 {
 		t.Errorf("whoever says so lacks %q", lacks)
+	}
+}
+
+// Garden and cloud answer all the time, unless a fault has them away.
+func TestUnwatched_BlindGardenOrCloud_IsLacked(t *testing.T) {
+	t.Parallel()
+	blind := func(probe string) []timeline.Event {
+		looks := 0
+		return watched(func(e timeline.Event) []timeline.Event {
+			looked, is := e.Payload.(timeline.Looked)
+			if looks++; is && e.Subject == probe && e.At == 0 && looks > 60 {
+				looked.Failed = looked.Looks
+				return []timeline.Event{of("", timeline.Unseen{Probe: probe, Error: "no answer"}), of(probe, looked)}
+			}
+			return []timeline.Event{e}
+		})
+	}
+	for probe, want := range map[string]bool{
+		"state of alpha": true, "state of the seeds": true, "cloud ledger": true, "nodes of alpha": false, "epochs of alpha": false,
+	} {
+		lacks := oracle.Unwatched(blind(probe))
+		if lacking := slices.ContainsFunc(lacks, func(l string) bool { return strings.Contains(l, "it did not look, or saw nothing") }); lacking != want {
+			t.Errorf("%s: lacks %q", probe, lacks)
+		}
+	}
+	events := blind("state of alpha")
+	away := of("outage", timeline.FaultInjected{Clusters: []string{"garden"}})
+	back := of("outage", timeline.FaultHealed{Touched: 1})
+	away.At, back.At = 25*time.Second, 59*time.Second
+	if lacks := oracle.Unwatched(slices.Insert(events, len(events)-len(probes), away, back)); slices.ContainsFunc(lacks, func(l string) bool { return strings.Contains(l, "would have seen") }) {
+		t.Errorf("while the garden is away: lacks %q", lacks)
 	}
 }
 

@@ -122,6 +122,28 @@ func kindsOf(probe string) []timeline.Payload {
 
 // dies has one probe see nothing more after the middle of its looks, and the engine say nothing more of it.
 func dies(whole []timeline.Event, probe string) []timeline.Event {
+	late := lateHalf(whole, probe)
+	gone := map[timeline.Kind]int{}
+	left := keep(whole, func(e timeline.Event) bool {
+		if late(e) {
+			gone[e.Payload.Kind()]++
+		}
+		return !late(e)
+	})
+	for i, e := range left {
+		if ended, is := e.Payload.(timeline.RunEnded); is {
+			ended.Recorded = maps.Clone(ended.Recorded)
+			for kind, n := range gone {
+				ended.Recorded[kind] -= n
+			}
+			left[i].Payload = ended
+		}
+	}
+	return left
+}
+
+// lateHalf says of an event whether a probe has seen it after the middle of its looks, or is such a look.
+func lateHalf(whole []timeline.Event, probe string) func(timeline.Event) bool {
 	kinds, shoot := map[timeline.Kind]bool{timeline.Looked{}.Kind(): true}, ""
 	for _, payload := range kindsOf(probe) {
 		kinds[payload.Kind()] = true
@@ -135,26 +157,12 @@ func dies(whole []timeline.Event, probe string) []timeline.Event {
 			looks = append(looks, e)
 		}
 	}
-	middle, gone := looks[len(looks)/2].At, map[timeline.Kind]int{}
-	left := keep(whole, func(e timeline.Event) bool {
+	middle := looks[len(looks)/2].At
+	return func(e timeline.Event) bool {
 		kind := e.Payload.Kind()
 		itself := e.Subject == probe || kind != timeline.Looked{}.Kind() && (shoot == "" || e.Subject == shoot)
-		if e.At <= middle || !kinds[kind] || !itself {
-			return true
-		}
-		gone[kind]++
-		return false
-	})
-	for i, e := range left {
-		if ended, is := e.Payload.(timeline.RunEnded); is {
-			ended.Recorded = maps.Clone(ended.Recorded)
-			for kind, n := range gone {
-				ended.Recorded[kind] -= n
-			}
-			left[i].Payload = ended
-		}
+		return e.At > middle && kinds[kind] && itself
 	}
-	return left
 }
 
 func checkEvidence(

@@ -15,6 +15,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/measure"
 	"github.com/transplant-sim/transplant/sim/oracle"
 	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/step"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -165,11 +166,14 @@ func Judge(events []timeline.Event) (*Report, error) {
 	for _, what := range oracle.UnservedLoads(events) {
 		lacks = append(lacks, "the run has not seen "+what)
 	}
-	for _, what := range unknownSteps(events) {
+	for _, what := range unseenSteps(events, story) {
 		lacks = append(lacks, Expect+" has not seen "+what)
 	}
-	for _, what := range unknownRest(events) {
+	for _, what := range unseenRest(events) {
 		lacks = append(lacks, Settle+" has not seen "+what)
+	}
+	for _, shoot := range neverReady(events, story) {
+		lacks = append(lacks, "the run has not seen that the shoot "+shoot+" was ready before the first step")
 	}
 	var unwatched []string
 	for _, what := range oracle.Unwatched(events) {
@@ -194,6 +198,26 @@ func Judge(events []timeline.Event) (*Report, error) {
 		r.Verdict = Held
 	}
 	return r, nil
+}
+
+// neverReady are the shoots that the scenario has from its beginning and that nobody has seen ready by its first step.
+func neverReady(events []timeline.Event, story *scenario.Scenario) (shoots []string) {
+	ready := map[string]bool{}
+	for _, e := range events {
+		if _, is := e.Payload.(timeline.StepStarted); is {
+			break
+		}
+		if _, is := e.Payload.(timeline.ShootSteady); is {
+			ready[e.Subject] = true
+		}
+	}
+	later := step.Later(story.Spec.Steps)
+	for _, shoot := range story.Spec.Landscape.Shoots {
+		if !ready[shoot.Name] && !later[shoot.Name] {
+			shoots = append(shoots, shoot.Name)
+		}
+	}
+	return shoots
 }
 
 func (r *Report) violate(oracle string, at time.Duration, message string, proof ...int) {

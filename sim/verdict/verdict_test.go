@@ -22,13 +22,26 @@ import (
 
 func run(always, measure string, payloads ...timeline.Payload) []timeline.Event {
 	spec := `{"metadata":{"name":"tale"},"spec":{"why":"x","landscape":{"seeds":[{"name":"a"}]},"steps":[],"always":[` + always + `],"measure":{` + measure + `}}}`
-	all := append([]timeline.Payload{timeline.RunStarted{Scenario: "tale", Backend: "small", RandomSeed: 3, Story: json.RawMessage(spec)}}, payloads...)
+	all := append([]timeline.Payload{timeline.RunStarted{Scenario: "tale", Backend: "small", RandomSeed: 3, Story: json.RawMessage(spec)}}, atRest(payloads)...)
 	var events []timeline.Event
 	for i, p := range all {
 		e := timeline.Event{Seq: i + 1, At: time.Duration(i) * time.Second, Kind: p.Kind(), Subject: "alpha", Payload: p}
 		events = append(events, e)
 	}
 	return events
+}
+
+// atRest has a run that gets to its end settle before it, unless it says itself how it settles.
+func atRest(payloads []timeline.Payload) []timeline.Payload {
+	says := slices.ContainsFunc(payloads, func(p timeline.Payload) bool { return p.Kind() == timeline.Settled{}.Kind() })
+	last := len(payloads) - 1
+	if says || last < 0 {
+		return payloads
+	}
+	if end, is := payloads[last].(timeline.RunEnded); !is || end.Broken != "" {
+		return payloads
+	}
+	return append(slices.Clone(payloads[:last]), timeline.Settled{Converged: true}, payloads[last])
 }
 
 func unwatched(events []timeline.Event) []timeline.Event {
