@@ -28,8 +28,10 @@ func (p *Project) SetDefaults() {
 	}
 }
 
+// tolerateProtected adds the toleration of all protected seeds. One that the list has with a value is another one.
 func tolerateProtected(tolerations *[]Toleration) {
-	if !slices.ContainsFunc(*tolerations, func(t Toleration) bool { return t.Key == SeedTaintProtected }) {
+	all := func(t Toleration) bool { return t.Key == SeedTaintProtected && t.Value == nil }
+	if !slices.ContainsFunc(*tolerations, all) {
 		*tolerations = append(*tolerations, Toleration{Key: SeedTaintProtected})
 	}
 }
