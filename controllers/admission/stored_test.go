@@ -73,7 +73,8 @@ func TestProfileValidator_InvalidStoredProfile_CanStillBeChanged(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			before, after := stored(func(*gardencorev1beta1.CloudProfile) {}), stored(c.change)
-			v := &profileValidator{client: fake.NewClientBuilder().WithScheme(testScheme(t)).Build(), clock: testClock()}
+			garden := fake.NewClientBuilder().WithScheme(testScheme(t)).Build()
+			v := &profileValidator{client: garden, clock: testClock()}
 			response := v.Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
 				Operation: admissionv1.Update, Object: rawOf(t, after), OldObject: rawOf(t, before),
 			}})

@@ -106,7 +106,8 @@ func (q *knownQuestion) judge() ([]gardencorev1beta1.Toleration, bool) {
 func TestTolerations_SameDefaultTwice_IsMissingOnce(t *testing.T) {
 	t.Parallel()
 	landscape := Tolerations{Defaults: []gardencorev1beta1.Toleration{
-		{Key: gardencorev1beta1.SeedTaintProtected}, {Key: "mine", Value: ptr.To("v")}, {Key: "mine", Value: ptr.To("w")},
+		{Key: gardencorev1beta1.SeedTaintProtected},
+		{Key: "mine", Value: ptr.To("v")}, {Key: "mine", Value: ptr.To("w")},
 	}}
 	project := &gardencorev1beta1.Project{Spec: gardencorev1beta1.ProjectSpec{
 		Namespace: ptr.To("garden"), Tolerations: &gardencorev1beta1.ProjectTolerations{
@@ -115,7 +116,8 @@ func TestTolerations_SameDefaultTwice_IsMissingOnce(t *testing.T) {
 	}}
 	project.SetDefaults()
 	want := []gardencorev1beta1.Toleration{
-		{Key: gardencorev1beta1.SeedTaintProtected}, {Key: "mine", Value: ptr.To("v")}, {Key: "mine", Value: ptr.To("w")},
+		{Key: gardencorev1beta1.SeedTaintProtected},
+		{Key: "mine", Value: ptr.To("v")}, {Key: "mine", Value: ptr.To("w")},
 	}
 	got := landscape.With(project).Missing([]gardencorev1beta1.Toleration{{Key: "given"}})
 	if diff := cmp.Diff(want, got); diff != "" {

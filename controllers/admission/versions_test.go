@@ -252,8 +252,8 @@ func TestVersionsAreCompleted(t *testing.T) {
 				noImage(shoot)
 				shoot.Spec.Provider.Workers[0].Machine.Architecture = ptr.To("arm64")
 			},
-			refusal: `Shoot.core.gardener.cloud "alpha" is invalid: spec.provider.workers[0].machine.image: Invalid value: "": ` +
-				`the CloudProfile has no machine image of which a supported version fits the pool: name one`,
+			refusal: `Shoot.core.gardener.cloud "alpha" is invalid: ` +
+				`spec.provider.workers[0].machine.image: Invalid value: "": the CloudProfile has no machine image of which a supported version fits the pool: name one`,
 		},
 		{
 			name: "a pool keeps the image that is left out", old: poolOf("1.35.0", "1.1.0", nil), now: noImage,

@@ -58,7 +58,8 @@ func namesOf[T any](list []T, name func(T) string) []string {
 	return names
 }
 
-// offered wants one of the values that the profile offers in the region. Where it offers none, the remedy is another one.
+// offered wants one of the values that the profile offers in the region. Where it offers none, the value must be left
+// out.
 func (o offer) offered(path *field.Path, value string, known []string) field.ErrorList {
 	if len(known) == 0 {
 		return field.ErrorList{field.Invalid(path, value, fmt.Sprintf(
@@ -131,8 +132,8 @@ const defaultArchitecture = "amd64"
 // architectureCapability is the capability that stands for the architecture.
 const architectureCapability = "architecture"
 
-// architecture of a machine type; empty for one that may have several. Where the profile defines capabilities, a machine
-// type that leaves one out has all of its values.
+// architecture of a machine type; empty for one that may have several. Where the profile defines capabilities, a
+// machine type that leaves one out has all of its values.
 func (o offer) architecture(m gardencorev1beta1.MachineType) string {
 	values := m.Capabilities[architectureCapability]
 	for _, defined := range o.profile.Spec.MachineCapabilities {
