@@ -38,13 +38,17 @@ func (v *profileValidator) Handle(ctx context.Context, raw admission.Request) ad
 	if err != nil {
 		return admission.Errored(http.StatusBadRequest, fmt.Errorf("decode the old profile: %w", err))
 	}
+	w, err := read(&raw.AdmissionRequest, func() *gardencorev1beta1.CloudProfile { return &gardencorev1beta1.CloudProfile{} })
+	if err != nil {
+		return admission.Errored(http.StatusBadRequest, err)
+	}
 	errs, err := v.judge(ctx, profile, old)
 	if err != nil {
 		return admission.Errored(http.StatusInternalServerError, err)
 	}
-	w, err := read(&raw.AdmissionRequest, func() *gardencorev1beta1.CloudProfile { return &gardencorev1beta1.CloudProfile{} })
-	if err != nil {
-		return admission.Errored(http.StatusBadRequest, err)
+	if profile != nil && old != nil {
+		before := versionrules.ValidateCloudProfileUpdate(old, old, v.clock.Now())
+		errs = validation.Added(errs, before, w.wire, w.oldWire)
 	}
 	if w != nil {
 		errs = append(errs, w.judge(validation.CloudProfileChange, validation.CloudProfile)...)

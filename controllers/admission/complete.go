@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -115,7 +116,9 @@ func poolGaps(r *request, object *unstructured.Unstructured, i int) []gap {
 		}
 		gaps = append(gaps, g)
 	}
-	if wanted := worker.Machine.Image; wanted != nil && partly.MatchString(ptr.Deref(wanted.Version, "")) {
+	if wanted := worker.Machine.Image; wanted == nil || wanted.Name == "" && ptr.Deref(wanted.Version, "") == "" {
+		gaps = append(gaps, imageGap(r, object, i, before))
+	} else if partly.MatchString(ptr.Deref(wanted.Version, "")) {
 		g := gap{path: path.Child("machine", "image", "version"), text: ptr.Deref(wanted.Version, "")}
 		if was := before.Machine.Image; was != nil && was.Name == wanted.Name {
 			g.before = ptr.Deref(was.Version, "")
@@ -131,6 +134,37 @@ func poolGaps(r *request, object *unstructured.Unstructured, i int) []gap {
 		gaps = append(gaps, g)
 	}
 	return gaps
+}
+
+// imageGap is for a pool that names no machine image. It keeps the one that it had; a new pool gets the first of the
+// profile of which a supported version fits.
+func imageGap(r *request, object *unstructured.Unstructured, i int, before gardencorev1beta1.Worker) gap {
+	worker, name := &r.shoot.Spec.Provider.Workers[i], ""
+	g := gap{path: field.NewPath("spec", "provider", "workers").Index(i).Child("machine", "image")}
+	if was := before.Machine.Image; was != nil {
+		name, g.before = was.Name, ptr.Deref(was.Version, "")
+	}
+	g.kept = before.Name != "" && name == ""
+	g.complete = func(profile *gardencorev1beta1.CloudProfile, now time.Time) (string, error) {
+		for _, offered := range profile.Spec.MachineImages {
+			if name != "" && name != offered.Name {
+				continue
+			}
+			candidate := worker.DeepCopy()
+			candidate.Machine.Image = &gardencorev1beta1.ShootMachineImage{Name: offered.Name}
+			if full, err := completeImage(profile, r.shoot, candidate, now); err == nil {
+				name = offered.Name
+				return full, nil
+			}
+		}
+		return "", errors.New("the CloudProfile has no machine image of which a supported version fits the pool: name one")
+	}
+	g.set = func(full string) error {
+		worker.Machine.Image = &gardencorev1beta1.ShootMachineImage{Name: name, Version: &full}
+		return errors.Join(setInWorker(object, i, name, "machine", "image", "name"),
+			setInWorker(object, i, full, "machine", "image", "version"))
+	}
+	return g
 }
 
 func workerBefore(old *gardencorev1beta1.Shoot, name string) gardencorev1beta1.Worker {

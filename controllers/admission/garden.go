@@ -72,7 +72,8 @@ func (v *validator) lookAtSeeds(ctx context.Context, r *request, g *garden) erro
 	return nil
 }
 
-// profileOf reads the shoot's CloudProfile; nil if it names none.
+// profileOf reads the shoot's CloudProfile; nil if it names none. One that was stored before admission filled in the
+// defaults gets them here.
 func profileOf(ctx context.Context, c client.Client, shoot *gardencorev1beta1.Shoot) (*gardencorev1beta1.CloudProfile, field.ErrorList, error) {
 	name, path, unknown := placement.ProfileOf(shoot)
 	if unknown != nil {
@@ -89,6 +90,7 @@ func profileOf(ctx context.Context, c client.Client, shoot *gardencorev1beta1.Sh
 	if err != nil {
 		return nil, nil, fmt.Errorf("read CloudProfile %q: %w", name, err)
 	}
+	profile.SetDefaults()
 	return profile, nil, nil
 }
 

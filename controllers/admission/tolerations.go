@@ -30,8 +30,8 @@ func (t Tolerations) With(project *gardencorev1beta1.Project) Tolerations {
 	}
 }
 
-// Missing are the defaults whose keys a new shoot's own tolerations lack. Two defaults with one key are both added: so
-// Gardener has it.
+// Missing are the defaults whose keys a new shoot's own tolerations lack, each once: the landscape and the project may
+// have the same one. Two defaults with one key and different values are both added, as Gardener does it.
 func (t Tolerations) Missing(tolerations []gardencorev1beta1.Toleration) []gardencorev1beta1.Toleration {
 	given := map[string]bool{}
 	for _, toleration := range tolerations {
@@ -39,7 +39,7 @@ func (t Tolerations) Missing(tolerations []gardencorev1beta1.Toleration) []garde
 	}
 	var missing []gardencorev1beta1.Toleration
 	for _, toleration := range t.Defaults {
-		if !given[toleration.Key] {
+		if !given[toleration.Key] && !contains(missing, toleration) {
 			missing = append(missing, toleration)
 		}
 	}
@@ -50,14 +50,19 @@ func (t Tolerations) Missing(tolerations []gardencorev1beta1.Toleration) []garde
 func (t Tolerations) Judge(path *field.Path, tolerations, old []gardencorev1beta1.Toleration) field.ErrorList {
 	var errs field.ErrorList
 	for i, toleration := range tolerations {
-		kept := slices.ContainsFunc(old, func(o gardencorev1beta1.Toleration) bool {
-			return o.Key == toleration.Key && ptr.Equal(o.Value, toleration.Value)
-		})
-		if !kept && !slices.ContainsFunc(t.Whitelist, func(w gardencorev1beta1.Toleration) bool { return allows(w, toleration) }) {
+		allowed := slices.ContainsFunc(t.Whitelist, func(w gardencorev1beta1.Toleration) bool { return allows(w, toleration) })
+		if !allowed && !contains(old, toleration) {
 			errs = append(errs, field.Invalid(path.Index(i), describe(toleration), "is not in the whitelist of the project or the landscape, which allows: "+t.allowed()))
 		}
 	}
 	return errs
+}
+
+// contains is whether a list has a toleration with the same key and value.
+func contains(list []gardencorev1beta1.Toleration, toleration gardencorev1beta1.Toleration) bool {
+	return slices.ContainsFunc(list, func(t gardencorev1beta1.Toleration) bool {
+		return t.Key == toleration.Key && ptr.Equal(t.Value, toleration.Value)
+	})
 }
 
 func allows(entry, toleration gardencorev1beta1.Toleration) bool {

@@ -101,3 +101,26 @@ func (q *knownQuestion) judge() ([]gardencorev1beta1.Toleration, bool) {
 	}
 	return after, len(lists.Judge(field.NewPath("spec", "tolerations"), after, q.OldShootTolerations)) == 0
 }
+
+// The landscape and the project may have the same default: a shoot gets it once.
+func TestTolerations_SameDefaultTwice_IsMissingOnce(t *testing.T) {
+	t.Parallel()
+	landscape := Tolerations{Defaults: []gardencorev1beta1.Toleration{
+		{Key: gardencorev1beta1.SeedTaintProtected},
+		{Key: "mine", Value: ptr.To("v")}, {Key: "mine", Value: ptr.To("w")},
+	}}
+	project := &gardencorev1beta1.Project{Spec: gardencorev1beta1.ProjectSpec{
+		Namespace: ptr.To("garden"), Tolerations: &gardencorev1beta1.ProjectTolerations{
+			Defaults: []gardencorev1beta1.Toleration{{Key: "mine", Value: ptr.To("v")}, {Key: "given"}},
+		},
+	}}
+	project.SetDefaults()
+	want := []gardencorev1beta1.Toleration{
+		{Key: gardencorev1beta1.SeedTaintProtected},
+		{Key: "mine", Value: ptr.To("v")}, {Key: "mine", Value: ptr.To("w")},
+	}
+	got := landscape.With(project).Missing([]gardencorev1beta1.Toleration{{Key: "given"}})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

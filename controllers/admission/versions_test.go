@@ -215,6 +215,10 @@ func TestVersionsAreCompleted(t *testing.T) {
 		return shoot
 	}
 	type versions struct{ ControlPlane, Pool, Image string }
+	noImage := func(shoot *gardencorev1beta1.Shoot) {
+		poolOf("1.36.3", "", nil)(shoot)
+		shoot.Spec.Provider.Workers[0].Machine.Image = nil
+	}
 	for _, c := range []struct {
 		name     string
 		old, now func(*gardencorev1beta1.Shoot)
@@ -241,6 +245,24 @@ func TestVersionsAreCompleted(t *testing.T) {
 		},
 		{name: "asked for what it has", old: poolOf("1.34.1", "1.1.0", nil), now: poolOf("1.34", "1.1", nil), want: versions{"1.34.1", "", "1.1.0"}},
 		{name: "on to another minor", old: poolOf("1.34.1", "1.1.0", nil), now: poolOf("1.35", "1.2", nil), want: versions{"1.35.0", "", "1.2.0"}},
+		{name: "a new pool without an image", create: true, now: noImage, want: versions{"1.36.3", "", "1.2.0"}},
+		{
+			name: "a new pool without an image, of another architecture", create: true,
+			now: func(shoot *gardencorev1beta1.Shoot) {
+				noImage(shoot)
+				shoot.Spec.Provider.Workers[0].Machine.Architecture = ptr.To("arm64")
+			},
+			refusal: `Shoot.core.gardener.cloud "alpha" is invalid: ` +
+				`spec.provider.workers[0].machine.image: Invalid value: "": the CloudProfile has no machine image of which a supported version fits the pool: name one`,
+		},
+		{
+			name: "a pool keeps the image that is left out", old: poolOf("1.35.0", "1.1.0", nil), now: noImage,
+			want: versions{"1.36.3", "", "1.1.0"},
+		},
+		{name: "an old pool without an image", old: noImage, now: func(shoot *gardencorev1beta1.Shoot) {
+			noImage(shoot)
+			shoot.Spec.Kubernetes.Version = "1.36.4"
+		}, want: versions{"1.36.4", "", ""}},
 		{
 			name: "an old gap stays", now: poolOf("1.36.4", "", nil), old: poolOf("1.36.3", "", nil),
 			want: versions{"1.36.4", "", ""},
@@ -260,7 +282,10 @@ func TestVersionsAreCompleted(t *testing.T) {
 				return
 			}
 			shoot := apply(t, request, response)
-			got := versions{ControlPlane: shoot.Spec.Kubernetes.Version, Image: ptr.Deref(shoot.Spec.Provider.Workers[0].Machine.Image.Version, "")}
+			got := versions{ControlPlane: shoot.Spec.Kubernetes.Version}
+			if image := shoot.Spec.Provider.Workers[0].Machine.Image; image != nil {
+				got.Image = ptr.Deref(image.Version, "")
+			}
 			if k := shoot.Spec.Provider.Workers[0].Kubernetes; k != nil {
 				got.Pool = ptr.Deref(k.Version, "")
 			}

@@ -77,6 +77,7 @@ func (r *Reconciler) profile(ctx context.Context, shoot *gardencorev1beta1.Shoot
 	if err := r.Garden.Get(ctx, client.ObjectKey{Name: name}, profile); err != nil {
 		return nil, fmt.Errorf("read CloudProfile %q: %w", name, err)
 	}
+	profile.SetDefaults() // it may have been stored before admission filled them in
 	return profile, nil
 }
 

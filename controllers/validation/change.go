@@ -1,11 +1,11 @@
 package validation
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -14,28 +14,22 @@ import (
 
 const immutable = "field is immutable"
 
-// unchanged refuses another value than before.
-func unchanged(path *field.Path, now, before any) field.ErrorList {
-	if equality.Semantic.DeepEqual(now, before) {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path, now, fmt.Sprintf("%s: it is %v", immutable, before))}
-}
-
 // unchangedOnceSet refuses another value than before, where there was one.
 func unchangedOnceSet(path *field.Path, now, before *string) field.ErrorList {
-	if ptr.Deref(before, "") == "" {
+	was, is := ptr.Deref(before, ""), ptr.Deref(now, "")
+	if was == "" || is == was {
 		return nil
 	}
-	return unchanged(path, ptr.Deref(now, ""), *before)
+	return field.ErrorList{field.Invalid(path, is, fmt.Sprintf("%s: it is %s", immutable, was))}
 }
 
 // ShootChange refuses changes of a Shoot that no controller can apply to the control plane, the networks and the
 // machines that exist. seedName and the domain have rules of their own.
 func ShootChange(shoot, old *gardencorev1beta1.Shoot) field.ErrorList {
 	spec, before, path := &shoot.Spec, &old.Spec, field.NewPath("spec")
-	errs := unchanged(path.Child("region"), spec.Region, before.Region)
-	errs = append(errs, unchanged(path.Child("provider", "type"), spec.Provider.Type, before.Provider.Type)...)
+	errs := unchangedOnceSet(path.Child("region"), &spec.Region, &before.Region)
+	errs = append(errs,
+		unchangedOnceSet(path.Child("provider", "type"), &spec.Provider.Type, &before.Provider.Type)...)
 	errs = append(errs, profileUnchanged(spec, before)...)
 	errs = append(errs,
 		unchangedOnceSet(path.Child("secretBindingName"), migratedBinding(spec, before), before.SecretBindingName)...)
@@ -86,8 +80,8 @@ func networkingUnchanged(shoot, old *gardencorev1beta1.Shoot) field.ErrorList {
 	path := field.NewPath("spec", "networking")
 	now, before := ptr.Deref(shoot.Spec.Networking, gardencorev1beta1.Networking{}),
 		ptr.Deref(old.Spec.Networking, gardencorev1beta1.Networking{})
-	errs := unchanged(path.Child("type"), ptr.Deref(now.Type, shoot.Spec.Provider.Type),
-		ptr.Deref(before.Type, old.Spec.Provider.Type))
+	errs := unchangedOnceSet(path.Child("type"), cmp.Or(now.Type, &shoot.Spec.Provider.Type),
+		cmp.Or(before.Type, &old.Spec.Provider.Type))
 	errs = append(errs, unchangedOnceSet(path.Child("pods"), now.Pods, before.Pods)...)
 	errs = append(errs, unchangedOnceSet(path.Child("services"), now.Services, before.Services)...)
 	errs = append(errs, unchangedOnceSet(path.Child("nodes"), now.Nodes, before.Nodes)...)

@@ -32,7 +32,7 @@ func CloudProfile(profile *gardencorev1beta1.CloudProfile) field.ErrorList {
 
 // CloudProfileChange checks what may not become of a CloudProfile: its shoots stay with their provider.
 func CloudProfileChange(profile, old *gardencorev1beta1.CloudProfile) field.ErrorList {
-	return unchanged(field.NewPath("spec", "type"), profile.Spec.Type, old.Spec.Type)
+	return unchangedOnceSet(field.NewPath("spec", "type"), &profile.Spec.Type, &old.Spec.Type)
 }
 
 func regions(path *field.Path, spec *gardencorev1beta1.CloudProfileSpec) field.ErrorList {

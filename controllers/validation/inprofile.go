@@ -58,13 +58,23 @@ func namesOf[T any](list []T, name func(T) string) []string {
 	return names
 }
 
+// offered wants one of the values that the profile offers in the region. Where it offers none, the value must be left
+// out.
+func (o offer) offered(path *field.Path, value string, known []string) field.ErrorList {
+	if len(known) == 0 {
+		return field.ErrorList{field.Invalid(path, value, fmt.Sprintf(
+			"must be left out: CloudProfile %q offers none in region %s", o.profile.Name, o.region.Name))}
+	}
+	return oneOf(path, value, known)
+}
+
 // restrictions are those that can be had in the region; seeds have to honour them besides.
 func (o offer) restrictions(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 	var errs field.ErrorList
 	known := namesOf(o.region.AccessRestrictions, restrictionName)
 	for i, restriction := range shoot.Spec.AccessRestrictions {
 		errs = append(errs,
-			oneOf(field.NewPath("spec", "accessRestrictions").Index(i).Child("name"), restriction.Name, known)...)
+			o.offered(field.NewPath("spec", "accessRestrictions").Index(i).Child("name"), restriction.Name, known)...)
 	}
 	return errs
 }
@@ -73,7 +83,7 @@ func (o offer) zones(path *field.Path, worker *gardencorev1beta1.Worker) field.E
 	var errs field.ErrorList
 	known := namesOf(o.region.Zones, zoneName)
 	for i, zone := range worker.Zones {
-		errs = append(errs, oneOf(path.Index(i), zone, known)...)
+		errs = append(errs, o.offered(path.Index(i), zone, known)...)
 	}
 	return errs
 }
@@ -108,7 +118,7 @@ func (o offer) machineType(path *field.Path, worker *gardencorev1beta1.Worker) f
 		errs = append(errs, field.Invalid(path.Child("type"), wanted,
 			fmt.Sprintf("cannot be had in zone %s of the pool: choose another type, or other zones", zone)))
 	}
-	of, asked := architectureOf(usable[i]), ptr.Deref(worker.Machine.Architecture, defaultArchitecture)
+	of, asked := o.architecture(usable[i]), ptr.Deref(worker.Machine.Architecture, defaultArchitecture)
 	if of != "" && of != asked && slices.Contains(architectures, asked) {
 		errs = append(errs, field.Invalid(path.Child("architecture"), asked,
 			fmt.Sprintf("must be that of machine type %q, which is %s", wanted, of)))
@@ -122,9 +132,16 @@ const defaultArchitecture = "amd64"
 // architectureCapability is the capability that stands for the architecture.
 const architectureCapability = "architecture"
 
-// architectureOf a machine type; empty for one that may have several.
-func architectureOf(m gardencorev1beta1.MachineType) string {
-	switch values := m.Capabilities[architectureCapability]; len(values) {
+// architecture of a machine type; empty for one that may have several. Where the profile defines capabilities, a
+// machine type that leaves one out has all of its values.
+func (o offer) architecture(m gardencorev1beta1.MachineType) string {
+	values := m.Capabilities[architectureCapability]
+	for _, defined := range o.profile.Spec.MachineCapabilities {
+		if len(values) == 0 && defined.Name == architectureCapability {
+			values = defined.Values
+		}
+	}
+	switch len(values) {
 	case 0:
 		return ptr.Deref(m.Architecture, defaultArchitecture)
 	case 1:
@@ -162,7 +179,7 @@ func (o offer) volume(path *field.Path, worker *gardencorev1beta1.Worker, kind *
 			func(v gardencorev1beta1.VolumeType) bool { return !ptr.Deref(v.Usable, true) })
 		i := slices.IndexFunc(types, func(v gardencorev1beta1.VolumeType) bool { return v.Name == *kind })
 		if i < 0 {
-			return field.ErrorList{field.NotSupported(path.Child("type"), *kind, namesOf(types, volumeTypeName))}
+			return o.offered(path.Child("type"), *kind, namesOf(types, volumeTypeName))
 		}
 		lacks := func(z gardencorev1beta1.AvailabilityZone) bool {
 			return slices.Contains(z.UnavailableVolumeTypes, *kind)
@@ -188,9 +205,9 @@ func (o offer) limits(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 	}
 	most := *o.profile.Spec.Limits.MaxNodesTotal
 	var errs field.ErrorList
-	var total int32
+	var total int64
 	for i, worker := range shoot.Spec.Provider.Workers {
-		total += worker.Minimum
+		total += int64(worker.Minimum)
 		if worker.Maximum > most {
 			errs = append(errs,
 				field.Forbidden(workersPath().Index(i).Child("maximum"),
@@ -198,7 +215,7 @@ func (o offer) limits(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 						o.profile.Name)))
 		}
 	}
-	if total > most {
+	if total > int64(most) {
 		errs = append(errs,
 			field.Forbidden(workersPath(),
 				fmt.Sprintf("all minimums together must not be above %d, the node limit of CloudProfile %q",

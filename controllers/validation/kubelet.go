@@ -2,7 +2,6 @@ package validation
 
 import (
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
@@ -53,8 +52,11 @@ func thresholds(path *field.Path, wanted *gardencorev1beta1.KubeletConfigEvictio
 
 // threshold wants a quantity, or a share of what there is.
 func threshold(path *field.Path, value string) field.ErrorList {
-	if len(validation.IsValidPercent(value)) == 0 {
-		return nil
+	if share, err := shareOf(value); err == nil {
+		if share <= 100 {
+			return nil
+		}
+		return field.ErrorList{field.Invalid(path, value, "must not be more than 100%")}
 	}
 	if quantity, err := resource.ParseQuantity(value); err == nil && quantity.Sign() >= 0 {
 		return nil

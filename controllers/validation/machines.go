@@ -1,8 +1,10 @@
 package validation
 
 import (
+	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -43,7 +45,7 @@ func bound(path *field.Path, value intstr.IntOrString) field.ErrorList {
 	if value.Type == intstr.Int {
 		return atLeast(path, value.IntVal, 0)
 	}
-	if len(validation.IsValidPercent(value.StrVal)) > 0 {
+	if _, err := shareOf(value.StrVal); err != nil {
 		return field.ErrorList{field.Invalid(path, value.StrVal,
 			"must be a number of machines such as 1, or a percentage such as 10%")}
 	}
@@ -54,16 +56,22 @@ func isZero(value intstr.IntOrString) bool {
 	return value.Type == intstr.Int && value.IntVal == 0 || value.Type == intstr.String && percent(value) == 0
 }
 
-// percent is the number of a percentage; 0 for a number of machines.
+// percent is the number of a percentage that can be read; 0 for a number of machines.
 func percent(value intstr.IntOrString) int {
 	if value.Type == intstr.Int {
 		return 0
 	}
-	share, err := intstr.GetScaledValueFromIntOrPercent(&value, 100, true)
-	if err != nil {
-		return 0
-	}
+	share, _ := shareOf(value.StrVal)
 	return share
+}
+
+// shareOf reads a percentage. One that does not fit into a number of machines is none.
+func shareOf(value string) (int, error) {
+	if reasons := validation.IsValidPercent(value); len(reasons) > 0 {
+		return 0, errors.New(reasons[0])
+	}
+	share, err := strconv.ParseInt(strings.TrimSuffix(value, "%"), 10, 32)
+	return int(share), err
 }
 
 var updateStrategies = []gardencorev1beta1.MachineUpdateStrategy{

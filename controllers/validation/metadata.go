@@ -21,6 +21,8 @@ const (
 	// shoot--<project>--<shoot>-<pool>-z1-…
 	maxNames    = 21
 	maxPoolName = 15
+	// leastPeriod keeps a shoot from being reconciled all the time.
+	leastPeriod = time.Second
 )
 
 // shootName wants a name of which the technical id can be made: it is a namespace, and is taken apart at "--".
@@ -56,7 +58,7 @@ var annotationRules = map[string]func(shoot *gardencorev1beta1.Shoot, value stri
 	constants.ShootSyncPeriod:                                           period,
 	constants.ShootSkipCleanup:                                          truth,
 	constants.ShootForceRestore:                                         truth,
-	constants.ShootNeedsRetryOperation:                                  truth,
+	constants.ShootNeedsRetryOperation:                                  boolean,
 	constants.ConfirmationDeletion:                                      truth,
 	constants.ConfirmationForceDeletion:                                 truth,
 	constants.ShootCleanupWebhooksFinalizeGracePeriodSeconds:            seconds,
@@ -88,11 +90,19 @@ func truth(_ *gardencorev1beta1.Shoot, value string) string {
 	return `must be "true" or "false"`
 }
 
-func period(_ *gardencorev1beta1.Shoot, value string) string {
-	if d, err := time.ParseDuration(value); err == nil && d > 0 {
+// boolean is for an annotation that is read as Go reads a boolean.
+func boolean(_ *gardencorev1beta1.Shoot, value string) string {
+	if _, err := strconv.ParseBool(value); err == nil {
 		return ""
 	}
-	return `must be a duration above 0, for example "10m"`
+	return `must be "true" or "false"`
+}
+
+func period(_ *gardencorev1beta1.Shoot, value string) string {
+	if d, err := time.ParseDuration(value); err == nil && d >= leastPeriod {
+		return ""
+	}
+	return fmt.Sprintf(`must be a duration of %v or more, for example "10m"`, leastPeriod)
 }
 
 func seconds(_ *gardencorev1beta1.Shoot, value string) string {

@@ -85,7 +85,7 @@ func item(value any, index string) (any, string) {
 	}
 	list, _ := value.([]any)
 	i, err := strconv.Atoi(index)
-	if err != nil || i >= len(list) {
+	if err != nil || i < 0 || i >= len(list) {
 		return nil, index
 	}
 	fields, ok := list[i].(map[string]any)

@@ -32,7 +32,7 @@ func hibernationSchedules(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 		errs = append(errs, cronLine(at.Child("end"), schedule.End)...)
 		if schedule.Start != nil && schedule.End != nil && start == end {
 			errs = append(errs, field.Invalid(at.Child("end"), end,
-				"must differ from start: at the same time, waking up wins and the shoot never sleeps"))
+				"must differ from start: at the same time, waking up wins, and the shoot never hibernates"))
 		}
 		errs = append(errs, timeZone(at.Child("location"), location)...)
 		errs = append(errs, given.once(at, fmt.Sprintf("%s to %s in %s", start, end, location))...)

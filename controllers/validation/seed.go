@@ -1,6 +1,8 @@
 package validation
 
 import (
+	"cmp"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -101,9 +103,9 @@ func seedTaints(path *field.Path, taints []gardencorev1beta1.SeedTaint) field.Er
 // SeedChange refuses changes of a Seed that its shoots do not survive: of the domain, the networks and the bucket.
 func SeedChange(seed, old *gardencorev1beta1.Seed) field.ErrorList {
 	spec, before, path := &seed.Spec, &old.Spec, field.NewPath("spec")
-	errs := unchanged(path.Child("networks", "pods"), spec.Networks.Pods, before.Networks.Pods)
+	errs := unchangedOnceSet(path.Child("networks", "pods"), &spec.Networks.Pods, &before.Networks.Pods)
 	errs = append(errs,
-		unchanged(path.Child("networks", "services"), spec.Networks.Services, before.Networks.Services)...)
+		unchangedOnceSet(path.Child("networks", "services"), &spec.Networks.Services, &before.Networks.Services)...)
 	errs = append(errs,
 		unchangedOnceSet(path.Child("networks", "nodes"), spec.Networks.Nodes, before.Networks.Nodes)...)
 	errs = append(errs,
@@ -115,8 +117,10 @@ func SeedChange(seed, old *gardencorev1beta1.Seed) field.ErrorList {
 		return append(errs,
 			field.Forbidden(path.Child("backup"), "must not be unset: the backups of the seed's shoots are there"))
 	}
-	errs = append(errs, unchanged(path.Child("backup", "provider"), spec.Backup.Provider, before.Backup.Provider)...)
-	return append(errs, unchanged(path.Child("backup", "region"), backupRegion(spec), backupRegion(before))...)
+	errs = append(errs,
+		unchangedOnceSet(path.Child("backup", "provider"), &spec.Backup.Provider, &before.Backup.Provider)...)
+	return append(errs,
+		unchangedOnceSet(path.Child("backup", "region"), backupRegion(spec), backupRegion(before))...)
 }
 
 func internalDomain(spec *gardencorev1beta1.SeedSpec) *string {
@@ -127,6 +131,6 @@ func internalDomain(spec *gardencorev1beta1.SeedSpec) *string {
 }
 
 // backupRegion is where the bucket is: in the seed's region, unless the seed names another.
-func backupRegion(spec *gardencorev1beta1.SeedSpec) string {
-	return ptr.Deref(spec.Backup.Region, spec.Provider.Region)
+func backupRegion(spec *gardencorev1beta1.SeedSpec) *string {
+	return cmp.Or(spec.Backup.Region, &spec.Provider.Region)
 }

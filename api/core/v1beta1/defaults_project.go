@@ -22,14 +22,22 @@ func (p *Project) SetDefaults() {
 		}
 	}
 	if ptr.Deref(p.Spec.Namespace, "") == constants.GardenNamespace {
-		tolerations := section(&p.Spec.Tolerations)
-		tolerateProtected(&tolerations.Defaults)
-		tolerateProtected(&tolerations.Whitelist)
+		section(&p.Spec.Tolerations).tolerateProtected()
 	}
 }
 
-func tolerateProtected(tolerations *[]Toleration) {
-	if !slices.ContainsFunc(*tolerations, func(t Toleration) bool { return t.Key == SeedTaintProtected }) {
-		*tolerations = append(*tolerations, Toleration{Key: SeedTaintProtected})
+// tolerateProtected fills in the lists of the garden's project. The default must be allowed, and a whitelist that has
+// the key with a value does not allow it without one.
+func (t *ProjectTolerations) tolerateProtected() {
+	if !slices.ContainsFunc(t.Defaults, isForProtected) {
+		t.Defaults = append(t.Defaults, Toleration{Key: SeedTaintProtected})
+	}
+	needed := !slices.ContainsFunc(t.Whitelist, isForProtected) || slices.ContainsFunc(t.Defaults, isForAllProtected)
+	if needed && !slices.ContainsFunc(t.Whitelist, isForAllProtected) {
+		t.Whitelist = append(t.Whitelist, Toleration{Key: SeedTaintProtected})
 	}
 }
+
+// isForProtected is whether a toleration is for protected seeds, isForAllProtected whether it is for all of them.
+func isForProtected(t Toleration) bool    { return t.Key == SeedTaintProtected }
+func isForAllProtected(t Toleration) bool { return isForProtected(t) && t.Value == nil }

@@ -248,3 +248,25 @@ func TestSetDefaults_NodeCIDRMaskSize_FollowsPods(t *testing.T) {
 		}
 	}
 }
+
+// A whitelist that has the taint with a value does not allow the default toleration, which has none.
+func TestSetDefaults_GardenProjectWithValues_WhitelistsTheDefault(t *testing.T) {
+	t.Parallel()
+	project := &gardencorev1beta1.Project{}
+	read(t, `
+spec:
+  namespace: garden
+  tolerations: {whitelist: [{key: seed.gardener.cloud/protected, value: x}]}`, project)
+	project.SetDefaults()
+	project.SetDefaults()
+	value := "x"
+	want := &gardencorev1beta1.ProjectTolerations{
+		Defaults: []gardencorev1beta1.Toleration{{Key: "seed.gardener.cloud/protected"}},
+		Whitelist: []gardencorev1beta1.Toleration{
+			{Key: "seed.gardener.cloud/protected", Value: &value}, {Key: "seed.gardener.cloud/protected"},
+		},
+	}
+	if diff := cmp.Diff(want, project.Spec.Tolerations); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -36,10 +36,10 @@ func shootMetadata() Table {
 			"operations that a maintenance can ask for, joined with \";\""),
 		checked(annotation(constants.ShootTasks), "tasks of a shoot, joined with \",\""),
 		checked(annotation(constants.ShootIgnore), truth),
-		checked(annotation(constants.ShootSyncPeriod), "a duration above 0"),
+		checked(annotation(constants.ShootSyncPeriod), "a duration of 1s or more"),
 		checked(annotation(constants.ShootSkipCleanup), truth),
 		checked(annotation(constants.ShootForceRestore), truth),
-		checked(annotation(constants.ShootNeedsRetryOperation), truth),
+		checked(annotation(constants.ShootNeedsRetryOperation), `"true" or "false", or another boolean such as "1"`),
 		checked(annotation(constants.ConfirmationDeletion), truth+`; "true" before the shoot can be deleted`),
 		checked(annotation(constants.ConfirmationForceDeletion), truth),
 		checked(annotation(constants.ShootCleanupWebhooksFinalizeGracePeriodSeconds), seconds),
@@ -176,7 +176,7 @@ func kubeletRows(path string) Table {
 	}
 	for _, name := range []string{"imageFSAvailable", "imageFSInodesFree", "memoryAvailable", "nodeFSAvailable",
 		"nodeFSInodesFree"} {
-		rows = append(rows, checked(path+".evictionHard."+name, "a quantity or a percentage"))
+		rows = append(rows, checked(path+".evictionHard."+name, "a quantity, or a percentage up to 100%"))
 	}
 	for _, of := range []string{"kubeReserved", "systemReserved"} {
 		for _, name := range []string{"cpu", "ephemeralStorage", "memory", "pid"} {
