@@ -157,6 +157,7 @@ func shootKubernetes() Table {
 		checkedButIgnored("spec.kubernetes.kubeControllerManager.featureGates{}", gates),
 		checkedButIgnored("spec.kubernetes.kubeControllerManager.podEvictionTimeout", removed33),
 		ignored("spec.kubernetes.kubeProxy"),
+		free("spec.kubernetes.kubeProxy.enabled", "it says whether nodes have kube-proxy"),
 		checkedButIgnored("spec.kubernetes.kubeProxy.featureGates{}", gates),
 		ignored("spec.kubernetes.kubeScheduler"),
 		checkedButIgnored("spec.kubernetes.kubeScheduler.featureGates{}", gates),
