@@ -3,7 +3,9 @@ package admission
 import (
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 )
@@ -29,4 +31,17 @@ func deletionNotWhileMoving(r *request, _ *garden) field.ErrorList {
 	}
 	why := "the shoot must not be deleted while its control plane is being moved: " + operationOf(r.old)
 	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "deletionTimestamp"), why)}
+}
+
+// deletionNotInForeground keeps the ShootState until the flow deletes it. It blocks the deletion of its owner, so that the
+// garbage collector would delete it first: a seed that is lost meanwhile could not be replaced. A shoot that is in deletion
+// already could still be turned into such a one.
+func deletionNotInForeground(r *request, _ *garden) field.ErrorList {
+	foreground := ptr.Deref(r.deletion.PropagationPolicy, "") == metav1.DeletePropagationForeground
+	if r.shoot != nil || r.old == nil || !foreground {
+		return nil
+	}
+	why := "the shoot must be deleted in the background, for example with kubectl delete --cascade=background: " +
+		"its ShootState would go before it"
+	return field.ErrorList{field.Forbidden(field.NewPath("propagationPolicy"), why)}
 }

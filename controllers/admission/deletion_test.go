@@ -18,7 +18,16 @@ func TestDeletion(t *testing.T) {
 	}
 	const unconfirmed = `metadata.annotations[confirmation.gardener.cloud/deletion]: Required value: must be "true" before the shoot can be deleted`
 	const moving = "metadata.deletionTimestamp: Forbidden: the shoot must not be deleted while its control plane is being moved: status.lastOperation is "
+	const foreground = "propagationPolicy: Forbidden: the shoot must be deleted in the background, " +
+		"for example with kubectl delete --cascade=background: its ShootState would go before it"
 	testRules(t, []ruleCase{
+		{name: "in the background", remove: true, old: confirmed(nil), policy: "Background"},
+		{name: "orphaning", remove: true, old: confirmed(nil), policy: "Orphan"},
+		{name: "in the foreground", remove: true, old: confirmed(nil), policy: "Foreground", want: []string{foreground}},
+		{
+			name: "in the foreground, while it is being deleted", remove: true, old: confirmed(inDeletion),
+			policy: "Foreground", want: []string{foreground},
+		},
 		{name: "confirmed", remove: true, old: confirmed(nil)},
 		{name: "not confirmed", remove: true, want: []string{unconfirmed}},
 		{

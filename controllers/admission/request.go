@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -23,6 +24,8 @@ type request struct {
 	old, shoot *gardencorev1beta1.Shoot
 	// oldWire and wire are as on the wire, with fields that the types do not have; oldSpec and spec are a part of them.
 	oldWire, wire, oldSpec, spec map[string]any
+	// deletion are the options of a DELETE.
+	deletion metav1.DeleteOptions
 }
 
 // rule judges a request. It may look at those parts of the garden that request.needs asks for.
@@ -34,7 +37,7 @@ func shootRules() []rule {
 		seedNameStays, changeOfSeedNameFits, destinationFits, specLocked,
 		hibernationPossible, tolerationsAllowed, domainStays, domainFree, domainServed,
 		fieldsValid, versionsFit, inPlaceEnabled, inPlaceHolds,
-		deletionConfirmed, deletionNotWhileMoving,
+		deletionConfirmed, deletionNotWhileMoving, deletionNotInForeground,
 	}
 }
 
@@ -46,6 +49,11 @@ func newRequest(raw *admissionv1.AdmissionRequest) (*request, error) {
 	}
 	if r.shoot, r.wire, err = decode(raw.Object); err != nil {
 		return nil, fmt.Errorf("decode the shoot: %w", err)
+	}
+	if raw.Operation == admissionv1.Delete && len(raw.Options.Raw) > 0 {
+		if err := json.Unmarshal(raw.Options.Raw, &r.deletion); err != nil {
+			return nil, fmt.Errorf("decode the options of the deletion: %w", err)
+		}
 	}
 	r.oldSpec, _ = r.oldWire["spec"].(map[string]any)
 	r.spec, _ = r.wire["spec"].(map[string]any)

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -26,7 +27,9 @@ type ruleCase struct {
 	garden func(g *garden)
 	// create and remove stand for the operations; without them it is UPDATE.
 	create, remove bool
-	want           []string
+	// policy is with what propagation policy it is removed.
+	policy metav1.DeletionPropagation
+	want   []string
 }
 
 func testRules(t *testing.T, cases []ruleCase) {
@@ -73,6 +76,10 @@ func newTestRequest(t *testing.T, old *gardencorev1beta1.Shoot, c ruleCase) *req
 		raw.Operation, raw.OldObject = admissionv1.Create, runtime.RawExtension{}
 	case c.remove:
 		raw.Operation, raw.Object = admissionv1.Delete, runtime.RawExtension{}
+		if c.policy != "" {
+			raw.Options = runtime.RawExtension{Raw: fmt.Appendf(nil,
+				`{"kind":"DeleteOptions","apiVersion":"meta.k8s.io/v1","propagationPolicy":%q}`, c.policy)}
+		}
 	}
 	r, err := newRequest(raw)
 	if err != nil {

@@ -20,7 +20,8 @@ const provisionedBy = "pv.kubernetes.io/provisioned-by"
 // and so is the driver that removes them. Load balancers need no such wait, their Services have gone only after them.
 //
 // PersistentVolumes are none of the kinds that are cleaned up (SPEC 6.3), so that the wait ends when their claims would have
-// lost their finalizers: what is left in the cloud then is the Infrastructure extension's to remove (SPEC 6.7).
+// lost their finalizers: what is left in the cloud then is the Infrastructure extension's to remove (SPEC 6.7). It lasts
+// no longer than a step does by default, for nobody is told meanwhile what it waits for.
 func (c *Cleaner) volumes(o *controlplane.Operation) func(context.Context) error {
 	return func(ctx context.Context) error {
 		serves, err := o.HasServed(ctx)
@@ -36,7 +37,7 @@ func (c *Cleaner) volumes(o *controlplane.Operation) func(context.Context) error
 		if err != nil || periods.Finalize == 0 {
 			return err
 		}
-		err = o.Until(ctx, periods.Finalize, "the end of the volumes that nobody claims any more", s.volumesGone)
+		err = o.Until(ctx, min(periods.Finalize, DefaultTimeout), "the end of the volumes that nobody claims any more", s.volumesGone)
 		if late := (*controlplane.TimeoutError)(nil); errors.As(err, &late) && ctx.Err() == nil {
 			o.Log.Info("Volumes are left to the Infrastructure extension", "reason", late.Error())
 			return nil

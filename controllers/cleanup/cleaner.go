@@ -69,7 +69,7 @@ func (c *Cleaner) take(ctx context.Context, o *controlplane.Operation, step Step
 // coded gives an error the codes of what it tells of: objects that are still there.
 func coded(err error) error {
 	if remaining := (*Remaining)(nil); errors.As(err, &remaining) {
-		return &controlplane.CodedError{Message: err.Error(), Codes: remaining.Codes()}
+		return &controlplane.CodedError{Message: err.Error(), Codes: remaining.Codes(), Cause: err}
 	}
 	return err
 }
@@ -98,9 +98,11 @@ func (c *Cleaner) open(ctx context.Context, o *controlplane.Operation, step Step
 	if err != nil {
 		return nil, fmt.Errorf("make the map of the shoot's kinds: %w", err)
 	}
-	if s.shoot, err = client.New(config, client.Options{HTTPClient: s.http, Mapper: mapper}); err != nil {
+	shoot, err := client.New(config, client.Options{HTTPClient: s.http, Mapper: mapper})
+	if err != nil {
 		return nil, fmt.Errorf("make the client of the shoot: %w", err)
 	}
+	s.shoot = controlplane.WithWebhookCodes(shoot)
 	return s, nil
 }
 

@@ -127,15 +127,13 @@ func (c Cluster) of(step Step) []metav1.PartialObjectMetadata {
 type rules struct {
 	Cluster
 	Periods
-	step           Step
-	now            time.Time
-	toleratedAfter time.Duration
+	step Step
+	now  time.Time
 }
 
 func (c Cluster) rules(step Step, now time.Time) (rules, error) {
 	periods, err := PeriodsOf(step, c.Annotations)
-	tolerated, toleratedErr := toleratedAfter(step, c.Annotations)
-	return rules{Cluster: c, Periods: periods, step: step, now: now, toleratedAfter: tolerated}, cmp.Or(err, toleratedErr)
+	return rules{Cluster: c, Periods: periods, step: step, now: now}, err
 }
 
 func (r rules) decide(object metav1.PartialObjectMetadata) Decision {
@@ -145,7 +143,7 @@ func (r rules) decide(object metav1.PartialObjectMetadata) Decision {
 		d.Action, d.Why = Keep, "it is labelled "+spared
 		return d
 	}
-	if Skipped(r.Annotations) && r.step != Webhooks && !k.whenSkipped {
+	if Skipped(r.Annotations) && !k.evenSkipped() {
 		d.Action, d.Why = Keep, "the shoot asks to skip clean-up"
 		return d
 	}
@@ -194,7 +192,7 @@ func (r rules) tolerated(object metav1.PartialObjectMetadata) string {
 	if r.homeless(object) {
 		return "its namespace is gone"
 	}
-	if limit := r.Start.Add(r.toleratedAfter); !r.Start.IsZero() && object.CreationTimestamp.After(limit) {
+	if limit := r.Start.Add(r.Finalize); !r.Start.IsZero() && object.CreationTimestamp.After(limit) {
 		return "it was made after " + moment(limit) + ", when nothing should be made any more"
 	}
 	return ""

@@ -51,8 +51,8 @@ type Kind struct {
 
 	// sparing are the labels whose objects are left alone.
 	sparing []label
-	// whenSkipped is whether the kind is cleaned up although the shoot asks to skip clean-up.
-	whenSkipped bool
+	// inCloud is whether objects of the kind hold on to something in the cloud.
+	inCloud bool
 }
 
 // label is a label with one value, or with any if value is empty.
@@ -79,10 +79,10 @@ var (
 		step(KubernetesResources, "v1", "Pod"),
 		step(KubernetesResources, "apps/v1", "ReplicaSet"),
 		step(KubernetesResources, "v1", "ReplicationController"),
-		evenSkipped(sparing(label{"provider", "kubernetes"}, step(KubernetesResources, "v1", "Service"))),
+		inCloud(sparing(label{"provider", "kubernetes"}, step(KubernetesResources, "v1", "Service"))),
 		step(KubernetesResources, "apps/v1", "StatefulSet"),
-		evenSkipped(step(KubernetesResources, "v1", "PersistentVolumeClaim")),
-		evenSkipped(step(VolumeSnapshots, "snapshot.storage.k8s.io/v1", "VolumeSnapshot", volumeSnapshotContent)),
+		inCloud(step(KubernetesResources, "v1", "PersistentVolumeClaim")),
+		step(VolumeSnapshots, "snapshot.storage.k8s.io/v1", "VolumeSnapshot", volumeSnapshotContent),
 	)
 )
 
@@ -107,24 +107,27 @@ func sparing(also label, kinds []Kind) []Kind {
 	return kinds
 }
 
-func evenSkipped(kinds []Kind) []Kind {
+func inCloud(kinds []Kind) []Kind {
 	for i := range kinds {
-		kinds[i].whenSkipped = true
+		kinds[i].inCloud = true
 	}
 	return kinds
 }
 
-// Kinds are the kinds of a step. If the shoot asks to skip clean-up (SPEC 6.5) they are fewer: webhooks are cleaned up in
-// any case, and of the rest only what holds on to something in the cloud.
+// Kinds are the kinds of a step. If the shoot asks to skip clean-up (SPEC 6.5) those of the third step are fewer.
 func Kinds(step Step, skipped bool) []Kind {
 	var found []Kind
 	for _, k := range kinds {
-		if k.Step == step && (!skipped || step == Webhooks || k.whenSkipped) {
+		if k.Step == step && (!skipped || k.evenSkipped()) {
 			found = append(found, k)
 		}
 	}
 	return found
 }
+
+// evenSkipped is whether the kind is cleaned up although the shoot asks to skip clean-up. Only the third step becomes
+// smaller then, as [S3] has it.
+func (k Kind) evenSkipped() bool { return k.Step != KubernetesResources || k.inCloud }
 
 // kindOf finds a kind in any version.
 func kindOf(gvk schema.GroupVersionKind) (Kind, bool) {

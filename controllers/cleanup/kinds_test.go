@@ -1,6 +1,8 @@
 package cleanup
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -85,17 +87,32 @@ func TestTable(t *testing.T) {
 					row.testTimeline(t, kind, map[string]string{webhooksKey: "0", extendedKey: "0", kubernetesKey: "0"}, row.grace, row.finalize)
 					return
 				}
-				lower := map[string]string{row.annotation: "100"}
-				row.testTimeline(t, kind, lower, time.Duration(100*row.factor)*time.Second, 100*time.Second)
-				row.testTimeline(t, kind, map[string]string{row.annotation: "3601"}, row.grace, row.finalize)
-				// More nanoseconds than a number of 64 bits holds are not fewer than none.
-				row.testTimeline(t, kind, map[string]string{row.annotation: "10000000000"}, row.grace, row.finalize)
+				row.testOverrides(t, kind)
 			})
 		}
 	}
 	if all := len(kinds); seen != all {
 		t.Errorf("%d kinds are cleaned up, the table has %d", all, seen)
 	}
+}
+
+// testOverrides tries the annotation below, at and above the default. Only the finalization waits longer than by default:
+// the grace period with which objects are deleted stays the document's five minutes.
+func (r tableRow) testOverrides(t *testing.T, kind string) {
+	t.Helper()
+	for _, seconds := range []int{0, 1, 100, 300, 301, 3599, 3600, 3601, 7200, 86400} {
+		annotations := map[string]string{r.annotation: strconv.Itoa(seconds)}
+		finalize, grace := time.Duration(seconds)*time.Second, time.Duration(float64(seconds)*r.factor)*time.Second
+		periods, err := PeriodsOf(r.step, annotations)
+		if diff := cmp.Diff(Periods{Grace: min(grace, r.grace), Finalize: finalize}, periods); diff != "" || err != nil {
+			t.Errorf("%s, %d: %v (-want +got):\n%s", kind, seconds, err, diff)
+		}
+		if seconds > 0 {
+			r.testTimeline(t, kind, annotations, min(grace, r.grace), finalize)
+		}
+	}
+	// More nanoseconds than a number of 64 bits holds are not fewer than none: it waits for longer than anybody lives.
+	r.testTimeline(t, kind, map[string]string{r.annotation: "10000000000"}, r.grace, 100*365*24*time.Hour)
 }
 
 func (r tableRow) testSelector(t *testing.T, kind string) {
@@ -160,38 +177,45 @@ func TestZeroIsAtOnce(t *testing.T) {
 	}
 }
 
-// TestSkipped: SPEC 6.5, with the value true.
+// TestSkipped: [S3] says of the third step that only Services and PersistentVolumeClaims are considered then. The other
+// steps are taken as ever.
 func TestSkipped(t *testing.T) {
 	t.Parallel()
-	want := map[Step][]string{
-		Webhooks:            {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"},
-		KubernetesResources: {"Service", "PersistentVolumeClaim"},
-		VolumeSnapshots:     {"VolumeSnapshot", "VolumeSnapshotContent"},
-	}
-	for _, step := range Steps() {
-		var got []string
-		for _, k := range Kinds(step, true) {
-			got = append(got, k.Kind)
-		}
-		if diff := cmp.Diff(want[step], got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", step, diff)
-		}
-	}
 	skip := map[string]string{"shoot.gardener.cloud/skip-cleanup": "true"}
 	for _, row := range tableRows {
 		for kind := range strings.FieldsSeq(row.kinds) {
-			cleaned := strings.Contains(strings.Join(want[row.step], " "), kind)
-			if d := only(t, skip, row.object(kind), noon); (d.Action == Delete) != cleaned {
-				t.Errorf("%s: %s because %s", kind, d.Action, d.Why)
-			}
-			if d := only(t, map[string]string{"shoot.gardener.cloud/skip-cleanup": "yes"}, row.object(kind), noon); d.Action != Delete {
-				t.Errorf("%s: only true skips, and this is %s", kind, d.Action)
-			}
+			t.Run(kind, func(t *testing.T) {
+				t.Parallel()
+				cleaned := row.step != KubernetesResources || kind == "Service" || kind == "PersistentVolumeClaim"
+				row.testSkipped(t, kind, skip, cleaned)
+				for _, value := range []string{"yes", "false", "True", ""} {
+					row.testSkipped(t, kind, map[string]string{"shoot.gardener.cloud/skip-cleanup": value}, true)
+				}
+				if cleaned {
+					row.testTimeline(t, kind, skip, row.grace, row.finalize)
+				}
+			})
 		}
 	}
-	// Snapshots have the five minutes of the third step then, and its annotation.
-	periods, err := PeriodsOf(VolumeSnapshots, map[string]string{"shoot.gardener.cloud/skip-cleanup": "true", kubernetesKey: "60"})
-	if diff := cmp.Diff(Periods{Grace: time.Minute, Finalize: time.Minute}, periods); diff != "" || err != nil {
+}
+
+func (r tableRow) testSkipped(t *testing.T, kind string, annotations map[string]string, cleaned bool) {
+	t.Helper()
+	if d := only(t, annotations, r.object(kind), noon); (d.Action == Delete) != cleaned {
+		t.Errorf("%v: %s because %s", annotations, d.Action, d.Why)
+	}
+	listed := slices.ContainsFunc(Kinds(r.step, Skipped(annotations)), func(k Kind) bool { return k.Kind == kind })
+	if listed != cleaned {
+		t.Errorf("%v: listed: %t", annotations, listed)
+	}
+}
+
+// TestSkipped_ThirdAnnotation_LeavesSnapshotsAlone: it is for the third step only, in a clean-up that is skipped too.
+func TestSkipped_ThirdAnnotation_LeavesSnapshotsAlone(t *testing.T) {
+	t.Parallel()
+	annotations := map[string]string{"shoot.gardener.cloud/skip-cleanup": "true", kubernetesKey: "0"}
+	periods, err := PeriodsOf(VolumeSnapshots, annotations)
+	if diff := cmp.Diff(Periods{Grace: 5 * time.Minute, Finalize: time.Hour}, periods); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
 }

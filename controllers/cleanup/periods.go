@@ -30,41 +30,43 @@ type Periods struct {
 	Finalize time.Duration
 }
 
-// rule is the default of a step and the annotation of the Shoot that lowers it.
+// rule is the default of a step and the annotation of the Shoot that overrides it.
 type rule struct {
 	Periods
 	// annotation is "" where none has a say.
 	annotation string
-	// share of the annotation's value is the grace period.
+	// share of the annotation's value is the grace period, where that is shorter than by default.
 	share float64
 }
 
-// ruleOf is what holds for a step. The third annotation is for the third step only, as [S3] has it (SPEC 0.0); what is
-// left of the last step in a clean-up that is skipped goes by the third step's rule, as Gardener has it (SPEC 6.5).
-func ruleOf(step Step, skipped bool) rule {
-	kubernetesResources := rule{
-		Periods: Periods{Grace: fiveMinutes, Finalize: fiveMinutes}, annotation: constants.ShootCleanupKubernetesResourcesFinalizeGracePeriodSeconds, share: 1,
+// ruleOf is what holds for a step, in a clean-up that is skipped as well. The third annotation is for the third step
+// only, as [S3] has it (SPEC 0.0).
+func ruleOf(step Step) rule {
+	short, long := Periods{Grace: fiveMinutes, Finalize: fiveMinutes}, Periods{Grace: fiveMinutes, Finalize: time.Hour}
+	switch step {
+	case Webhooks:
+		return rule{Periods: short, annotation: constants.ShootCleanupWebhooksFinalizeGracePeriodSeconds, share: 1}
+	case ExtendedAPIs:
+		return rule{Periods: long, annotation: constants.ShootCleanupExtendedAPIsFinalizeGracePeriodSeconds, share: 0.1}
+	case KubernetesResources:
+		return rule{
+			Periods: short, annotation: constants.ShootCleanupKubernetesResourcesFinalizeGracePeriodSeconds, share: 1,
+		}
 	}
-	switch {
-	case step == Webhooks:
-		return rule{Periods: Periods{Grace: fiveMinutes, Finalize: fiveMinutes}, annotation: constants.ShootCleanupWebhooksFinalizeGracePeriodSeconds, share: 1}
-	case step == ExtendedAPIs:
-		return rule{Periods: Periods{Grace: fiveMinutes, Finalize: time.Hour}, annotation: constants.ShootCleanupExtendedAPIsFinalizeGracePeriodSeconds, share: 0.1}
-	case step == VolumeSnapshots && !skipped:
-		return rule{Periods: Periods{Grace: fiveMinutes, Finalize: time.Hour}}
-	}
-	return kubernetesResources
+	return rule{Periods: long}
 }
 
-// PeriodsOf are the periods of a step for a Shoot with these annotations (SPEC 6.3). An annotation counts only if it is
-// lower than the default; "0" means at once. One that is no number is an error.
+// PeriodsOf are the periods of a step for a Shoot with these annotations (SPEC 6.3). An annotation overrides how long
+// finalizers stay, be it for longer or less long than by default; "0" means at once. The grace period of a deletion only
+// becomes shorter with it. An annotation that is no number is an error.
 func PeriodsOf(step Step, annotations map[string]string) (Periods, error) {
-	r := ruleOf(step, Skipped(annotations))
+	r := ruleOf(step)
 	asked, found, err := r.asked(annotations)
-	if err != nil || !found || asked >= r.Finalize {
+	if err != nil || !found {
 		return r.Periods, err
 	}
-	return Periods{Grace: time.Duration(float64(asked) * r.share).Truncate(time.Second), Finalize: asked}, nil
+	grace := time.Duration(float64(asked) * r.share).Truncate(time.Second)
+	return Periods{Grace: min(grace, r.Grace), Finalize: asked}, nil
 }
 
 func (r rule) asked(annotations map[string]string) (time.Duration, bool, error) {
@@ -79,18 +81,8 @@ func (r rule) asked(annotations map[string]string) (time.Duration, bool, error) 
 	return time.Duration(min(seconds, mostSeconds)) * time.Second, true, nil
 }
 
-// toleratedAfter is how long after the beginning of the clean-up objects are made that nobody waits for any more (SPEC
-// 6.6). The annotation counts here even if it is higher than the default.
-func toleratedAfter(step Step, annotations map[string]string) (time.Duration, error) {
-	r := ruleOf(step, Skipped(annotations))
-	asked, found, err := r.asked(annotations)
-	if err != nil || !found {
-		return r.Finalize, err
-	}
-	return asked, nil
-}
-
-// Skipped is whether a Shoot with these annotations asks to skip clean-up (SPEC 6.5).
+// Skipped is whether a Shoot with these annotations asks to skip clean-up: of the third step only what holds on to
+// something in the cloud is deleted then (SPEC 6.5).
 func Skipped(annotations map[string]string) bool {
 	return annotations[constants.ShootSkipCleanup] == constants.LabelTrue
 }

@@ -94,7 +94,11 @@ func (o *Operation) ShootClient(ctx context.Context) (client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return o.Shoots.For(o.APIServerURL(), ca, token)
+	shoot, err := o.Shoots.For(o.APIServerURL(), ca, token)
+	if err != nil {
+		return nil, err
+	}
+	return WithWebhookCodes(shoot), nil
 }
 
 // AdminAccess is what a client of the shoot's API server trusts, and the token of its administrator.

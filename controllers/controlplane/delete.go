@@ -42,9 +42,11 @@ func (o *Operation) DeleteGraph(cleanup ...flow.Task) *flow.Graph {
 	late := g.Add(flow.Task{Name: "Deleting extension resources", After: after(worker), Run: o.deleteAll(
 		extensionsv1alpha1.ContainerRuntimeResource, extensionsv1alpha1.NetworkResource,
 		extensionsv1alpha1.OperatingSystemConfigResource, extensionsv1alpha1.WorkerResource)})
+	// What they hold in the shoot goes with it.
+	managed := g.Add(flow.Task{Name: "Deleting managed resources", Run: o.DeleteManagedResources, After: after(late)})
 	controlPlane := g.Add(flow.Task{Name: "Deleting shoot control plane components", Run: o.deleteAll(extensionsv1alpha1.ControlPlaneResource), After: after(late, early)})
 	machineController := g.Add(flow.Task{Name: "Deleting machine-controller-manager", Run: o.deleteDeployment(DeploymentMachineController), After: after(controlPlane)})
-	api := g.Add(flow.Task{Name: "Deleting kube-apiserver deployment", After: after(machineController), Run: o.DeleteKubernetes})
+	api := g.Add(flow.Task{Name: "Deleting kube-apiserver deployment", After: after(machineController, managed), Run: o.DeleteKubernetes})
 	extensions := g.Add(flow.Task{Name: "Deleting extension resources after kube-apiserver", Run: o.deleteExtensions(gardencorev1beta1.AfterKubeAPIServer), After: after(api)})
 	infrastructure := g.Add(flow.Task{Name: "Destroying shoot infrastructure", Run: o.destroyInfrastructure, After: after(extensions, bastions)})
 	dns := g.Add(flow.Task{Name: "Destroying DNS records", Run: o.deleteAll(extensionsv1alpha1.DNSRecordResource), After: after(api)})

@@ -161,14 +161,19 @@ func (o *Operation) WaitExtension(ctx context.Context, object extensionsv1alpha1
 	})
 }
 
-// CodedError is an extension's own error with the codes it gave (SPEC 5.8).
+// CodedError is an error with the codes that it deserves (SPEC 5.8), for example an extension's own with those it gave.
 type CodedError struct {
 	Message string
 	Codes   []gardencorev1beta1.ErrorCode
+	// Cause may be nil. Its codes count as well.
+	Cause error
 }
 
 // Error implements error.
 func (e *CodedError) Error() string { return e.Message }
+
+// Unwrap returns the cause.
+func (e *CodedError) Unwrap() error { return e.Cause }
 
 // Ready is the list of SPEC 3.5: nil when the extension has done what was asked, else the first thing that is amiss.
 func Ready(object extensionsv1alpha1.Object) error {

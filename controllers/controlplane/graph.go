@@ -85,6 +85,8 @@ func (o *Operation) addExtensions(g *flow.Graph, workers, awake bool, before []f
 	network := g.Add(flow.Task{Name: "Deploying shoot network plugin", Run: o.DeployNetwork, After: before, Skip: !workers})
 	networkReady := g.Add(flow.Task{Name: "Waiting until shoot network plugin has been reconciled",
 		Run: func(ctx context.Context) error { return o.WaitExtension(ctx, o.Network()) }, After: after(network), Skip: !workers})
+	// Nobody takes them on or off a shoot that sleeps: it gets them as it wakes.
+	g.Add(flow.Task{Name: "Deploying system components on nodes", Run: o.DeployNodeComponents, After: before, Skip: !workers || !awake})
 	machines := g.Add(flow.Task{Name: "Deploying machine-controller-manager", Run: o.deployMachineController, After: before, Skip: !workers})
 	noted := g.Add(flow.Task{Name: "Noting worker pools to be updated in place", Run: o.NotePendingInPlace, After: before, Skip: !workers})
 	worker := g.Add(flow.Task{Name: "Configuring worker pools", Run: o.DeployWorker, After: after(machines, oscReady, agents, networkReady, noted), Skip: !workers})

@@ -97,6 +97,7 @@ var restoreOrder = []order{
 	{"Waiting until OperatingSystemConfig resources are ready", []flow.TaskID{"Deploying OperatingSystemConfig resources"}, "40: after 39"},
 	{"Deploying shoot network plugin", []flow.TaskID{"Waiting until Shoot infrastructure has been reconciled", "Deploying gardener-resource-manager"}, "41: after 7, 31"},
 	{"Waiting until shoot network plugin has been reconciled", []flow.TaskID{"Deploying shoot network plugin"}, "42: after 41"},
+	{"Deploying system components on nodes", []flow.TaskID{"Initializing connection to Shoot", "Deploying gardener-resource-manager"}, "41: after 7, 31, 34"},
 	{"Deploying machine-controller-manager", []flow.TaskID{taskSecrets, taskCredentials, "Deploying gardener-resource-manager"}, "43: after 4, 3, 31"},
 	{"Configuring worker pools", []flow.TaskID{
 		"Waiting until Shoot infrastructure has been reconciled", "Deploying machine-controller-manager", "Waiting until OperatingSystemConfig resources are ready",
@@ -199,7 +200,8 @@ func TestTheOrderOfADeletion(t *testing.T) {
 		{"Deleting extension resources", []flow.TaskID{"Deleting worker pools"}, "nodes use them"},
 		{"Deleting shoot control plane components", []flow.TaskID{"Deleting extension resources", "Deleting extension resources before kube-apiserver"}, "SPEC 6.1"},
 		{"Deleting machine-controller-manager", []flow.TaskID{"Deleting shoot control plane components", "Deleting worker pools"}, "only it removes machines"},
-		{"Deleting kube-apiserver deployment", []flow.TaskID{"Deleting machine-controller-manager"}, "its client"},
+		{"Deleting managed resources", []flow.TaskID{"Deleting worker pools", "Deploying gardener-resource-manager"}, "nodes need what they hold"},
+		{"Deleting kube-apiserver deployment", []flow.TaskID{"Deleting machine-controller-manager", "Deleting managed resources"}, "its clients"},
 		{"Deleting extension resources after kube-apiserver", []flow.TaskID{"Deleting kube-apiserver deployment"}, "SPEC 1.8"},
 		{"Destroying shoot infrastructure", []flow.TaskID{"Deleting extension resources after kube-apiserver", "Deleting Bastions", taskCredentials}, "they stand in it"},
 		{"Destroying DNS records", []flow.TaskID{"Deleting kube-apiserver deployment"}, "users reach it by them"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -181,11 +182,28 @@ func lastErrors(err error, now metav1.Time) []gardencorev1beta1.LastError {
 	return last
 }
 
+// codes are those of an error and of all that it wraps, each once.
 func codes(err error) []gardencorev1beta1.ErrorCode {
-	if coded := (&CodedError{}); errors.As(err, &coded) {
-		return coded.Codes
+	var found []gardencorev1beta1.ErrorCode
+	add := func(more []gardencorev1beta1.ErrorCode) {
+		for _, code := range more {
+			if !slices.Contains(found, code) {
+				found = append(found, code)
+			}
+		}
 	}
-	return nil
+	if coded, is := err.(*CodedError); is { //nolint:errorlint // what it wraps comes next
+		add(coded.Codes)
+	}
+	switch wrapping := err.(type) { //nolint:errorlint // the same
+	case interface{ Unwrap() error }:
+		add(codes(wrapping.Unwrap()))
+	case interface{ Unwrap() []error }:
+		for _, wrapped := range wrapping.Unwrap() {
+			add(codes(wrapped))
+		}
+	}
+	return found
 }
 
 func firstLine(err error) string {

@@ -92,7 +92,7 @@ func (o *Operation) deleteStale(ctx context.Context, kind string, wanted map[str
 func (o *Operation) WaitWorker(ctx context.Context) error {
 	worker := o.Worker()
 	if err := o.WaitExtension(ctx, worker); err != nil {
-		return err
+		return o.blameWebhooks(ctx, err)
 	}
 	if worker.Status.State == nil {
 		return nil

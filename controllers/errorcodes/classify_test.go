@@ -47,6 +47,17 @@ var knownTexts = map[gardencorev1beta1.ErrorCode][]string{
 		"PDB a is misconfigured and requires zero voluntary evictions", "evicting pod: misconfigured PodDisruptionBudget", "SDK.CanNotResolveEndpoint", "endpoint e is not resolvable",
 		"The requested configuration is currently not supported",
 	},
+	"ERR_PROBLEMATIC_WEBHOOK": {
+		`Internal error occurred: failed calling webhook "a.test": failed to call webhook: Post "https://127.0.0.1:1/?timeout=10s": dial tcp 127.0.0.1:1: connect: connection refused`,
+		`Internal error occurred: failed calling webhook "a.test": failed to call webhook: Post "https://a.shop.svc:443/?timeout=3s": context deadline exceeded`,
+		`Internal error occurred: failed calling webhook "a.test": failed to call webhook: Post "https://a.shop.svc:443/": service "a" not found`,
+		`Internal error occurred: failed calling webhook "a.test": failed to call webhook: tls: failed to verify certificate: x509: certificate signed by unknown authority`,
+		`Internal error occurred: failed calling webhook "a.test": failed to call webhook: an error on the server ("") has prevented the request from succeeding`,
+		`Internal error occurred: failed calling webhook "a.test": expected response.uid="1", got ""`,
+		`admission webhook "a.test" denied the request: not on Fridays`, `admission webhook "a.test" denied the request without explanation`,
+		`admission webhook "a.test" attempted to modify the object, which is not supported for this operation`,
+		`conversion webhook for shop.test/v1, Kind=Order failed: Post "https://a.shop.svc:443/convert?timeout=30s": EOF`,
+	},
 }
 
 // generalTexts are those of them that have a general word alone, and the codes that say more than it does.

@@ -102,6 +102,12 @@ var words = slices.Concat(
 		`(?i)CanNotResolveEndpoint|endpoint\b[^;\n]*\b(not resolvable|cannot be resolved|could not be resolved)`,
 		`(?i)(configuration )?(is )?currently (not supported|unsupported)`,
 	),
+	// In the words of an API server. Whoever is refused knows whose webhook it was.
+	of(gardencorev1beta1.ErrorProblematicWebhook,
+		`failed calling webhook "|failed to call webhook`,
+		`admission webhook "[^"]*" (denied the request|attempted to modify)`,
+		`conversion webhook for [^;\n]+ failed`,
+	),
 	of(nobody,
 		`context deadline exceeded|context (has been )?cancell?ed|Client\.Timeout exceeded`,
 		`an error on the server \(`, // of Kubernetes, in the words of its client

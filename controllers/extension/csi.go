@@ -26,33 +26,12 @@ func csiDriver() *storagev1.CSIDriver {
 // csiNodePlugin registers the driver with the kubelets. New nodes wait for it, and for the driver to be registered, before
 // they take other pods (SPEC 7.1): a pod with a volume would be placed in vain.
 func csiNodePlugin() *appsv1.DaemonSet {
-	matched := map[string]string{"app": csiNodeName}
-	critical := map[string]string{constants.NodeCriticalComponent: constants.LabelTrue}
-	return &appsv1.DaemonSet{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "DaemonSet"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: csiNodeName, Labels: with(critical, "app", csiNodeName)},
-		Spec: appsv1.DaemonSetSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: matched},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{
-					Labels:      with(critical, "app", csiNodeName),
-					Annotations: map[string]string{constants.NodeWaitForCSINodePrefix + Type: cloud.CSIDriver},
-				},
-				Spec: corev1.PodSpec{
-					PriorityClassName:            "system-node-critical",
-					HostNetwork:                  true,
-					AutomountServiceAccountToken: ptr.To(false),
-					// It has nothing to end, and nobody ends it where its node has gone: whoever deletes the DaemonSet would wait.
-					TerminationGracePeriodSeconds: ptr.To[int64](0),
-					Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
-					Containers: []corev1.Container{
-						{Name: "driver", Image: "transplant.dev/csi-driver:dev"},
-						{Name: "node-driver-registrar", Image: "transplant.dev/csi-driver:dev", Args: []string{
-							"--kubelet-registration-path=/var/lib/kubelet/plugins/" + cloud.CSIDriver + "/csi.sock",
-						}},
-					},
-				},
-			},
-		},
-	}
+	plugin := nodeCritical(csiNodeName,
+		corev1.Container{Name: "driver", Image: "transplant.dev/csi-driver:dev"},
+		corev1.Container{Name: "node-driver-registrar", Image: "transplant.dev/csi-driver:dev", Args: []string{
+			"--kubelet-registration-path=/var/lib/kubelet/plugins/" + cloud.CSIDriver + "/csi.sock",
+		}},
+	)
+	plugin.Spec.Template.Annotations = map[string]string{constants.NodeWaitForCSINodePrefix + Type: cloud.CSIDriver}
+	return plugin
 }

@@ -13,6 +13,9 @@ import (
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
 )
 
+// networkName is what the network plugin's objects in the shoot are called.
+const networkName = "transplant-network"
+
 // networkManagedResource has what the network plugin runs by in the shoot.
 const networkManagedResource = "extension-networking-transplant"
 
@@ -39,15 +42,7 @@ func (p *Provider) network() contract.Actions[*extensionsv1alpha1.Network] {
 }
 
 func (p *Provider) reconcileNetwork(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Network, _ *contract.Cluster) error {
-	config := &corev1.ConfigMap{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "transplant-network"},
-		Data:       map[string]string{"podCIDR": obj.Spec.PodCIDR, "serviceCIDR": obj.Spec.ServiceCIDR},
-	}
-	if obj.Spec.ProviderConfig != nil {
-		config.Data["config.json"] = string(obj.Spec.ProviderConfig.Raw)
-	}
-	if err := p.deployManaged(ctx, obj.Namespace, networkManagedResource, map[string]client.Object{"configmap.yaml": config}); err != nil {
+	if err := p.deployManaged(ctx, obj.Namespace, networkManagedResource, networkObjects(obj)); err != nil {
 		return err
 	}
 	families := obj.Spec.IPFamilies
@@ -55,4 +50,21 @@ func (p *Provider) reconcileNetwork(ctx context.Context, _ logr.Logger, obj *ext
 		families = []extensionsv1alpha1.IPFamily{extensionsv1alpha1.IPFamilyIPv4}
 	}
 	return contract.PatchStatus(ctx, p.Seed, obj, func() { obj.Status.IPFamilies = families })
+}
+
+// networkObjects are the same on every seed, so that a migration changes nothing in the shoot.
+func networkObjects(obj *extensionsv1alpha1.Network) map[string]client.Object {
+	config := &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: networkName},
+		Data:       map[string]string{"podCIDR": obj.Spec.PodCIDR, "serviceCIDR": obj.Spec.ServiceCIDR},
+	}
+	if obj.Spec.ProviderConfig != nil {
+		config.Data["config.json"] = string(obj.Spec.ProviderConfig.Raw)
+	}
+	return map[string]client.Object{
+		"configmap.yaml": config,
+		// It brings the network to the nodes: without it no pod of theirs has an address.
+		"daemonset.yaml": nodeCritical(networkName, corev1.Container{Name: "agent", Image: "transplant.dev/network:dev"}),
+	}
 }

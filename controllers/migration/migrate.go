@@ -252,6 +252,7 @@ func (m *migrate) collect(ctx context.Context) (*shootstate.State, error) {
 	if err != nil {
 		return nil, err
 	}
+	state.Owner = m.Shoot.UID
 	return state, m.StillMine(ctx)
 }
 

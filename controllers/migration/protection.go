@@ -22,16 +22,19 @@ type Protection struct {
 // Reconcile sets or takes off the finalizer of the ShootState of one shoot.
 func (r *Protection) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	shoot := &gardencorev1beta1.Shoot{}
-	if err := r.Garden.Get(ctx, request.NamespacedName, shoot); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+	err := r.Garden.Get(ctx, request.NamespacedName, shoot)
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, err
 	}
+	// Without its owner the garbage collector removes it, and nobody else would take the finalizer off.
+	protected := err == nil && needed(shoot.Status.LastOperation)
 	state := &gardencorev1beta1.ShootState{}
 	if err := r.Garden.Get(ctx, request.NamespacedName, state); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	before := state.DeepCopy()
 	changed := false
-	if needed(shoot.Status.LastOperation) {
+	if protected {
 		changed = controllerutil.AddFinalizer(state, constants.ShootStateFinalizer)
 	} else {
 		changed = controllerutil.RemoveFinalizer(state, constants.ShootStateFinalizer)

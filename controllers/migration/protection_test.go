@@ -70,6 +70,27 @@ func TestProtectionOfAShootState(t *testing.T) {
 	}
 }
 
+// A Shoot that has gone takes its state with it (the garbage collector does), whatever it was doing.
+func TestProtection_NoShoot_LetsTheStateGo(t *testing.T) {
+	t.Parallel()
+	for name, deleted := range map[string]bool{"collected": true, "not yet": false} {
+		finalizers := []string{shootStateFinalizer}
+		saved := &gardencorev1beta1.ShootState{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "garden-p", Finalizers: finalizers}}
+		garden := fake.NewClientBuilder().WithScheme(gardenScheme(t)).WithObjects(saved).Build()
+		if deleted {
+			remove(t, garden, saved)
+		}
+		request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(saved)}
+		if _, err := (&Protection{Garden: garden}).Reconcile(t.Context(), request); err != nil {
+			t.Fatal(err)
+		}
+		err := garden.Get(t.Context(), request.NamespacedName, saved)
+		if deleted != apierrors.IsNotFound(err) || !deleted && len(saved.Finalizers) > 0 {
+			t.Errorf("%s: %v, %v", name, saved.Finalizers, err)
+		}
+	}
+}
+
 func TestProtectionNeedsBothTheShootAndItsState(t *testing.T) {
 	t.Parallel()
 	request := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "garden-p", Name: "s"}}

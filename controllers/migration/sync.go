@@ -63,6 +63,7 @@ func (r *StateSync) collect(ctx context.Context, o *controlplane.Operation) (*sh
 	if again == nil || again.Shoot.UID != o.Shoot.UID || !holdsState(again) {
 		return nil, errNotHeld
 	}
+	state.Owner = o.Shoot.UID
 	return state, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -315,4 +316,34 @@ func TestAMigrationWithADamagedState(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whoever saves the state gives it to the Shoot that it is of, as in [S0]: the sync, and a migration of a state that has
+// no owner yet.
+func TestSavedState_BelongsToItsShoot(t *testing.T) {
+	t.Parallel()
+	shoot, r, _ := leavingWithMachines(t)
+	garden, state := r.Factory.Garden, &gardencorev1beta1.ShootState{}
+	want := []metav1.OwnerReference{{
+		APIVersion: "core.gardener.cloud/v1beta1", Kind: "Shoot", Name: shoot.Name, UID: shoot.UID,
+		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+	}}
+	check := func(saver string) {
+		if err := garden.Get(t.Context(), client.ObjectKeyFromObject(shoot), state); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, state.OwnerReferences); diff != "" || shoot.UID == "" {
+			t.Errorf("owners after the %s (-want +got):\n%s", saver, diff)
+		}
+	}
+	check("sync")
+	state.OwnerReferences = nil
+	if err := garden.Update(t.Context(), state); err != nil {
+		t.Fatal(err)
+	}
+	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}
+	if _, err := r.Reconcile(t.Context(), request); !errors.Is(err, errHeld) {
+		t.Fatalf("got %v, want to hear of the end of the epoch", err)
+	}
+	check("migration")
 }

@@ -47,7 +47,7 @@ func partOfTechnicalID(path *field.Path, name string) field.ErrorList {
 }
 
 // annotationRules are the annotations of Shoots that controllers act on, and what is wrong with a value; "" for
-// nothing.
+// nothing. Most controllers take an empty value for none.
 var annotationRules = map[string]func(shoot *gardencorev1beta1.Shoot, value string) string{
 	constants.GardenerOperation: operations(shootOperations,
 		"none of the operations of a shoot: "),
@@ -72,7 +72,7 @@ func ShootAnnotations() []string { return slices.Sorted(maps.Keys(annotationRule
 func shootAnnotations(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 	var errs field.ErrorList
 	for _, key := range ShootAnnotations() {
-		if value, found := shoot.Annotations[key]; found && value != "" {
+		if value, found := shoot.Annotations[key]; found {
 			if why := annotationRules[key](shoot, value); why != "" {
 				errs = append(errs, field.Invalid(annotation(key), value, why))
 			}
@@ -84,7 +84,7 @@ func shootAnnotations(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 func annotation(key string) *field.Path { return field.NewPath("metadata", "annotations").Key(key) }
 
 func truth(_ *gardencorev1beta1.Shoot, value string) string {
-	if value == "true" || value == "false" {
+	if value == "" || value == "true" || value == "false" {
 		return ""
 	}
 	return `must be "true" or "false"`
@@ -92,19 +92,20 @@ func truth(_ *gardencorev1beta1.Shoot, value string) string {
 
 // boolean is for an annotation that is read as Go reads a boolean.
 func boolean(_ *gardencorev1beta1.Shoot, value string) string {
-	if _, err := strconv.ParseBool(value); err == nil {
+	if _, err := strconv.ParseBool(value); value == "" || err == nil {
 		return ""
 	}
 	return `must be "true" or "false"`
 }
 
 func period(_ *gardencorev1beta1.Shoot, value string) string {
-	if d, err := time.ParseDuration(value); err == nil && d >= leastPeriod {
+	if d, err := time.ParseDuration(value); value == "" || err == nil && d >= leastPeriod {
 		return ""
 	}
 	return fmt.Sprintf(`must be a duration of %v or more, for example "10m"`, leastPeriod)
 }
 
+// seconds wants what the clean-up can read: it would fail for what is not a number, and for nothing as well.
 func seconds(_ *gardencorev1beta1.Shoot, value string) string {
 	if n, err := strconv.Atoi(value); err == nil && n >= 0 {
 		return ""
@@ -163,6 +164,9 @@ var shootTasks = []string{
 }
 
 func tasks(_ *gardencorev1beta1.Shoot, value string) string {
+	if value == "" {
+		return ""
+	}
 	for _, task := range strings.Split(value, ",") {
 		if !slices.Contains(shootTasks, strings.TrimSpace(task)) {
 			return fmt.Sprintf("%q is no task of a shoot: they are %s, separated by commas", task,

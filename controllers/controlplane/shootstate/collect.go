@@ -162,7 +162,7 @@ func withoutSystemMetadata(object *unstructured.Unstructured) *unstructured.Unst
 
 // Merge puts the entries of newer over those of s: what newer no longer has stays (SPEC 2.8, mode Migrate).
 func (s *State) Merge(newer *State) {
-	s.Epoch = newer.Epoch
+	s.Epoch, s.Owner = newer.Epoch, newer.Owner
 	for _, secret := range newer.Secrets {
 		s.Secrets = upsert(s.Secrets, secret, func(a, b *corev1.Secret) bool { return a.Name == b.Name })
 	}

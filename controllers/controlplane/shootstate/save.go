@@ -6,9 +6,11 @@ import (
 	"strconv"
 	"time"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
@@ -78,7 +80,7 @@ func (v *version) save(ctx context.Context, state *State, leaving string) error 
 	if err != nil {
 		return err
 	}
-	replaced, err := v.write(ctx, spec, state.Epoch, leaving, len(left) > 0)
+	replaced, err := v.write(ctx, spec, state, leaving, len(left) > 0)
 	if err != nil || !replaced {
 		return err // of a version that was not replaced, somebody may be at work on the next
 	}
@@ -86,14 +88,17 @@ func (v *version) save(ctx context.Context, state *State, leaving string) error 
 }
 
 // write tells whether it has replaced the version. It leaves an unchanged one alone, unless it must not.
-func (v *version) write(ctx context.Context, spec *gardencorev1beta1.ShootStateSpec, epoch int64, leaving string, must bool) (bool, error) {
+func (v *version) write(
+	ctx context.Context, spec *gardencorev1beta1.ShootStateSpec, state *State, leaving string, must bool,
+) (bool, error) {
 	object := v.object.DeepCopy()
 	object.Spec = *spec
 	delete(object.Annotations, constants.StateLeaving)
 	if leaving != "" {
 		metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.StateLeaving, leaving)
 	}
-	metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.OwnershipEpoch, strconv.FormatInt(epoch, 10))
+	metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.OwnershipEpoch, strconv.FormatInt(state.Epoch, 10))
+	own(object, v.shoot.Name, state.Owner)
 	if !v.there() {
 		v.stamp(object)
 		if err := v.Garden.Create(ctx, object); err != nil {
@@ -121,7 +126,28 @@ func (v *version) same(object *gardencorev1beta1.ShootState) (bool, error) {
 			return false, nil
 		}
 	}
+	if !apiequality.Semantic.DeepEqual(object.OwnerReferences, v.object.OwnerReferences) {
+		return false, nil
+	}
 	return equal(v.object.Spec, object.Spec)
+}
+
+// own makes the Shoot the owner of its state, as in [S0]: who has lost the Shoot loses the state to the garden's garbage
+// collector. The reference to a Shoot that had the name before is replaced, for the state would be collected with it; those
+// to other owners stay.
+func own(object *gardencorev1beta1.ShootState, name string, uid types.UID) {
+	if uid == "" {
+		return
+	}
+	shoot := &metav1.ObjectMeta{Name: name, UID: uid}
+	owners := []metav1.OwnerReference{*metav1.NewControllerRef(shoot, gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"))}
+	for _, owner := range object.OwnerReferences {
+		version, err := schema.ParseGroupVersion(owner.APIVersion)
+		if owner.Kind != "Shoot" || err != nil || version.Group != gardencorev1beta1.SchemeGroupVersion.Group {
+			owners = append(owners, owner)
+		}
+	}
+	object.OwnerReferences = owners
 }
 
 func (s *Store) stamp(object *gardencorev1beta1.ShootState) {

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
@@ -18,6 +19,8 @@ import (
 type State struct {
 	// Epoch is the ownership epoch in which the state was collected (SPEC 9.1), zero if that is not known.
 	Epoch int64
+	// Owner is the UID of the Shoot that the state was collected of. It is for who saves: Load says nothing of it.
+	Owner types.UID
 	// Secrets are the persisted secrets, without namespace.
 	Secrets []*corev1.Secret
 	// Extensions are the states of extension objects.

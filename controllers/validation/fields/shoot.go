@@ -24,7 +24,7 @@ func shootRows() Table {
 
 func shootMetadata() Table {
 	annotation := func(key string) string { return annotationsPath + "[" + key + "]" }
-	const truth, seconds = `"true" or "false"`, "a number of seconds, 0 or more"
+	const truth, seconds = `"true" or "false"`, "a number of seconds, 0 or more, also above the default"
 	return Table{
 		checked("metadata.name", `a DNS label without "--", of at most 21 characters with the name of the project`),
 		free("metadata.namespace", "the API server asks that it exists"),
@@ -157,6 +157,7 @@ func shootKubernetes() Table {
 		checkedButIgnored("spec.kubernetes.kubeControllerManager.featureGates{}", gates),
 		checkedButIgnored("spec.kubernetes.kubeControllerManager.podEvictionTimeout", removed33),
 		ignored("spec.kubernetes.kubeProxy"),
+		free("spec.kubernetes.kubeProxy.enabled", "it says whether nodes have kube-proxy"),
 		checkedButIgnored("spec.kubernetes.kubeProxy.featureGates{}", gates),
 		ignored("spec.kubernetes.kubeScheduler"),
 		checkedButIgnored("spec.kubernetes.kubeScheduler.featureGates{}", gates),

@@ -1,0 +1,154 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+)
+
+// nodeComponent is a component on every node of a shoot for which new nodes wait (SPEC 7.1, as in [S3]).
+type nodeComponent struct {
+	name string
+	// labels are those by which people find its pods.
+	labels map[string]string
+	wanted func(*gardencorev1beta1.ShootSpec) bool
+}
+
+// nodeComponents are those of every shoot with workers. The network's is its extension's, as is the CSI driver's.
+var nodeComponents = []nodeComponent{
+	{
+		name: "kube-proxy", labels: map[string]string{"app": "kubernetes", "role": "proxy"},
+		wanted: func(shoot *gardencorev1beta1.ShootSpec) bool {
+			return shoot.Kubernetes.KubeProxy == nil || ptr.Deref(shoot.Kubernetes.KubeProxy.Enabled, true)
+		},
+	},
+	{
+		name: "node-local-dns", labels: map[string]string{"k8s-app": "node-local-dns"},
+		wanted: func(shoot *gardencorev1beta1.ShootSpec) bool {
+			components := shoot.SystemComponents
+			return components != nil && components.NodeLocalDNS != nil && components.NodeLocalDNS.Enabled
+		},
+	},
+}
+
+// managedResource is the name of the ManagedResource with the component.
+func (c nodeComponent) managedResource() string { return "shoot-core-" + c.name }
+
+// daemonSet is the same on every seed and for every version, so that neither a migration nor an update of the control plane
+// replaces a pod.
+func (c nodeComponent) daemonSet() *appsv1.DaemonSet {
+	labels := maps.Clone(c.labels)
+	labels[constants.NodeCriticalComponent] = constants.LabelTrue
+	return &appsv1.DaemonSet{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "DaemonSet"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: c.name, Labels: labels},
+		Spec: appsv1.DaemonSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: c.labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{
+					PriorityClassName:            "system-node-critical",
+					HostNetwork:                  true,
+					AutomountServiceAccountToken: ptr.To(false),
+					// It has nothing to end, and nobody ends it where its node has gone.
+					TerminationGracePeriodSeconds: ptr.To[int64](0),
+					Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+					Containers:                    []corev1.Container{{Name: c.name, Image: "transplant.dev/" + c.name + ":dev"}},
+				},
+			},
+		},
+	}
+}
+
+// DeployNodeComponents has the components that the shoot wants applied to it, and the others taken off.
+func (o *Operation) DeployNodeComponents(ctx context.Context) error {
+	var errs []error
+	for _, component := range nodeComponents {
+		if component.wanted(&o.Shoot.Spec) {
+			errs = append(errs, o.deployNodeComponent(ctx, component))
+		} else {
+			errs = append(errs, o.removeNodeComponent(ctx, component))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// nodeComponentObjects are the Secret with the component and the ManagedResource that refers to it.
+func (o *Operation) nodeComponentObjects(c nodeComponent) (*corev1.Secret, *resourcesv1alpha1.ManagedResource) {
+	origin := map[string]string{resourcesv1alpha1.LabelOrigin: resourcesv1alpha1.OriginGardener}
+	meta := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: o.Namespace(), Name: name, Labels: origin}
+	}
+	secret := &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: meta("managedresource-" + c.managedResource()),
+	}
+	managed := &resourcesv1alpha1.ManagedResource{
+		TypeMeta:   metav1.TypeMeta{APIVersion: resourcesv1alpha1.SchemeGroupVersion.String(), Kind: "ManagedResource"},
+		ObjectMeta: meta(c.managedResource()),
+		Spec: resourcesv1alpha1.ManagedResourceSpec{
+			SecretRefs: []corev1.LocalObjectReference{{Name: secret.Name}},
+			// The nodes need it until they go: it survives the clean-up (SPEC 6.3).
+			InjectLabels: map[string]string{constants.ShootNoCleanup: constants.LabelTrue},
+		},
+	}
+	return secret, managed
+}
+
+func (o *Operation) deployNodeComponent(ctx context.Context, c nodeComponent) error {
+	// One that a migration has let go, which was called off since, would go with what is made now.
+	if err := o.untilNotGoing(ctx, c); err != nil {
+		return err
+	}
+	content, err := yaml.Marshal(c.daemonSet())
+	if err != nil {
+		return fmt.Errorf("marshal the DaemonSet %q: %w", c.name, err)
+	}
+	secret, managed := o.nodeComponentObjects(c)
+	secret.Data = map[string][]byte{"daemonset.yaml": content}
+	if err := Apply(ctx, o.Seed, secret); err != nil {
+		return err
+	}
+	return Apply(ctx, o.Seed, managed)
+}
+
+func (o *Operation) untilNotGoing(ctx context.Context, c nodeComponent) error {
+	_, managed := o.nodeComponentObjects(c)
+	return o.Until(ctx, managedResourcesTimeout, "the end of the former "+c.name, func(ctx context.Context) error {
+		err := o.Seed.Get(ctx, client.ObjectKeyFromObject(managed), managed)
+		if apierrors.IsNotFound(err) || err == nil && managed.DeletionTimestamp == nil {
+			return nil
+		}
+		if err != nil {
+			return describe("read", managed, o.Seed, err)
+		}
+		return fmt.Errorf("%s is being deleted, finalizers %q", name(managed, o.Seed.Scheme()), managed.Finalizers)
+	})
+}
+
+// removeNodeComponent takes a component off the shoot. The Secret says what is to be taken off, so that it goes last.
+func (o *Operation) removeNodeComponent(ctx context.Context, c nodeComponent) error {
+	secret, managed := o.nodeComponentObjects(c)
+	if err := remove(ctx, o.Seed, managed); err != nil {
+		return err
+	}
+	if err := o.Until(ctx, managedResourcesTimeout, "the end of "+c.name, func(ctx context.Context) error {
+		return gone(ctx, o.Seed, managed)
+	}); err != nil {
+		return err
+	}
+	return remove(ctx, o.Seed, secret)
+}
