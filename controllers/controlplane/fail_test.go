@@ -103,4 +103,11 @@ func TestAnErrorBecomesAFailureAfterTheRetryDuration(t *testing.T) {
 	if !Stuck(o.Shoot) {
 		t.Error("a shoot that has failed for good is tried again")
 	}
+	// Who asks for a retry asks for more than one attempt.
+	if _, err := runner.Run(t.Context(), o, work); err == nil {
+		t.Error("after a failure the first attempt that was asked for is not tried again")
+	}
+	if status := inGarden(t, o).Status; status.LastOperation.State != "Error" {
+		t.Errorf("after a failure the first attempt that was asked for ends as %s, want Error", status.LastOperation.State)
+	}
 }

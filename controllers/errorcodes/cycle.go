@@ -36,10 +36,13 @@ func StateAfter(errs []gardencorev1beta1.LastError, cycleStart *metav1.Time, now
 	return gardencorev1beta1.LastOperationStateError, "no code forbids it to be retried"
 }
 
-// NewCycle is whether the next attempt begins a new cycle of retries: there is none, or the specification or the version
-// of who acts has changed since (SPEC 5.9).
+// NewCycle is whether the next attempt begins a new cycle of retries: there is none, the last one has ended with a
+// failure, or the specification or the version of who acts has changed since (SPEC 5.9). A Failed operation goes on only
+// when somebody asks for it, so that who asks for a retry gets a whole cycle.
 func NewCycle(status *gardencorev1beta1.ShootStatus, generation int64, version string) bool {
-	return status.RetryCycleStartTime == nil || status.ObservedGeneration != generation || status.Gardener.Version != version
+	last := status.LastOperation
+	return status.RetryCycleStartTime == nil || last != nil && last.State == gardencorev1beta1.LastOperationStateFailed ||
+		status.ObservedGeneration != generation || status.Gardener.Version != version
 }
 
 // RetryThrottled says when a Failed shoot is to be retried because its cloud throttled it, which

@@ -59,7 +59,15 @@ func TestNewCycle(t *testing.T) {
 	if !NewCycle(&status, 4, "v1") || !NewCycle(&status, 3, "v2") {
 		t.Error("a change of specification or version begins a cycle")
 	}
-	status.RetryCycleStartTime = nil
+	status.LastOperation = &gardencorev1beta1.LastOperation{State: gardencorev1beta1.LastOperationStateError}
+	if NewCycle(&status, 3, "v1") {
+		t.Error("a cycle goes on after an error that is retried")
+	}
+	status.LastOperation.State = gardencorev1beta1.LastOperationStateFailed
+	if !NewCycle(&status, 3, "v1") {
+		t.Error("the first attempt after a failure begins a cycle")
+	}
+	status.RetryCycleStartTime, status.LastOperation = nil, nil
 	if !NewCycle(&status, 3, "v1") {
 		t.Error("without a cycle one begins")
 	}

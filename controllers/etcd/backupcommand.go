@@ -26,49 +26,23 @@ import (
 )
 
 // store says where backups are. Each field is a flag.
-type store struct{ kubeconfig, bucket, bucketFile, prefix string }
-
-// named has the name of the bucket, wherever it was given.
-func (s store) named() (store, error) {
-	if s.bucketFile != "" {
-		content, err := os.ReadFile(s.bucketFile)
-		if err != nil {
-			return s, fmt.Errorf("read the bucket's name: %w", err)
-		}
-		s.bucket, s.bucketFile = strings.TrimSpace(string(content)), ""
-	}
-	if s.bucket == "" {
-		return s, errors.New("open the bucket: it has no name, give --bucket or --bucket-file")
-	}
-	return s, nil
-}
+type store struct{ kubeconfig, bucketFile, prefix string }
 
 // open the bucket.
 func (s store) open() (backup.Bucket, error) {
-	s, err := s.named()
+	content, err := os.ReadFile(s.bucketFile)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the bucket's name: %w", err)
+	}
+	name := strings.TrimSpace(string(content))
+	if name == "" {
+		return nil, fmt.Errorf("open the bucket: the file %q of --bucket-file names none", s.bucketFile)
 	}
 	client, err := cloud.FromKubeconfigFile(s.kubeconfig, cloud.Options{})
 	if err != nil {
 		return nil, err
 	}
-	return backup.CloudBucket{Content: client.Bucket(s.bucket), Prefix: s.prefix}, nil
-}
-
-// openBoth opens the two buckets of a copy: one, if they are the same, by which Copy knows that there is nothing to copy.
-func openBoth(source, target store) (from, to backup.Bucket, err error) {
-	if source, err = source.named(); err != nil {
-		return nil, nil, err
-	}
-	if target, err = target.named(); err != nil {
-		return nil, nil, err
-	}
-	if to, err = target.open(); err != nil || source == target {
-		return to, to, err
-	}
-	from, err = source.open()
-	return from, to, err
+	return backup.CloudBucket{Content: client.Bucket(name), Prefix: s.prefix}, nil
 }
 
 // backupFlags are the flags that all subcommands of etcd-backup share.
@@ -78,23 +52,22 @@ type backupFlags struct {
 	epoch             int64
 }
 
-// NewBackupCommand returns "etcd-backup" with its subcommands serve, restore and copy.
+// NewBackupCommand returns "etcd-backup" with its subcommands serve and restore.
 func NewBackupCommand() *cobra.Command {
 	f := &backupFlags{}
 	command := &cobra.Command{
 		Use:   "etcd-backup",
-		Short: "Back up a shoot's etcd, restore it, or copy its backups",
+		Short: "Back up a shoot's etcd, or restore it",
 		Args:  cobra.NoArgs,
 	}
 	flags := command.PersistentFlags()
 	flags.StringVar(&f.kubeconfig, "cloud-kubeconfig", "", "kubeconfig of the cloud")
-	flags.StringVar(&f.bucket, "bucket", "", "bucket of the backups")
 	flags.StringVar(&f.bucketFile, "bucket-file", "", "file that holds the name of the bucket")
 	flags.StringVar(&f.prefix, "prefix", "", "prefix of this etcd's backups in the bucket")
 	flags.StringVar(&f.endpoint, "endpoint", "", "unix socket of etcd, as unix:///path")
 	flags.StringVar(&f.dataDir, "data-dir", "", "etcd's data directory")
 	flags.Int64Var(&f.epoch, "epoch", 0, "ownership epoch")
-	command.AddCommand(newServeCommand(f), newRestoreCommand(f), newCopyCommand(f))
+	command.AddCommand(newServeCommand(f), newRestoreCommand(f))
 	return command
 }
 
@@ -110,13 +83,20 @@ func (f *backupFlags) need(fields map[string]string) error {
 	return nil
 }
 
+const (
+	// deltaBytes is the size at which a delta is uploaded before its time.
+	deltaBytes = 4 << 20
+	// pendingBytes is the size of changes that may wait for the bucket.
+	pendingBytes = 64 << 20
+	// keepFull is how many full snapshots are kept, with the deltas behind them.
+	keepFull = 3
+)
+
 // serveFlags are those of etcd-backup serve.
 type serveFlags struct {
 	*backupFlags
 	listen                      string
 	deltaInterval, fullInterval time.Duration
-	deltaBytes, pendingBytes    int
-	keepFull                    int
 }
 
 func newServeCommand(shared *backupFlags) *cobra.Command {
@@ -133,9 +113,6 @@ func newServeCommand(shared *backupFlags) *cobra.Command {
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address of the HTTP server")
 	flags.DurationVar(&f.deltaInterval, "delta-interval", 5*time.Second, "how old a change may become before its upload begins")
 	flags.DurationVar(&f.fullInterval, "full-interval", time.Hour, "time between full snapshots")
-	flags.IntVar(&f.deltaBytes, "delta-bytes", 4<<20, "size at which a delta is uploaded before its time")
-	flags.IntVar(&f.pendingBytes, "pending-bytes", 64<<20, "size of changes that may wait for the bucket")
-	flags.IntVar(&f.keepFull, "keep-full", 3, "full snapshots to keep, with the deltas behind them")
 	return command
 }
 
@@ -168,7 +145,7 @@ func (f *serveFlags) run(ctx context.Context) error {
 		MayEnd:        func() error { return mayEnd(dir, f.epoch) },
 		MayDelete:     func() bool { return mayDelete(dir, f.epoch, boot) },
 		DeltaInterval: f.deltaInterval, FullInterval: f.fullInterval,
-		DeltaBytes: f.deltaBytes, PendingBytes: f.pendingBytes, KeepFull: f.keepFull,
+		DeltaBytes: deltaBytes, PendingBytes: pendingBytes, KeepFull: keepFull,
 		Clock: clock.RealClock{}, Metrics: metrics, Log: log,
 	})
 	mux := http.NewServeMux()

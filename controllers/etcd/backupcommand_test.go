@@ -82,39 +82,23 @@ func TestWithoutTheGuardsMemoryTheSidecarMayNothing(t *testing.T) {
 	}
 }
 
-// A copy from a bucket to itself verifies what is there, one to another what it copies: which it is, the flags say.
-func TestOneBucketIsOpenedOnce(t *testing.T) {
+// TestRestoreFlags_OnDamage_DecidesAboutADamagedChain: what a restore does with it is in backup.TestRestoreNamesDamage.
+func TestRestoreFlags_OnDamage_DecidesAboutADamagedChain(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	path := func(name, content string) string {
-		t.Helper()
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	config := func(name string) string {
-		return path(name, `{"clusters": [{"name": "c", "cluster": {"server": "https://`+name+`"}}], "contexts": [{"name": "c", "context": {"cluster": "c"}}], "current-context": "c"}`)
-	}
-	here, there, file := config("here"), config("there"), path("bucket", "uid-a\n")
-	target := store{kubeconfig: here, bucket: "uid-a", prefix: "p"}
-	for name, c := range map[string]struct {
-		source store
-		one    bool
+	for _, c := range []struct {
+		args     []string
+		lastGood bool
+		refused  bool
 	}{
-		"the same":        {store{kubeconfig: here, bucket: "uid-a", prefix: "p"}, true},
-		"named in a file": {store{kubeconfig: here, bucketFile: file, prefix: "p"}, true},
-		"another bucket":  {store{kubeconfig: here, bucket: "uid-b", prefix: "p"}, false},
-		"another prefix":  {store{kubeconfig: here, bucket: "uid-a"}, false},
-		"another cloud":   {store{kubeconfig: there, bucket: "uid-a", prefix: "p"}, false},
+		{nil, false, false}, {[]string{"--on-damage=fail"}, false, false},
+		{[]string{"--on-damage=last-good"}, true, false}, {[]string{"--on-damage=guess"}, false, true},
 	} {
-		from, to, err := openBoth(c.source, target)
-		if err != nil || from == nil || to == nil || (from == to) != c.one {
-			t.Errorf("%s: one bucket is %t, want %t: %v", name, from == to, c.one, err)
+		f := &restoreFlags{backupFlags: &backupFlags{}}
+		if err := f.command().ParseFlags(c.args); (err != nil) != c.refused {
+			t.Errorf("%v: error %v, want one: %t", c.args, err, c.refused)
 		}
-	}
-	if _, _, err := openBoth(store{kubeconfig: here, prefix: "p"}, target); err == nil {
-		t.Error("a source without a name was opened")
+		if got := f.options().LastGood; got != c.lastGood {
+			t.Errorf("%v: a restore takes the last good state: %t, want %t", c.args, got, c.lastGood)
+		}
 	}
 }

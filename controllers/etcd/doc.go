@@ -7,7 +7,7 @@
 //	    --owner=<Seed UID> --epoch=<n> --owner-check-interval=5s --owner-check-timeout=30s
 //	    --backup-url=http://$(POD_IP):8080
 //
-//	transplant etcd-backup restore|serve|copy --cloud-kubeconfig=… --bucket=…|--bucket-file=… --prefix=<entry>/etcd-main
+//	transplant etcd-backup restore|serve --cloud-kubeconfig=… --bucket-file=… --prefix=<entry>/etcd-main
 //	    --epoch=<n> …
 //
 // --data-dir is etcd's own data directory. Which epoch it belongs to, and what its guard remembers, is kept in its

@@ -3,7 +3,6 @@ package extension
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,14 +32,19 @@ type flags struct {
 	kubeconfig, cloudKubeconfig string
 	seedName                    string
 	heartbeatNamespace          string
-	heartbeatInterval           time.Duration
 	healthInterval              time.Duration
 	timing                      ownership.Timing
 	metricsAddress              string
 	webhookHost                 string
-	workers                     int
 	except                      []string
 }
+
+const (
+	// heartbeatInterval is how often the heartbeat Lease is renewed.
+	heartbeatInterval = 30 * time.Second
+	// workers is how many objects of a kind are worked on at a time.
+	workers = 10
+)
 
 // NewCommand is `transplant extensions`: the reference provider of one seed.
 func NewCommand() *cobra.Command {
@@ -53,14 +57,12 @@ func NewCommand() *cobra.Command {
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the seed; empty for that of the pod")
 	set.StringVar(&f.cloudKubeconfig, "cloud-kubeconfig", "", "kubeconfig file of the cloud's API")
 	set.StringVar(&f.seedName, "seed-name", "", "the Seed that is served, part of the holder's name at guards")
-	set.StringVar(&f.heartbeatNamespace, "heartbeat-namespace", os.Getenv("POD_NAMESPACE"), "namespace of the heartbeat Lease; empty for no heartbeat")
-	set.DurationVar(&f.heartbeatInterval, "heartbeat-renew-interval", 30*time.Second, "how often the heartbeat Lease is renewed")
+	set.StringVar(&f.heartbeatNamespace, "heartbeat-namespace", "", "namespace of the heartbeat Lease; empty for no heartbeat")
 	set.DurationVar(&f.healthInterval, "health-check-interval", 30*time.Second, "how often health conditions are written; 0 for never")
 	set.DurationVar(&f.timing.Interval, "owner-check-interval", ownership.DefaultTiming.Interval, "how often the guard of a shoot that is worked on is asked, or where none runs its owner record is read")
 	set.DurationVar(&f.timing.Timeout, "owner-check-timeout", ownership.DefaultTiming.Timeout, "how long a read of an owner record gives validity where no guard runs: the guards' own timeout")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", "0", "address of the metrics server; 0 for none")
 	set.StringVar(&f.webhookHost, "webhook-host", "", "address of this pod, at which the seed's API server asks about OperatingSystemConfigs; empty for no webhooks")
-	set.IntVar(&f.workers, "concurrent-syncs", 10, "how many objects of a kind are worked on at a time")
 	set.StringSliceVar(&f.except, "except", nil, "kinds of this provider's type that another extension of the seed reconciles, such as Infrastructure,Worker")
 	if err := command.MarkFlagRequired("cloud-kubeconfig"); err != nil {
 		panic(err) // the flag is defined above
@@ -127,7 +129,7 @@ func (f *flags) run(ctx context.Context) error {
 	}
 	defer fence.Close()
 	provider := &Provider{Seed: mgr.GetClient(), Cloud: cloudClient, Fence: fence, Clock: clock.RealClock{}, Except: f.except}
-	if err := provider.AddToManager(mgr, contract.Options{Type: Type, MaxConcurrentReconciles: f.workers}); err != nil {
+	if err := provider.AddToManager(mgr, contract.Options{Type: Type, MaxConcurrentReconciles: workers}); err != nil {
 		return err
 	}
 	if err := f.addRunnables(mgr, provider); err != nil {
@@ -152,7 +154,7 @@ func (f *flags) addRunnables(mgr manager.Manager, provider *Provider) error {
 	}
 	return mgr.Add(&contract.Heartbeat{
 		Client: mgr.GetClient(), Clock: clock.RealClock{}, Extension: "provider-" + Type,
-		Namespace: f.heartbeatNamespace, Every: f.heartbeatInterval,
+		Namespace: f.heartbeatNamespace, Every: heartbeatInterval,
 	})
 }
 

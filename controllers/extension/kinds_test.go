@@ -486,6 +486,21 @@ func TestD5Worker(t *testing.T) {
 			})},
 		}
 	}
+	// The first pool is being updated: its set is of a class that the pool has no more.
+	first := saved[deployments[0].Name].(map[string]any)
+	old := map[string]any{"kind": "MachineClass", "name": "old-class"}
+	first["machineSets"].([]any)[0].(map[string]any)["spec"].(map[string]any)["template"] =
+		map[string]any{"spec": map[string]any{"class": old}}
+	metadata := map[string]any{
+		"name": "old-class", "namespace": "elsewhere", "labels": map[string]any{"gardener.cloud/purpose": "machineclass"},
+	}
+	first["machineClasses"] = []any{
+		map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": map[string]any{"userData": "Ym9vdA=="}},
+		map[string]any{
+			"apiVersion": "machine.sapcloud.io/v1alpha1", "kind": "MachineClass", "metadata": metadata,
+			"providerSpec": map[string]any{"image": "old"},
+		},
+	}
 	raw, err := json.Marshal(map[string]any{"machineDeployments": saved})
 	if err != nil {
 		t.Fatal(err)
@@ -507,6 +522,14 @@ func TestD5Worker(t *testing.T) {
 	}
 	if machine.Spec.ProviderID != "transplant:///mac-1" || machine.Labels["node"] != deployments[0].Name+"-node" {
 		t.Errorf("the machine is %+v", machine)
+	}
+	class, secret := &machinev1alpha1.MachineClass{}, &corev1.Secret{}
+	key := client.ObjectKey{Namespace: technicalID, Name: "old-class"}
+	if err := errors.Join(b.base.Get(t.Context(), key, class), b.base.Get(t.Context(), key, secret)); err != nil {
+		t.Errorf("the class of an older set is not restored: %v", err)
+	}
+	if string(class.ProviderSpec.Raw) != `{"image":"old"}` || string(secret.Data["userData"]) != "boot" {
+		t.Errorf("the class of an older set is %s with the user data %q", class.ProviderSpec.Raw, secret.Data["userData"])
 	}
 	order(t, writes, "create *unstructured.Unstructured/"+machine.Name, "create *v1alpha1.MachineDeployment", "*v1.Deployment/machine-controller")
 	if len(c.IDs(cloud.KindMachines)) > 0 {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
@@ -30,6 +32,8 @@ type deploymentState struct {
 	Replicas    int32             `json:"replicas"`
 	MachineSets []json.RawMessage `json:"machineSets"`
 	Machines    []json.RawMessage `json:"machines"`
+	// MachineClasses are those of the sets and machines, with their Secrets: older ones than the pools have now, too.
+	MachineClasses []json.RawMessage `json:"machineClasses"`
 }
 
 // restoreWorker brings the machine objects back before anybody acts on them: classes, sets, machines, deployments, and
@@ -62,7 +66,7 @@ func (p *Provider) restoreWorker(ctx context.Context, log logr.Logger, obj *exte
 		if done {
 			continue
 		}
-		for _, raw := range slices.Concat(saved.MachineSets, saved.Machines) {
+		for _, raw := range slices.Concat(saved.MachineClasses, saved.MachineSets, saved.Machines) {
 			if err := p.restoreMachineObject(ctx, obj.Namespace, raw); err != nil {
 				return err
 			}
@@ -96,7 +100,9 @@ func (p *Provider) restoreMachineObject(ctx context.Context, namespace string, r
 	if err := json.Unmarshal(raw, &object.Object); err != nil {
 		return fmt.Errorf("read a saved machine object: %w", err)
 	}
-	if group := object.GroupVersionKind().Group; group != machinev1alpha1.GroupName {
+	isClassSecret := object.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("Secret") &&
+		object.GetLabels()[constants.GardenerPurpose] == purposeMachineClass
+	if group := object.GroupVersionKind().Group; group != machinev1alpha1.GroupName && !isClassSecret {
 		return fmt.Errorf("restore the saved %s %q: it is of group %q", object.GetKind(), object.GetName(), group)
 	}
 	kept := metav1.ObjectMeta{Name: object.GetName(), Namespace: namespace, Labels: object.GetLabels(), Annotations: object.GetAnnotations()}

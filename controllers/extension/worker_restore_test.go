@@ -43,3 +43,28 @@ func TestASavedMachineIsRestoredWithEveryField(t *testing.T) {
 		t.Errorf("made (-want +got):\n%s", diff)
 	}
 }
+
+// A state makes no objects but those of machines, and what their classes refer to.
+func TestRestoreMachineObject_OtherObjects_AreRefused(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		saved   string
+		refused bool
+	}{
+		"user data":       {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x","labels":{"gardener.cloud/purpose":"machineclass"}}}`, false},
+		"any secret":      {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x"}}`, true},
+		"another kind":    {`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x","labels":{"gardener.cloud/purpose":"machineclass"}}}`, true},
+		"a machine class": {`{"apiVersion":"machine.sapcloud.io/v1alpha1","kind":"MachineClass","metadata":{"name":"x"}}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seed := fake.NewClientBuilder().WithScheme(runtime.NewScheme()).WithInterceptorFuncs(interceptor.Funcs{
+				Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return nil },
+			}).Build()
+			err := (&Provider{Seed: seed}).restoreMachineObject(t.Context(), "here", json.RawMessage(c.saved))
+			if refused := err != nil; refused != c.refused {
+				t.Errorf("error %v, want one: %t", err, c.refused)
+			}
+		})
+	}
+}

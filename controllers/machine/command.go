@@ -26,15 +26,22 @@ import (
 )
 
 type flags struct {
-	controlKubeconfig, targetKubeconfig, cloudKubeconfig string
-	namespace, guardURL                                  string
-	ownerCheckInterval                                   time.Duration
-	quarantine, orphanPeriod                             time.Duration
-	timeouts                                             Timeouts
-	workers                                              int
-	metricsAddress                                       string
-	beside                                               []Beside
+	targetKubeconfig, cloudKubeconfig string
+	namespace, guardURL               string
+	metricsAddress                    string
+	beside                            []Beside
 }
+
+const (
+	// ownerCheckInterval is how often the guard is asked.
+	ownerCheckInterval = time.Second
+	// quarantine is how long a machine that no Machine stood for is never deleted.
+	quarantine = 24 * time.Hour
+	// orphanPeriod is how often machines are looked for that no Machine stands for.
+	orphanPeriod = 30 * time.Second
+	// workers is how many Machines are worked on at a time.
+	workers = 10
+)
 
 // Beside adds other controllers of one shoot that call the cloud to the program: they share its connections, and its
 // leave to do so.
@@ -48,21 +55,10 @@ func NewCommand(beside ...Beside) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error { return f.run(ctrl.SetupSignalHandler()) },
 	}
 	set := command.Flags()
-	set.StringVar(&f.controlKubeconfig, "control-kubeconfig", "", "kubeconfig of the seed; empty for that of the pod")
 	set.StringVar(&f.targetKubeconfig, "target-kubeconfig", "", "kubeconfig of the shoot")
 	set.StringVar(&f.cloudKubeconfig, "cloud-kubeconfig", "", "kubeconfig file of the cloud's API")
 	set.StringVar(&f.namespace, "namespace", "", "control-plane namespace of the shoot, which is its technical id")
 	set.StringVar(&f.guardURL, "guard-url", "", "base URL of the HTTP server of the shoot's guard")
-	set.DurationVar(&f.ownerCheckInterval, "owner-check-interval", time.Second, "how often the guard is asked")
-	set.DurationVar(&f.timeouts.Creation, "machine-creation-timeout", DefaultTimeouts.Creation, "how long a machine may take to become a node")
-	set.DurationVar(&f.timeouts.Health, "machine-health-timeout", DefaultTimeouts.Health, "how long a node may be unhealthy before its machine is replaced")
-	set.DurationVar(&f.timeouts.Drain, "machine-drain-timeout", DefaultTimeouts.Drain, "how long a node is drained before its machine is ended anyway")
-	set.DurationVar(&f.timeouts.InPlaceUpdate, "machine-in-place-update-timeout", DefaultTimeouts.InPlaceUpdate, "how long a drained node may take to be updated in place")
-	set.DurationVar(&f.timeouts.Poll, "poll-interval", DefaultTimeouts.Poll, "how often a machine that is waited for is looked at")
-	set.DurationVar(&f.timeouts.Check, "health-check-interval", DefaultTimeouts.Check, "how often a healthy machine is looked at when no event wakes")
-	set.DurationVar(&f.quarantine, "orphan-quarantine", 24*time.Hour, "how long a machine that no Machine stood for is never deleted")
-	set.DurationVar(&f.orphanPeriod, "safety-orphan-vms-period", 30*time.Second, "how often machines are looked for that no Machine stands for")
-	set.IntVar(&f.workers, "concurrent-syncs", 10, "how many Machines are worked on at a time")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", "0", "address of the metrics server; 0 for none")
 	for _, name := range []string{"target-kubeconfig", "cloud-kubeconfig", "namespace", "guard-url"} {
 		if err := command.MarkFlagRequired(name); err != nil {
@@ -82,7 +78,7 @@ func ControlScheme() *runtime.Scheme {
 
 func (f *flags) run(ctx context.Context) error {
 	ctrl.SetLogger(klog.Background())
-	controlConfig, err := load(f.controlKubeconfig)
+	controlConfig, err := load("") // that of the pod
 	if err != nil {
 		return err
 	}
@@ -103,7 +99,7 @@ func (f *flags) run(ctx context.Context) error {
 	}
 	controllers := &Controllers{
 		TargetConfig: targetConfig, Cloud: guarded, Owner: guarded, Namespace: f.namespace, Clock: clock.RealClock{},
-		Timeouts: f.timeouts, Quarantine: f.quarantine, OrphanPeriod: f.orphanPeriod, Workers: f.workers,
+		Timeouts: DefaultTimeouts, Quarantine: quarantine, OrphanPeriod: orphanPeriod, Workers: workers,
 	}
 	if err := controllers.AddToManager(mgr); err != nil {
 		return err
@@ -113,7 +109,7 @@ func (f *flags) run(ctx context.Context) error {
 			return err
 		}
 	}
-	go guarded.Holder.Run(ctx, f.ownerCheckInterval, guarded.Revoked)
+	go guarded.Holder.Run(ctx, ownerCheckInterval, guarded.Revoked)
 	if err := mgr.Start(ctx); err != nil {
 		return err
 	}

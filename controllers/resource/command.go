@@ -17,12 +17,19 @@ import (
 )
 
 type flags struct {
-	controlKubeconfig, targetKubeconfig string
-	namespace, metricsAddress           string
-	syncPeriod, pollPeriod              time.Duration
-	workers                             int
-	further                             []Further
+	targetKubeconfig          string
+	namespace, metricsAddress string
+	further                   []Further
 }
+
+const (
+	// syncPeriod is how often objects are applied again when nothing has changed.
+	syncPeriod = time.Minute
+	// pollPeriod is how often objects are looked at that are being deleted or are not healthy yet.
+	pollPeriod = 2 * time.Second
+	// workers is how many ManagedResources are worked on at a time.
+	workers = 5
+)
 
 // Further is a controller of the shoot that runs in the same program.
 type Further func(mgr manager.Manager, shoot *rest.Config) error
@@ -35,12 +42,8 @@ func NewCommand(further ...Further) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error { return f.run(ctrl.SetupSignalHandler()) },
 	}
 	set := command.Flags()
-	set.StringVar(&f.controlKubeconfig, "control-kubeconfig", "", "kubeconfig of the seed; empty for that of the pod")
 	set.StringVar(&f.targetKubeconfig, "target-kubeconfig", "", "kubeconfig of the shoot")
 	set.StringVar(&f.namespace, "namespace", "", "control-plane namespace of the shoot")
-	set.DurationVar(&f.syncPeriod, "sync-period", time.Minute, "how often objects are applied again when nothing has changed")
-	set.DurationVar(&f.pollPeriod, "poll-period", 2*time.Second, "how often objects are looked at that are being deleted or are not healthy yet")
-	set.IntVar(&f.workers, "concurrent-syncs", 5, "how many ManagedResources are worked on at a time")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", "0", "address of the metrics server; 0 for none")
 	for _, name := range []string{"target-kubeconfig", "namespace"} {
 		if err := command.MarkFlagRequired(name); err != nil {
@@ -52,7 +55,7 @@ func NewCommand(further ...Further) *cobra.Command {
 
 func (f *flags) run(ctx context.Context) error {
 	ctrl.SetLogger(klog.Background())
-	control, err := load(f.controlKubeconfig)
+	control, err := load("") // that of the pod
 	if err != nil {
 		return err
 	}
@@ -67,8 +70,8 @@ func (f *flags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	reconciler := &Reconciler{Clock: clock.RealClock{}, SyncPeriod: f.syncPeriod, PollPeriod: f.pollPeriod}
-	if err := reconciler.AddToManager(mgr, target, f.workers); err != nil {
+	reconciler := &Reconciler{Clock: clock.RealClock{}, SyncPeriod: syncPeriod, PollPeriod: pollPeriod}
+	if err := reconciler.AddToManager(mgr, target, workers); err != nil {
 		return err
 	}
 	for _, add := range f.further {

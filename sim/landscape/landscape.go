@@ -139,6 +139,11 @@ type Settings struct {
 	// ReconcileInMaintenanceOnly is whether a shoot that nobody changed is reconciled once in each of its maintenance time
 	// windows, not every sync period.
 	ReconcileInMaintenanceOnly bool `json:"reconcileInMaintenanceOnly,omitempty"`
+	// RetryDuration is how long an operation that fails is tried again before it is Failed.
+	RetryDuration metav1.Duration `json:"retryDuration,omitzero"`
+	// ThrottledRetryPeriod is after how long a shoot that has Failed because the cloud throttled it is retried unasked, and
+	// half of it is what chance adds at most.
+	ThrottledRetryPeriod metav1.Duration `json:"throttledRetryPeriod,omitzero"`
 	// CareSyncPeriod is the time between two looks of care at a shoot, and between two health checks of the reference provider.
 	CareSyncPeriod metav1.Duration `json:"careSyncPeriod,omitzero"`
 	// CareThreshold is how long conditions of shoots are Progressing before they are False.
@@ -166,7 +171,7 @@ func (s *Settings) Default() {
 		&s.DeltaInterval: time.Second, &s.FullSnapshotInterval: 5 * time.Minute, &s.DNSTTL: time.Second,
 		&s.SeedLeaseRenew: time.Second, &s.SeedLossGracePeriod: 10 * time.Second, &s.WaitInterval: time.Second,
 		&s.SyncPeriod: time.Hour, &s.CareSyncPeriod: 5 * time.Second, &s.CareThreshold: time.Minute,
-		&s.CleanupTimeout: 10 * time.Minute,
+		&s.CleanupTimeout: 10 * time.Minute, &s.RetryDuration: 12 * time.Hour, &s.ThrottledRetryPeriod: 10 * time.Minute,
 	} {
 		if setting.Duration == 0 {
 			setting.Duration = value
@@ -181,7 +186,7 @@ func ProductSettings() Settings {
 		OwnerCheckInterval: d(5 * time.Second), OwnerCheckTimeout: d(30 * time.Second),
 		DeltaInterval: d(5 * time.Second), FullSnapshotInterval: d(time.Hour), DNSTTL: d(2 * time.Minute),
 		SeedLeaseRenew: d(2 * time.Second), SeedLossGracePeriod: d(5 * time.Minute), WaitInterval: d(5 * time.Second), SyncPeriod: d(time.Hour),
-		RestoresAtOnce: restoresAtOnce,
+		RestoresAtOnce: restoresAtOnce, RetryDuration: d(12 * time.Hour), ThrottledRetryPeriod: d(10 * time.Minute),
 	}
 }
 

@@ -20,6 +20,7 @@ func TestDefaultsAreThoseForScenarios(t *testing.T) {
 	want := landscape.Settings{
 		OwnerCheckInterval: d(1), OwnerCheckTimeout: d(9), DeltaInterval: d(1), FullSnapshotInterval: d(300), DNSTTL: d(1),
 		SeedLeaseRenew: d(1), SeedLossGracePeriod: d(10), WaitInterval: d(1), SyncPeriod: d(3600), CareSyncPeriod: d(5), CareThreshold: d(60), CleanupTimeout: d(600), RestoresAtOnce: 20,
+		RetryDuration: d(43200), ThrottledRetryPeriod: d(600),
 	}
 	if diff := cmp.Diff(want, settings); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -142,6 +142,8 @@ var columns = map[string]string{
 	"waitInterval":               "settings: {waitInterval: 60s}",
 	"syncPeriod":                 "settings: {syncPeriod: 1m}",
 	"reconcileInMaintenanceOnly": "settings: {reconcileInMaintenanceOnly: true}",
+	"retryDuration":              "settings: {retryDuration: 1m}",
+	"throttledRetryPeriod":       "settings: {throttledRetryPeriod: 1m}",
 	"careSyncPeriod":             "settings: {careSyncPeriod: 1h}",
 	"careThreshold":              "settings: {careThreshold: 1h}",
 	"remediateWebhooks":          "settings: {remediateWebhooks: true}",

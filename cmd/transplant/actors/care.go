@@ -23,7 +23,6 @@ type careFlags struct {
 	syncPeriod, staleExtensions, progressing time.Duration
 	thresholds                               map[string]string
 	remediate                                bool
-	extensionNamespace                       string
 }
 
 func (f *careFlags) add(set *pflag.FlagSet) {
@@ -34,7 +33,6 @@ func (f *careFlags) add(set *pflag.FlagSet) {
 	set.DurationVar(&f.staleExtensions, "care-stale-extension-threshold", care.DefaultStaleExtensions, "after how long without a heartbeat what extensions report counts no more; 0 for never")
 	set.DurationVar(&f.progressing, "care-managed-resource-progressing-threshold", care.DefaultProgressingManagedResources, "how long a ManagedResource may be progressing")
 	set.BoolVar(&f.remediate, "care-webhook-remediator", false, "change webhooks in shoots that might keep nodes from joining")
-	set.StringVar(&f.extensionNamespace, "extension-namespace", "extensions", "namespace of the seed in which the extension shows its heartbeat")
 }
 
 // read checks the flags, and gives back the thresholds. A threshold that is for no condition is one that another lacks.
@@ -63,17 +61,27 @@ func (f *careFlags) addToManager(mgr manager.Manager, seed cluster.Cluster, fact
 	}
 	reconciler := &care.Reconciler{
 		Factory: factory, Seed: seed.GetCache(), Shoots: shoots, SyncPeriod: f.syncPeriod,
-		RemediateWebhooks: f.remediate, ExtensionNamespace: f.extensionNamespace, Metrics: measured,
-		Config: care.Config{
-			Thresholds: thresholds, StaleExtensions: f.staleExtensions, ProgressingManagedResources: f.progressing,
-			Components: care.Components{
-				Etcds:       []string{controlplane.EtcdName},
-				Always:      []string{controlplane.DeploymentKubeAPIServer, controlplane.DeploymentControllerManager, controlplane.DeploymentResourceManager},
-				WithWorkers: []string{controlplane.DeploymentScheduler, controlplane.DeploymentMachineController},
-			},
-		},
+		RemediateWebhooks: f.remediate, ExtensionNamespace: extensionNamespace, Metrics: measured,
+		Config: f.config(thresholds),
 	}
 	return reconciler.AddToManager(mgr, workers)
+}
+
+// extensionNamespace is where the reference provider shows its heartbeat in the seed.
+const extensionNamespace = "extensions"
+
+// config is what care goes by.
+func (f *careFlags) config(thresholds map[gardencorev1beta1.ConditionType]time.Duration) care.Config {
+	return care.Config{
+		Thresholds: thresholds, StaleExtensions: f.staleExtensions, ProgressingManagedResources: f.progressing,
+		Components: care.Components{
+			Etcds: []string{controlplane.EtcdName},
+			Always: []string{
+				controlplane.DeploymentKubeAPIServer, controlplane.DeploymentControllerManager, controlplane.DeploymentResourceManager,
+			},
+			WithWorkers: []string{controlplane.DeploymentScheduler, controlplane.DeploymentMachineController},
+		},
+	}
 }
 
 // hibernationRetry is when a shoot is tried again that its schedule may not put to sleep.

@@ -52,6 +52,8 @@ func TestProductSettingsAreTheDefaultsOfTheFlags(t *testing.T) {
 		"wait-interval":          {gardenlet, settings.WaitInterval.Duration.String()},
 		"sync-period":            {gardenlet, settings.SyncPeriod.Duration.String()},
 		"lease-interval":         {gardenlet, settings.SeedLeaseRenew.Duration.String()},
+		"retry-duration":         {gardenlet, settings.RetryDuration.Duration.String()},
+		"shoot-retry-period":     {manager, settings.ThrottledRetryPeriod.Duration.String()},
 		"seed-loss-grace-period": {manager, settings.SeedLossGracePeriod.Duration.String()},
 	} {
 		if f := c.of.Flags().Lookup(flag); f == nil || f.DefValue != c.want {

@@ -3,7 +3,6 @@ package actors
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -57,8 +56,7 @@ func (f *gardenControllerManagerFlags) command() *cobra.Command {
 	command.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the garden")
 	command.Flags().StringVar(&f.metricsAddress, "metrics-bind-address", "0", "address of the metrics server; 0 for none")
 	command.Flags().DurationVar(&f.waitInterval, "wait-interval", 5*time.Second, "how often a wait looks again when no watch woke it")
-	command.Flags().StringVar(&f.webhook.Host, "webhook-host", os.Getenv("POD_IP"), "address of the webhook server, on which the garden calls it")
-	command.Flags().IntVar(&f.webhook.Port, "webhook-port", admission.DefaultPort, "port of the webhook server")
+	command.Flags().StringVar(&f.webhook.Host, "webhook-host", "", "address of the webhook server, on which the garden calls it")
 	command.Flags().StringVar(&f.webhookService, "webhook-service", "", "namespace/name of a Service by which the garden calls the webhook server, with the same port; empty for its address")
 	command.Flags().DurationVar(&f.seedMonitorPeriod, "seed-monitor-period", 40*time.Second, "how long a seed's lease may go unrenewed before nobody knows how the seed is")
 	command.Flags().DurationVar(&f.seedLossGracePeriod, "seed-loss-grace-period", 5*time.Minute, "how long a seed may be gone before its shoots are evacuated")
@@ -177,7 +175,18 @@ func (f *gardenControllerManagerFlags) addMaintenance(mgr manager.Manager, garde
 	if err := maintains.AddToManager(mgr); err != nil {
 		return err
 	}
-	return (&maintenance.Retry{Garden: garden, Clock: clock.RealClock{}, Period: f.retryPeriod, Jitter: f.retryJitter}).AddToManager(mgr)
+	return f.retry(garden).AddToManager(mgr)
+}
+
+func (f *gardenControllerManagerFlags) retry(garden client.Client) *maintenance.Retry {
+	return &maintenance.Retry{Garden: garden, Clock: clock.RealClock{}, Period: f.retryPeriod, Jitter: f.retryJitter}
+}
+
+func (f *gardenControllerManagerFlags) evacuations(garden client.Client) *migration.Evacuation {
+	return &migration.Evacuation{
+		Garden: garden, Clock: clock.RealClock{}, AtOnce: f.evacuationAtOnce, Manual: f.evacuation == evacuationManual,
+		Grace: f.seedLossGracePeriod - f.seedMonitorPeriod, Interval: f.seedMonitorPeriod / 5,
+	}
 }
 
 // addSeedLoss adds what happens when a seed is heard of no more (SPEC 9.3, 9.4).
@@ -192,10 +201,8 @@ func (f *gardenControllerManagerFlags) addSeedLoss(mgr manager.Manager, garden c
 	if err := restore.AddToManager(mgr); err != nil {
 		return err
 	}
-	evacuation := &migration.Evacuation{
-		Garden: garden, States: states, Clock: clock.RealClock{}, Events: events, AtOnce: f.evacuationAtOnce, Manual: f.evacuation == evacuationManual,
-		Grace: f.seedLossGracePeriod - f.seedMonitorPeriod, Interval: f.seedMonitorPeriod / 5,
-	}
+	evacuation := f.evacuations(garden)
+	evacuation.States, evacuation.Events = states, events
 	if f.evacuationSecondSign {
 		shoots, err := newShootClients(f.shootProxyURL, f.shootProxyCA)
 		if err != nil {

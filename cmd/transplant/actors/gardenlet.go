@@ -40,15 +40,31 @@ type gardenletFlags struct {
 	periods                                           controlplane.Periods
 	cadence                                           shoot.Cadence
 	leaseInterval                                     time.Duration
-	workers                                           int
 	care                                              careFlags
 	cleanupTimeout                                    time.Duration
 	metricsAddress                                    string
 }
 
+// Where clients outside reach a seed's shoots (ARCHITECTURE.md, "Clusters").
+const (
+	gatewayNamespace = "istio-ingress"
+	gatewayService   = "istio-ingressgateway"
+	gatewayPort      = 9443
+)
+
+const (
+	// workers is how many shoots a gardenlet works on at a time.
+	workers = 20
+	// progressPeriod is how often progress is reported at most.
+	progressPeriod = time.Second
+)
+
 // NewGardenlet is `transplant gardenlet`.
-func NewGardenlet() *cobra.Command {
-	f := &gardenletFlags{}
+func NewGardenlet() *cobra.Command { return (&gardenletFlags{}).command() }
+
+func (f *gardenletFlags) command() *cobra.Command {
+	f.settings.GatewayNamespace, f.settings.GatewayService = gatewayNamespace, gatewayService
+	f.settings.GatewayPort, f.periods.Progress = gatewayPort, progressPeriod
 	command := &cobra.Command{
 		Use: gardenlet, Short: "Run the gardenlet of a seed", Args: cobra.NoArgs, SilenceUsage: true,
 		RunE: func(*cobra.Command, []string) error { return f.run(ctrl.SetupSignalHandler()) },
@@ -71,16 +87,11 @@ func NewGardenlet() *cobra.Command {
 	set.DurationVar(&f.settings.FullSnapshotInterval, "full-snapshot-interval", time.Hour, "how often all of a shoot's etcd is backed up")
 	set.DurationVar(&f.settings.DNSTTL, "dns-ttl", 2*time.Minute, "time to live of shoots' DNS records")
 	set.DurationVar(&f.settings.WaitInterval, "wait-interval", 5*time.Second, "how often a wait looks again when no watch woke it")
-	set.StringVar(&f.settings.GatewayNamespace, "gateway-namespace", "istio-ingress", "namespace of the seed's gateway")
-	set.StringVar(&f.settings.GatewayService, "gateway-service", "istio-ingressgateway", "Service of the seed's gateway")
-	set.Int32Var(&f.settings.GatewayPort, "gateway-port", 9443, "port of shoots' API servers at the gateway")
 	set.DurationVar(&f.periods.Sync, "sync-period", time.Hour, "how often a shoot that nobody changed is reconciled")
 	set.BoolVar(&f.cadence.InMaintenanceOnly, "reconcile-in-maintenance-only", false, "reconcile a shoot that nobody changed once in each of its maintenance time windows, not every sync period")
 	set.BoolVar(&f.cadence.RespectOverwrite, "respect-sync-period-overwrite", false, "let the annotation shoot.gardener.cloud/sync-period set a shoot's own sync period")
 	set.DurationVar(&f.periods.Retry, "retry-duration", 12*time.Hour, "how long a failing operation is tried again")
-	set.DurationVar(&f.periods.Progress, "progress-period", time.Second, "how often progress is reported at most")
 	set.DurationVar(&f.leaseInterval, "lease-interval", 2*time.Second, "how often the seed's lease in the garden is renewed")
-	set.IntVar(&f.workers, "workers", 20, "how many shoots are worked on at a time")
 	set.DurationVar(&f.cleanupTimeout, "cleanup-timeout", cleanup.DefaultTimeout, "after how long a step of the clean-up of a shoot in deletion fails, and is tried again")
 	f.care.add(set)
 	for _, name := range []string{"garden-kubeconfig", "seed-kubeconfig", "cloud-kubeconfig", "seed-name", "internal-domain", "image", "kubernetes-image"} {
@@ -139,7 +150,7 @@ func (f *gardenletFlags) run(ctx context.Context) error {
 	if err := f.addDuties(mgr, seedCluster, factory, shoots, measured); err != nil {
 		return err
 	}
-	if err := f.care.addToManager(mgr, seedCluster, factory, shoots, f.workers, measured.care); err != nil {
+	if err := f.care.addToManager(mgr, seedCluster, factory, shoots, workers, measured.care); err != nil {
 		return err
 	}
 	if err := shoot.AbortInterrupted(ctx, factory.Garden, factory.Clock, f.settings.SeedName); err != nil {
@@ -196,28 +207,28 @@ func (f *gardenletFlags) addDuties(mgr manager.Manager, seedCluster cluster.Clus
 	add := []func() error{
 		func() error {
 			empty := &cleanup.Cleaner{Shoots: shoots, Timeout: f.cleanupTimeout, Metrics: measured.cleanup}
-			return (&shoot.Reconciler{Factory: factory, Runner: runner, Cadence: f.cadence, Cleanup: empty}).AddToManager(mgr, f.workers)
+			return (&shoot.Reconciler{Factory: factory, Runner: runner, Cadence: f.cadence, Cleanup: empty}).AddToManager(mgr, workers)
 		},
 		func() error {
 			return (&shoot.InPlaceUpdates{Garden: factory.Garden, Seed: factory.Seed, SeedName: f.settings.SeedName}).AddToManager(mgr, seedCluster)
 		},
 		func() error {
-			return (&migration.Reconciler{Factory: factory, Runner: runner, Release: releaser{factory.Boottime}}).AddToManager(mgr, f.workers)
+			return (&migration.Reconciler{Factory: factory, Runner: runner, Release: releaser{factory.Boottime}}).AddToManager(mgr, workers)
 		},
 		func() error {
-			return (&migration.SourceCleanup{Factory: factory, Events: runner.Events, Retry: retry}).AddToManager(mgr, f.workers)
+			return (&migration.SourceCleanup{Factory: factory, Events: runner.Events, Retry: retry}).AddToManager(mgr, workers)
 		},
 		func() error {
 			return (&migration.Abandoned{Factory: factory, Period: 10 * retry}).AddToManager(mgr)
 		},
 		func() error {
-			return (&migration.StateSync{Factory: factory, Period: f.periods.Sync}).AddToManager(mgr, seedCluster, f.workers)
+			return (&migration.StateSync{Factory: factory, Period: f.periods.Sync}).AddToManager(mgr, seedCluster, workers)
 		},
 		func() error {
 			return (&migration.BackupBuckets{Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock, SeedName: f.settings.SeedName, Retry: retry}).AddToManager(mgr, seedCluster)
 		},
 		func() error {
-			return (&migration.BackupEntries{Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock, SeedName: f.settings.SeedName, Retry: retry}).AddToManager(mgr, seedCluster, f.workers)
+			return (&migration.BackupEntries{Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock, SeedName: f.settings.SeedName, Retry: retry}).AddToManager(mgr, seedCluster, workers)
 		},
 		func() error {
 			return (&seed.Heartbeat{Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock, SeedName: f.settings.SeedName, Version: Version, Interval: f.leaseInterval}).AddToManager(mgr)

@@ -150,6 +150,7 @@ func settingsOf(s landscape.Settings) Settings {
 		SyncPeriod: s.SyncPeriod.Duration, ReconcileInMaintenanceOnly: s.ReconcileInMaintenanceOnly,
 		CareSyncPeriod: s.CareSyncPeriod.Duration, CareThreshold: s.CareThreshold.Duration, RemediateWebhooks: s.RemediateWebhooks,
 		CleanupTimeout: s.CleanupTimeout.Duration,
+		RetryDuration:  s.RetryDuration.Duration, ThrottledRetryPeriod: s.ThrottledRetryPeriod.Duration,
 	}
 }
 

@@ -48,6 +48,7 @@ type Settings struct {
 	SeedLossGracePeriod                   time.Duration
 	SyncPeriod                            time.Duration
 	ReconcileInMaintenanceOnly            bool
+	RetryDuration, ThrottledRetryPeriod   time.Duration
 	CareSyncPeriod, CareThreshold         time.Duration
 	RemediateWebhooks                     bool
 	CleanupTimeout                        time.Duration
@@ -59,6 +60,9 @@ type Settings struct {
 func (s Settings) SeedMonitorPeriod() time.Duration {
 	return min(4*s.LeaseInterval, s.SeedLossGracePeriod)
 }
+
+// ThrottledRetryJitter is what chance adds to ThrottledRetryPeriod at most: the share that it has by default.
+func (s Settings) ThrottledRetryJitter() time.Duration { return s.ThrottledRetryPeriod / 2 }
 
 // CareThresholds gives every condition of a shoot the same threshold, as the gardenlet's flag wants it.
 func (s Settings) CareThresholds() string {
@@ -79,7 +83,7 @@ var ScenarioSettings = Settings{
 	DNSTTL: time.Second, WaitInterval: time.Second, LeaseInterval: time.Second,
 	SeedLossGracePeriod: 10 * time.Second, RestoresAtOnce: 20,
 	SyncPeriod: time.Hour, CareSyncPeriod: 5 * time.Second, CareThreshold: time.Minute,
-	CleanupTimeout: 10 * time.Minute,
+	CleanupTimeout: 10 * time.Minute, RetryDuration: 12 * time.Hour, ThrottledRetryPeriod: 10 * time.Minute,
 }
 
 // Stage is a landscape set up for the product.

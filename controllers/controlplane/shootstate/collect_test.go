@@ -118,6 +118,46 @@ func TestMachinesThatExistNowhereAreLeftOut(t *testing.T) {
 	}
 }
 
+// A set of an older class replaces its machines while a pool is updated: without its class it could not after a move.
+func TestCollect_MachineClassesInUse_AreSavedWithTheirSecrets(t *testing.T) {
+	t.Parallel()
+	owned := func(name, by string) metav1.ObjectMeta {
+		m := meta(name)
+		m.UID = runtimeUID(name)
+		if by != "" {
+			m.OwnerReferences = []metav1.OwnerReference{{UID: runtimeUID(by), Name: by}}
+		}
+		return m
+	}
+	class := func(name, secret string) client.Object {
+		return &machinev1alpha1.MachineClass{
+			ObjectMeta: meta(name), ProviderSpec: runtime.RawExtension{Raw: []byte(`{"image":"of-` + name + `"}`)},
+			SecretRef: &corev1.SecretReference{Namespace: namespace, Name: secret},
+		}
+	}
+	userData := &corev1.Secret{ObjectMeta: meta("old"), Data: map[string][]byte{"userData": []byte("boot")}}
+	userData.Labels = map[string]string{"gardener.cloud/purpose": "machineclass"}
+	credentials := &corev1.Secret{ObjectMeta: meta("cloud"), Data: map[string][]byte{"key": []byte("hidden")}}
+	set := &machinev1alpha1.MachineSet{ObjectMeta: owned("s", "d")}
+	set.Spec.Template.Spec.Class.Name = "old"
+	machine := &machinev1alpha1.Machine{ObjectMeta: owned("m", "s")}
+	machine.Spec.ProviderID, machine.Spec.Class.Name = "transplant:///1", "older"
+	state, err := collect(t, &machinev1alpha1.MachineDeployment{ObjectMeta: owned("d", "")}, set, machine, userData, credentials,
+		class("old", "old"), class("older", "cloud"), class("unused", "unused"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(state.Machines.Raw)
+	for word, want := range map[string]bool{
+		`"of-old"`: true, `"of-older"`: true, `"userData":"Ym9vdA=="`: true, `"apiVersion":"v1","data"`: true,
+		`"of-unused"`: false, `"key"`: false, `"uid"`: false,
+	} {
+		if strings.Contains(text, word) != want {
+			t.Errorf("machine state contains %s: %t, want %t\n%s", word, !want, want, text)
+		}
+	}
+}
+
 // Machine controllers of others give machines fields that our types do not model: a move must not lose them.
 func TestEveryFieldOfAMachineIsKept(t *testing.T) {
 	t.Parallel()

@@ -26,6 +26,9 @@ type deploymentState struct {
 	Replicas    int64            `json:"replicas,omitempty"`
 	MachineSets []map[string]any `json:"machineSets,omitempty"`
 	Machines    []map[string]any `json:"machines,omitempty"`
+	// MachineClasses are those of the sets and machines, with their Secrets. They are ours: [S0] wants them, SPEC 3.7 has
+	// none.
+	MachineClasses []map[string]any `json:"machineClasses,omitempty"`
 }
 
 // collectMachines captures the machine objects of a namespace: only machines for which there is something in the
@@ -44,6 +47,9 @@ func collectMachines(ctx context.Context, seed client.Reader, namespace string) 
 	captured := capture(lists[0], lists[1], lists[2])
 	if len(captured.MachineDeployments) == 0 {
 		return nil, nil
+	}
+	if err := captured.addClasses(ctx, seed, namespace); err != nil {
+		return nil, err
 	}
 	raw, err := compactJSON(captured)
 	if err != nil {

@@ -1,0 +1,93 @@
+package transplant_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	citedTest      = regexp.MustCompile("`(Test\\w+)`")
+	citedScenario  = regexp.MustCompile(`scenario ([a-z0-9-]+)`)
+	citedDeparture = regexp.MustCompile(`\[([^\]]+)\]\(deviations\.md\)`)
+	citedPage      = regexp.MustCompile(`\]\((adr/[^)]+)\)`)
+)
+
+// A row of docs/documents.md names what shows a statement: a test or a scenario that is there, or a departure that
+// docs/deviations.md gives a reason for.
+func TestDocuments_WhatRowsCite_Exists(t *testing.T) {
+	t.Parallel()
+	tests, departures := testsOf(t), contentOf(t, "docs/deviations.md")
+	seen := map[string]bool{}
+	for line := range strings.Lines(contentOf(t, "docs/documents.md")) {
+		if !regexp.MustCompile(`^\| S\d-\d+ \|`).MatchString(line) {
+			continue
+		}
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		id := strings.TrimSpace(cells[0])
+		if seen[id] || len(cells) != 4 {
+			t.Errorf("%s: want one row with 4 cells: %s", id, line)
+		}
+		seen[id] = true
+		cited := 0
+		cite := func(what string, exists bool) {
+			cited++
+			if !exists {
+				t.Errorf("%s: there is no %s", id, what)
+			}
+		}
+		for _, m := range citedTest.FindAllStringSubmatch(line, -1) {
+			cite("test "+m[1], tests[m[1]])
+		}
+		for _, m := range citedScenario.FindAllStringSubmatch(cells[len(cells)-1], -1) {
+			_, err := os.Stat("scenarios/" + m[1] + ".yaml")
+			cite("scenario "+m[1], err == nil)
+		}
+		for _, m := range citedDeparture.FindAllStringSubmatch(line, -1) {
+			cite("departure "+m[1]+" in docs/deviations.md", strings.Contains(departures, m[1]))
+		}
+		for _, m := range citedPage.FindAllStringSubmatch(line, -1) {
+			_, err := os.Stat("docs/" + m[1])
+			cite("page "+m[1], err == nil)
+		}
+		if cited == 0 {
+			t.Errorf("%s: nothing shows it", id)
+		}
+	}
+	if len(seen) == 0 {
+		t.Error("docs/documents.md has no rows")
+	}
+}
+
+func contentOf(t *testing.T, file string) string {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// testsOf are the names of all tests.
+func testsOf(t *testing.T) map[string]bool {
+	t.Helper()
+	found := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	for _, root := range []string{"api", "clusters", "cmd", "controllers", "e2e", "sim"} {
+		err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			for _, m := range declared.FindAllStringSubmatch(contentOf(t, path), -1) {
+				found[m[1]] = true
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return found
+}
