@@ -73,6 +73,9 @@ func (r *Runner) Run(ctx context.Context, o *Operation, flow Flow) (reconcile.Re
 	if err := o.noteRollout(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
+	if err := o.noteRotation(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
 	if err := o.takeRequest(ctx, carriesOut); err != nil {
 		return reconcile.Result{}, err
 	}
