@@ -49,8 +49,10 @@ func (o *Operation) ReconcileGraph() *flow.Graph {
 // addRestarts adds the tasks of what the shoot's annotation asks to restart. The pods of the control plane are restarted
 // as they are deployed, before anything else needs them.
 func (o *Operation) addRestarts(g *flow.Graph, controlPlane, addons []flow.TaskID) {
-	g.Add(flow.Task{Name: "Waiting until control plane pods have restarted", Run: o.WaitControlPlaneRestarted, After: controlPlane,
-		Skip: !o.restarts(constants.ShootTaskRestartControlPlanePods)})
+	g.Add(flow.Task{
+		Name: "Waiting until control plane pods have restarted", Run: o.WaitControlPlaneRestarted, After: controlPlane,
+		Skip: !o.restarts(constants.ShootTaskRestartControlPlanePods),
+	})
 	g.Add(flow.Task{Name: "Restarting core addons", Run: o.RestartCoreAddons, After: addons,
 		Skip: !o.restarts(constants.ShootTaskRestartCoreAddons)})
 }
@@ -96,7 +98,7 @@ func (o *Operation) addExtensions(g *flow.Graph, workers, awake bool, before []f
 	networkReady := g.Add(flow.Task{Name: "Waiting until shoot network plugin has been reconciled",
 		Run: func(ctx context.Context) error { return o.WaitExtension(ctx, o.Network()) }, After: after(network), Skip: !workers})
 	machines := g.Add(flow.Task{Name: "Deploying machine-controller-manager", Run: o.deployMachineController, After: before, Skip: !workers})
-	o.addRestarts(g, after(append([]flow.TaskID{machines}, before...)...), after(append([]flow.TaskID{networkReady, controlPlaneReady}, before...)...))
+	o.addRestarts(g, append(after(machines), before...), append(after(networkReady, controlPlaneReady), before...))
 	noted := g.Add(flow.Task{Name: "Noting worker pools to be updated in place", Run: o.NotePendingInPlace, After: before, Skip: !workers})
 	worker := g.Add(flow.Task{Name: "Configuring worker pools", Run: o.DeployWorker, After: after(machines, oscReady, agents, networkReady, noted), Skip: !workers})
 	workerReady := g.Add(flow.Task{Name: "Waiting until worker pools have been reconciled", Run: o.WaitWorker, After: after(worker), Skip: !workers})

@@ -84,7 +84,9 @@ func (o *Operation) sshRotation() string {
 
 // rotateSecret keeps what a secret holds in another one, and makes it anew. The old one is written first: a gardenlet
 // that dies in between finds the secret as it was, and writes the same old one again.
-func (o *Operation) rotateSecret(ctx context.Context, secret *corev1.Secret, spec secretSpec, set *secretSet) (map[string][]byte, error) {
+func (o *Operation) rotateSecret(
+	ctx context.Context, secret *corev1.Secret, spec secretSpec, set *secretSet,
+) (map[string][]byte, error) {
 	before := secret.DeepCopy()
 	old := &corev1.Secret{ObjectMeta: o.meta(spec.name + suffixOld)}
 	if err := createOrPatch(ctx, o.Seed, old, func(old *corev1.Secret) error {
