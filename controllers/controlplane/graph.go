@@ -5,6 +5,7 @@ import (
 	"time"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/flow"
 )
 
@@ -43,6 +44,17 @@ func (o *Operation) ReconcileGraph() *flow.Graph {
 
 	o.addExtensions(g, workers, awake, after(controllers, reachable, infrastructure, resources))
 	return g
+}
+
+// addRestarts adds the tasks of what the shoot's annotation asks to restart. The pods of the control plane are restarted
+// as they are deployed, before anything else needs them.
+func (o *Operation) addRestarts(g *flow.Graph, controlPlane, addons []flow.TaskID) {
+	g.Add(flow.Task{
+		Name: "Waiting until control plane pods have restarted", Run: o.WaitControlPlaneRestarted, After: controlPlane,
+		Skip: !o.restarts(constants.ShootTaskRestartControlPlanePods),
+	})
+	g.Add(flow.Task{Name: "Restarting core addons", Run: o.RestartCoreAddons, After: addons,
+		Skip: !o.restarts(constants.ShootTaskRestartCoreAddons)})
 }
 
 // moments are how tasks tell when in a flow their Extensions are dealt with.
@@ -88,6 +100,7 @@ func (o *Operation) addExtensions(g *flow.Graph, workers, awake bool, before []f
 	// Nobody takes them on or off a shoot that sleeps: it gets them as it wakes.
 	g.Add(flow.Task{Name: "Deploying system components on nodes", Run: o.DeployNodeComponents, After: before, Skip: !workers || !awake})
 	machines := g.Add(flow.Task{Name: "Deploying machine-controller-manager", Run: o.deployMachineController, After: before, Skip: !workers})
+	o.addRestarts(g, append(after(machines), before...), append(after(networkReady, controlPlaneReady), before...))
 	noted := g.Add(flow.Task{Name: "Noting worker pools to be updated in place", Run: o.NotePendingInPlace, After: before, Skip: !workers})
 	worker := g.Add(flow.Task{Name: "Configuring worker pools", Run: o.DeployWorker, After: after(machines, oscReady, agents, networkReady, noted), Skip: !workers})
 	workerReady := g.Add(flow.Task{Name: "Waiting until worker pools have been reconciled", Run: o.WaitWorker, After: after(worker), Skip: !workers})

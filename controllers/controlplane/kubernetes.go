@@ -150,6 +150,14 @@ func (o *Operation) DeployMachineController(ctx context.Context, replicas int32)
 
 // deploy applies a Deployment.
 func (o *Operation) deploy(ctx context.Context, name string, replicas int32, pod corev1.PodSpec) error {
+	annotations := o.runsAs(name, pod)
+	restarted, err := o.restartedAt(ctx, name)
+	if err != nil {
+		return err
+	}
+	if restarted != "" {
+		annotations[annotationRestartedAt] = restarted
+	}
 	return Apply(ctx, o.Seed, &appsv1.Deployment{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: o.Namespace(), Labels: labels(name)},
@@ -159,7 +167,7 @@ func (o *Operation) deploy(ctx context.Context, name string, replicas int32, pod
 			Selector:             selector(name),
 			// Two API servers of one shoot at a time are fine on one etcd, but memory is dear: replace, don't surge.
 			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels(name), Annotations: o.runsAs(name, pod)}, Spec: o.asUser(pod)},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels(name), Annotations: annotations}, Spec: o.asUser(pod)},
 		},
 	})
 }
@@ -174,7 +182,7 @@ const annotationExternalName = "transplant.dev/external-name"
 
 func (o *Operation) runsAs(name string, pod corev1.PodSpec) map[string]string {
 	if pod.Containers[0].Image != o.KubernetesImage {
-		return nil
+		return map[string]string{}
 	}
 	annotations := map[string]string{annotationKubernetesVersion: o.Shoot.Spec.Kubernetes.Version}
 	if host := o.ExternalHost(); host != "" && name == DeploymentKubeAPIServer {

@@ -46,9 +46,10 @@ func requests(shoot *gardencorev1beta1.Shoot) []string {
 // takeRequest takes the request for this run off the shoot, and leaves operations that are others' affair: a request that
 // stayed would ask for the next run, too. It comes after Begin, so that who dies in between has lost no request. A forced
 // in-place update is for one change of the specification: the run that carries a change out takes it off (SPEC 1.12, 4.9).
-// A request for rolled pools is noted where the nodes' keys are made of it, in the same patch.
+// A request for rolled pools is noted where the nodes' keys are made of it, in the same patch; one for a rotation is noted
+// in the status already.
 func (o *Operation) takeRequest(ctx context.Context, carriesOut bool) error {
-	requested, rolls, before := Requested(o.Shoot), o.rollsOut(), o.Shoot.DeepCopy()
+	requested, rolls, rotates, before := Requested(o.Shoot), o.rollsOut(), o.rotates(), o.Shoot.DeepCopy()
 	listed := requests(o.Shoot)
 	left := slices.DeleteFunc(slices.Clone(listed), func(operation string) bool {
 		switch operation {
@@ -56,6 +57,8 @@ func (o *Operation) takeRequest(ctx context.Context, carriesOut bool) error {
 			return requested
 		case constants.ShootOperationForceInPlaceUpdate:
 			return carriesOut
+		case constants.ShootOperationRotateSSHKeypair:
+			return rotates
 		}
 		return rolls && rollout.IsRequest(operation)
 	})

@@ -79,7 +79,7 @@ func TestWorkersRollOnRequest(t *testing.T) {
 	}{
 		"one pool":                 {"Reconcile", "rollout-workers=a", "", []string{"a"}, []string{"a"}, []string{"c"}, []string{"b"}, nil},
 		"all pools":                {"Reconcile", "rollout-workers=*", "", []string{"a", "b"}, []string{"a", "b", "c"}, nil, nil, nil},
-		"several, beside others":   {"Reconcile", "rotate-ssh-keypair; rollout-workers=b,a;reconcile", "rotate-ssh-keypair", []string{"a", "b"}, []string{"a", "b"}, []string{"c"}, nil, nil},
+		"several, beside others":   {"Reconcile", "x; rollout-workers=b,a;reconcile", "x", []string{"a", "b"}, []string{"a", "b"}, []string{"c"}, nil, nil},
 		"nodes that are kept":      {"Reconcile", "rollout-workers=c", "", nil, []string{"c"}, []string{"a"}, []string{"b"}, nil},
 		"a pool that is not there": {"Reconcile", "rollout-workers=z,b,y", "", []string{"b"}, []string{"b"}, []string{"a", "c"}, nil, []string{"The shoot has no worker pool y, z: nothing is rolled for it"}},
 		"nothing":                  {"Reconcile", "rollout-workers=", "", nil, nil, []string{"a", "c"}, []string{"b"}, nil},

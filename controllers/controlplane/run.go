@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 )
 
 // Events records what happens to a shoot where its users see it.
@@ -69,6 +71,9 @@ func (r *Runner) Run(ctx context.Context, o *Operation, flow Flow) (reconcile.Re
 	}
 	o.events = r.Events
 	if err := o.noteRollout(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := o.noteRotation(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
 	if err := o.takeRequest(ctx, carriesOut); err != nil {
@@ -156,7 +161,8 @@ func (o *Operation) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// consume takes annotations off the shoot, if it is still in the hands of this run.
+// consume takes annotations off the shoot, if it is still in the hands of this run. Of its tasks it takes those off that
+// end with the run: others were added later, and are for the next run.
 func (o *Operation) consume(ctx context.Context, annotations []string) error {
 	key := client.ObjectKeyFromObject(o.Shoot)
 	err := retry.RetryOnConflict(ConflictBackoff, func() error {
@@ -169,9 +175,13 @@ func (o *Operation) consume(ctx context.Context, annotations []string) error {
 		}
 		before := shoot.DeepCopy()
 		for _, name := range annotations {
+			if name == constants.ShootTasks {
+				removeTasks(shoot, o.endingTasks())
+				continue
+			}
 			delete(shoot.Annotations, name)
 		}
-		if len(shoot.Annotations) == len(before.Annotations) {
+		if maps.Equal(shoot.Annotations, before.Annotations) {
 			return nil
 		}
 		return o.Garden.Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))

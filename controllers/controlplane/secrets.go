@@ -70,6 +70,8 @@ type secretSpec struct {
 	make    func(*secretSet) (map[string][]byte, error)
 	// outdated tells of a secret that it must be made anew, although it exists; nil for never.
 	outdated func(map[string][]byte) bool
+	// rotation is the value of labelRotated that the rotation under way gives the secret; "" without one.
+	rotation string
 }
 
 // secretSet are the secrets of one control plane as far as they exist.
@@ -84,7 +86,7 @@ func (s *secretSet) ca(name string) keyPair {
 
 // InitializeSecrets restores the persisted secrets of the ShootState while restoring, and creates what is missing,
 // each derived from those before it. What exists is never changed (SPEC 2.8), but for the certificate of a shoot that has
-// been given a domain since.
+// been given a domain since, and for what a rotation makes anew.
 func (o *Operation) InitializeSecrets(ctx context.Context) error {
 	if o.State != nil {
 		if err := o.restoreSecrets(ctx); err != nil {
@@ -134,6 +136,9 @@ func (o *Operation) ensureSecret(ctx context.Context, spec secretSpec, set *secr
 	if err == nil && spec.outdated != nil && spec.outdated(secret.Data) {
 		return o.renewSecret(ctx, secret, spec, set)
 	}
+	if err == nil && spec.rotation != "" && secret.Labels[labelRotated] != spec.rotation {
+		return o.rotateSecret(ctx, secret, spec, set)
+	}
 	if err == nil {
 		return secret.Data, nil
 	}
@@ -160,6 +165,9 @@ func (o *Operation) ensureSecret(ctx context.Context, spec secretSpec, set *secr
 	}
 	if spec.persist {
 		secret.Labels[labelPersist] = "true"
+	}
+	if spec.rotation != "" {
+		secret.Labels[labelRotated] = spec.rotation
 	}
 	if err := o.Seed.Create(ctx, secret); err != nil {
 		return nil, fmt.Errorf("create secret %q: %w", spec.name, err)
@@ -198,7 +206,7 @@ func (o *Operation) secretSpecs(ctx context.Context, now time.Time) []secretSpec
 		secretSpec{name: SecretServiceAccountKey, persist: true, make: makeServiceAccountKey},
 		secretSpec{name: SecretStaticToken, persist: true, make: makeStaticTokens},
 		secretSpec{name: SecretEncryptionKey, persist: true, make: makeEncryptionConfiguration},
-		secretSpec{name: SecretSSHKeyPair, persist: true, make: makeSSHKeyPair},
+		secretSpec{name: SecretSSHKeyPair, persist: true, make: makeSSHKeyPair, rotation: o.sshRotation()},
 		secretSpec{name: SecretKubeAggregator, persist: true, make: issued(SecretCAFrontProxy, now, func(context.Context) (certificate, error) {
 			return certificate{commonName: "system:kube-aggregator", usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, nil
 		}, ctx)},

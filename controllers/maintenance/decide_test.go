@@ -233,9 +233,14 @@ func TestWhatIsAskedForAfterwards(t *testing.T) {
 		},
 		{
 			"what cannot be put by", "Succeeded", maintenance.Config{},
-			map[string]string{later: "maintain;whatever;rotate-ca-start;force-in-place-update;rotate-ca-start"},
-			map[string]string{operation: "rotate-ca-start;reconcile", tasks: fourTasks},
-			`All maintenance operations successful. Added "rotate-ca-start;reconcile" operation annotation`,
+			map[string]string{later: "maintain;whatever;rotate-ssh-keypair;force-in-place-update;rotate-ssh-keypair"},
+			map[string]string{operation: "rotate-ssh-keypair;reconcile", tasks: fourTasks},
+			`All maintenance operations successful. Added "rotate-ssh-keypair;reconcile" operation annotation`,
+		},
+		{
+			"rotations that nobody carries out", "Succeeded", maintenance.Config{},
+			map[string]string{later: "rotate-credentials-start;rotate-ca-complete;rotate-serviceaccount-key-start;rotate-etcd-encryption-key;rotate-etcd-encryption-key-start;rotate-observability-credentials"},
+			map[string]string{operation: "reconcile", tasks: fourTasks}, "",
 		},
 		{"no operation yet, other wishes", "", maintenance.Config{}, map[string]string{operation: "maintain;rotate-ssh-keypair"}, map[string]string{operation: "rotate-ssh-keypair", tasks: fourTasks}, ""},
 		{
@@ -250,6 +255,7 @@ func TestWhatIsAskedForAfterwards(t *testing.T) {
 			t.Parallel()
 			shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Annotations: c.before}}
 			shoot.Spec.Kubernetes.Version = "1.33.1"
+			shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{Name: "a"}}
 			if c.state != "" {
 				shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{State: c.state}
 			}
@@ -295,47 +301,43 @@ func TestAFailureThatIsOverIsForgotten(t *testing.T) {
 	}
 }
 
+// TestRotations: only what the gardenlet carries out is asked for, and what is not asked for is not reported.
 func TestRotations(t *testing.T) {
 	t.Parallel()
 	const spec = `{kubernetes: {version: 1.33.1}, region: here, maintenance: {autoRotation: {credentials: {
   sshKeypair: {rotationPeriod: 24h}, observability: {rotationPeriod: 24h}, etcdEncryptionKey: {rotationPeriod: 24h}}}},
   provider: {type: x, workers: [{name: a, minimum: 0, maximum: 1, machine: {type: m}}]}}`
-	const all = "rotate-ssh-keypair;rotate-observability-credentials;rotate-etcd-encryption-key"
+	const reported = `Credentials "rotate-ssh-keypair": SSH keypair rotation requested. Reason: Automatic rotation of SSH keypair configured`
+	ssh := func(initiated, completed time.Duration) func(*gardencorev1beta1.Shoot) {
+		return func(s *gardencorev1beta1.Shoot) {
+			r := &gardencorev1beta1.ShootSSHKeypairRotation{LastInitiationTime: &metav1.Time{Time: noon.Add(initiated)}}
+			if completed != 0 {
+				r.LastCompletionTime = &metav1.Time{Time: noon.Add(completed)}
+			}
+			s.Status.Credentials = &gardencorev1beta1.ShootCredentials{Rotation: &gardencorev1beta1.ShootCredentialsRotation{SSHKeypair: r}}
+		}
+	}
 	for _, c := range []struct {
 		name   string
 		change func(*gardencorev1beta1.Shoot)
-		want   string // what is asked for besides reconcile
-		failed string
+		due    bool
 	}{
-		{"due since the creation", func(*gardencorev1beta1.Shoot) {}, all, ""},
-		{"created too recently", func(s *gardencorev1beta1.Shoot) { s.CreationTimestamp = metav1.NewTime(noon.Add(-24 * time.Hour)) }, "", ""},
-		{"rotated in the meantime", func(s *gardencorev1beta1.Shoot) {
-			recently := metav1.NewTime(noon.Add(-time.Hour))
-			s.Status.Credentials = &gardencorev1beta1.ShootCredentials{Rotation: &gardencorev1beta1.ShootCredentialsRotation{
-				SSHKeypair:        &gardencorev1beta1.ShootSSHKeypairRotation{LastCompletionTime: &recently},
-				Observability:     &gardencorev1beta1.ObservabilityRotation{},
-				ETCDEncryptionKey: &gardencorev1beta1.ETCDEncryptionKeyRotation{LastCompletionTime: &recently},
-			}}
-		}, "rotate-observability-credentials", ""},
-		{"in progress", func(s *gardencorev1beta1.Shoot) {
-			s.Status.Credentials = &gardencorev1beta1.ShootCredentials{Rotation: &gardencorev1beta1.ShootCredentialsRotation{
-				ETCDEncryptionKey: &gardencorev1beta1.ETCDEncryptionKeyRotation{Phase: gardencorev1beta1.RotationPrepared},
-			}}
-		}, "rotate-ssh-keypair;rotate-observability-credentials",
-			`Credentials "rotate-etcd-encryption-key": Could not start ETCD encryption key rotation: ETCD encryption key rotation is already in progress`},
-		{"asleep", func(s *gardencorev1beta1.Shoot) { s.Status.IsHibernated = true }, "rotate-ssh-keypair;rotate-observability-credentials", ""},
+		{"due since the creation", func(*gardencorev1beta1.Shoot) {}, true},
+		{"created too recently", func(s *gardencorev1beta1.Shoot) { s.CreationTimestamp = metav1.NewTime(noon.Add(-24 * time.Hour)) }, false},
+		{"rotated in the meantime", ssh(-time.Hour, -time.Hour), false},
+		{"rotated long ago", ssh(-26*time.Hour, -25*time.Hour), true},
+		{"under way", ssh(-25*time.Hour, 0), false},
+		{"asleep", func(s *gardencorev1beta1.Shoot) { s.Status.IsHibernated = true }, true},
 		{"no SSH", func(s *gardencorev1beta1.Shoot) {
 			s.Spec.Provider.WorkersSettings = &gardencorev1beta1.WorkersSettings{SSHAccess: &gardencorev1beta1.SSHAccess{}}
-		}, "rotate-observability-credentials;rotate-etcd-encryption-key", ""},
-		{"no nodes", func(s *gardencorev1beta1.Shoot) { s.Spec.Provider.Workers = nil }, "rotate-observability-credentials;rotate-etcd-encryption-key", ""},
-		{"step by step", func(s *gardencorev1beta1.Shoot) {
-			s.Annotations = map[string]string{constants.GardenerMaintenanceOperation: "rotate-etcd-encryption-key-start"}
-		}, "rotate-etcd-encryption-key-start;reconcile;rotate-ssh-keypair;rotate-observability-credentials", ""},
+		}, false},
+		{"no nodes", func(s *gardencorev1beta1.Shoot) { s.Spec.Provider.Workers = nil }, false},
+		{"no operation yet", func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation = nil }, false},
+		{"failed", func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.State = "Failed" }, false},
 		{"switched off", func(s *gardencorev1beta1.Shoot) {
-			s.Spec.Maintenance.AutoRotation.Credentials = &gardencorev1beta1.MaintenanceCredentialsAutoRotation{
-				SSHKeypair: &gardencorev1beta1.MaintenanceRotationConfig{RotationPeriod: &metav1.Duration{}},
-			}
-		}, "", ""},
+			s.Spec.Maintenance.AutoRotation.Credentials.SSHKeypair.RotationPeriod = &metav1.Duration{}
+		}, false},
+		{"only others", func(s *gardencorev1beta1.Shoot) { s.Spec.Maintenance.AutoRotation.Credentials.SSHKeypair = nil }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -345,16 +347,16 @@ func TestRotations(t *testing.T) {
 			profile := &gardencorev1beta1.CloudProfile{}
 			profile.Spec.Kubernetes.Versions = []gardencorev1beta1.ExpirableVersion{{Version: "1.33.1"}}
 			plan := decide(shoot, profile)
-			got := strings.TrimPrefix(strings.TrimPrefix(plan.Operation, "reconcile"), ";")
-			if got != c.want {
-				t.Errorf("asked for %q, want %q", got, c.want)
+			asked := strings.Contains(plan.Shoot.Annotations[constants.GardenerOperation], "rotate")
+			if asked != c.due || (len(plan.Rotations) == 1) != c.due || strings.Count(plan.Operation, "rotate") > 1 {
+				t.Errorf("due %t: asked for %q, planned %+v", c.due, plan.Operation, plan.Rotations)
 			}
-			failure := ""
-			if last := plan.Shoot.Status.LastMaintenance; last != nil && last.FailureReason != nil {
-				failure = *last.FailureReason
+			description := ""
+			if last := plan.Shoot.Status.LastMaintenance; last != nil {
+				description = last.Description
 			}
-			if failure != c.failed {
-				t.Errorf("failure %q", failure)
+			if got := strings.Contains(description, reported); got != c.due || strings.Contains(description, "rotat") != c.due {
+				t.Errorf("due %t: reported %q", c.due, description)
 			}
 		})
 	}

@@ -72,12 +72,8 @@ func (m *Metrics) carriedOut(plan Plan) {
 		countUpdate(pool.Kubernetes, changesKubernetes, count)
 		countUpdate(pool.MachineImage, changesImage, count)
 	}
-	for _, rotation := range plan.Rotations {
-		if rotation.Failed {
-			count(changesCredentials, resultFailed)
-		} else {
-			count(changesCredentials, resultSucceeded)
-		}
+	for range plan.Rotations {
+		count(changesCredentials, resultSucceeded)
 	}
 	m.runs.WithLabelValues(result).Inc()
 }

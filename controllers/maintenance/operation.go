@@ -8,6 +8,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/rollout"
+	"github.com/transplant-sim/transplant/controllers/rotation"
 )
 
 // operations are those that an annotation lists.
@@ -75,39 +76,20 @@ func retry(shoot *gardencorev1beta1.Shoot) []string {
 	return []string{constants.ShootOperationRetry}
 }
 
-// canBePutBy are the operations that a maintenance may be told to ask for, beside rollout-workers=… (SPEC 1.12). Another
-// maintenance, or what only means something at once, is not among them.
-var canBePutBy = map[string]bool{
-	constants.ShootOperationReconcile:              true,
-	constants.ShootOperationRotateCredentialsStart: true, constants.ShootOperationRotateCredentialsStartWithoutWorkersRollout: true,
-	constants.ShootOperationRotateCredentialsComplete: true,
-	constants.ShootOperationRotateCAStart:             true, constants.ShootOperationRotateCAStartWithoutWorkersRollout: true,
-	constants.ShootOperationRotateCAComplete:                true,
-	constants.ShootOperationRotateServiceAccountKeyStart:    true,
-	serviceAccountKeyStartWithoutWorkersRollout:             true,
-	constants.ShootOperationRotateServiceAccountKeyComplete: true,
-	constants.ShootOperationRotateETCDEncryptionKey:         true, etcdEncryptionKeyStart: true, etcdEncryptionKeyComplete: true,
-	constants.ShootOperationRotateObservabilityCredentials: true, constants.ShootOperationRotateSSHKeypair: true,
+// canBePutBy is whether a maintenance may be told to ask for an operation (SPEC 1.12). Another maintenance, what only
+// means something at once, and rotations that nobody carries out are not.
+func canBePutBy(operation string) bool {
+	return operation == constants.ShootOperationReconcile || rollout.IsRequest(operation) ||
+		slices.Contains(rotation.Operations(), operation)
 }
-
-// Operations that nothing else here knows.
-const (
-	serviceAccountKeyStartWithoutWorkersRollout = "rotate-serviceaccount-key-start-without-workers-rollout"
-	etcdEncryptionKeyStart                      = constants.ShootOperationRotateETCDEncryptionKey + "-start"
-	etcdEncryptionKeyComplete                   = constants.ShootOperationRotateETCDEncryptionKey + "-complete"
-)
 
 func wanted(shoot *gardencorev1beta1.Shoot, rotations []Rotation) []string {
 	wanted := slices.DeleteFunc(operations(shoot, constants.GardenerMaintenanceOperation), func(operation string) bool {
-		return !canBePutBy[operation] && !rollout.IsRequest(operation)
+		return !canBePutBy(operation) || rotation.Refusal(shoot, operation) != ""
 	})
 	wanted = union(nil, append(wanted, constants.ShootOperationReconcile))
-	for _, rotation := range rotations {
-		// Somebody who takes the rotation step by step has begun with it.
-		stepwise := rotation.Operation == constants.ShootOperationRotateETCDEncryptionKey && slices.Contains(wanted, etcdEncryptionKeyStart)
-		if !rotation.Failed && !stepwise {
-			wanted = union(wanted, []string{rotation.Operation})
-		}
+	for _, due := range rotations {
+		wanted = union(wanted, []string{due.Operation})
 	}
 	return wanted
 }

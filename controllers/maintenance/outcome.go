@@ -88,13 +88,6 @@ func (r *report) update(subject, what, name string, update *version.Update) {
 }
 
 func (r *report) rotation(rotation Rotation) {
-	subject := fmt.Sprintf("Credentials %q", rotation.Operation)
-	if !rotation.Failed {
-		r.successful++
-		r.done = append(r.done, fmt.Sprintf("%s: %s. Reason: %s", subject, rotation.Description, rotation.Reason))
-		return
-	}
-	r.failed++
-	r.done = append(r.done, fmt.Sprintf("%s: Automatic rotation failed. Reason for update: %s", subject, rotation.Reason))
-	r.failures = append(r.failures, fmt.Sprintf("%s: %s: %s", subject, rotation.Description, rotation.Reason))
+	r.successful++
+	r.done = append(r.done, fmt.Sprintf("Credentials %q: %s. Reason: %s", rotation.Operation, rotation.Description, rotation.Reason))
 }

@@ -30,7 +30,8 @@ func (r *Reconciler) due(o *controlplane.Operation, operation gardencorev1beta1.
 	last := shoot.Status.LastOperation
 	changed := shoot.Status.ObservedGeneration != shoot.Generation
 	switch {
-	case operation == gardencorev1beta1.LastOperationTypeCreate && last == nil, controlplane.Requested(shoot), controlplane.RolloutRequested(shoot):
+	case operation == gardencorev1beta1.LastOperationTypeCreate && last == nil, controlplane.Requested(shoot),
+		controlplane.RolloutRequested(shoot), controlplane.RotationRequested(shoot):
 		return 0, false
 	case changed && operation == gardencorev1beta1.LastOperationTypeReconcile && confines(shoot) && !window.EffectiveOf(shoot).Contains(now):
 		return window.EffectiveOf(shoot).Following(now).Moment(shoot).Sub(now), true // not all shoots at its begin

@@ -79,6 +79,9 @@ func TestDue(t *testing.T) {
 		{name: "an operation of others", shoot: changes{annotated("gardener.cloud/operation", "force-in-place-update")}, want: exactly(50 * time.Minute)},
 		{name: "pools are to be rolled", shoot: changes{annotated("gardener.cloud/operation", "rotate-ssh-keypair;rollout-workers=a")}},
 		{name: "pools are to be rolled after maintenance", shoot: changes{annotated("gardener.cloud/operation", "maintain;rollout-workers=a")}, want: exactly(50 * time.Minute)},
+		{name: "credentials are to be rotated", shoot: changes{annotated("gardener.cloud/operation", "rotate-ssh-keypair")}},
+		{name: "credentials are to be rotated after maintenance", shoot: changes{annotated("gardener.cloud/operation", "maintain;rotate-ssh-keypair")}, want: exactly(50 * time.Minute)},
+		{name: "a rotation that nobody carries out", shoot: changes{annotated("gardener.cloud/operation", "rotate-ca-start")}, want: exactly(50 * time.Minute)},
 		{name: "failed", shoot: changes{func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.State = "Failed" }}, want: exactly(time.Hour)},
 		{
 			name:  "failed and asked to retry",

@@ -3,6 +3,8 @@ package shoot
 import (
 	"context"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
@@ -32,6 +34,7 @@ func reconcileFlow(o *controlplane.Operation, operation gardencorev1beta1.LastOp
 			status.SeedName = &o.SeedName
 			status.IsHibernated = o.Hibernated()
 			controlplane.RolledOut(status)
+			controlplane.RotationsCompleted(status, metav1.NewTime(o.Clock.Now()))
 		},
 	}
 }

@@ -199,10 +199,11 @@ func TestARequestIsTakenOffByTheRunItAsksFor(t *testing.T) {
 		crash         bool
 	}{
 		"it is carried out":            {request: "reconcile"},
-		"beside others' operations":    {request: "rotate-ssh-keypair;reconcile", left: "rotate-ssh-keypair"},
+		"beside others' operations":    {request: "x;reconcile", left: "x"},
 		"beside a wish for later":      {request: "force-in-place-update;retry", left: "force-in-place-update"},
 		"lost before anything began":   {request: "reconcile", left: "reconcile", crash: true},
-		"nobody asks, but it has time": {request: "rotate-ssh-keypair", left: "rotate-ssh-keypair"},
+		"nobody asks, but it has time": {request: "x", left: "x"},
+		"credentials are rotated":      {request: "rotate-ssh-keypair"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

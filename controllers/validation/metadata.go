@@ -13,6 +13,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/rollout"
+	"github.com/transplant-sim/transplant/controllers/rotation"
 )
 
 const (
@@ -113,26 +114,12 @@ func seconds(_ *gardencorev1beta1.Shoot, value string) string {
 	return `must be a number of seconds, for example "300", or "0" for at once`
 }
 
-// rotations of credentials, by which kind and step.
-var rotations = []string{
-	constants.ShootOperationRotateCredentialsStart, constants.ShootOperationRotateCredentialsStartWithoutWorkersRollout,
-	constants.ShootOperationRotateCredentialsComplete,
-	constants.ShootOperationRotateCAStart, constants.ShootOperationRotateCAStartWithoutWorkersRollout,
-	constants.ShootOperationRotateCAComplete,
-	constants.ShootOperationRotateServiceAccountKeyStart,
-	constants.ShootOperationRotateServiceAccountKeyStart + "-without-workers-rollout",
-	constants.ShootOperationRotateServiceAccountKeyComplete,
-	constants.ShootOperationRotateETCDEncryptionKey, constants.ShootOperationRotateETCDEncryptionKey + "-start",
-	constants.ShootOperationRotateETCDEncryptionKey + "-complete",
-	constants.ShootOperationRotateObservabilityCredentials, constants.ShootOperationRotateSSHKeypair,
-}
-
 var (
-	maintenanceOperations = append([]string{constants.ShootOperationReconcile}, rotations...)
+	maintenanceOperations = append([]string{constants.ShootOperationReconcile}, rotation.Operations()...)
 	shootOperations       = append([]string{
 		constants.ShootOperationReconcile, constants.ShootOperationRetry, constants.ShootOperationMaintain,
 		constants.ShootOperationForceInPlaceUpdate,
-	}, rotations...)
+	}, rotation.Operations()...)
 )
 
 // operations are a list joined with ";", of known ones and of requests to roll pools that there are.
@@ -146,6 +133,9 @@ func operations(known []string, unknown string) func(*gardencorev1beta1.Shoot, s
 						strings.Join(missing, ", "))
 				}
 				continue
+			}
+			if refusal := rotation.Refusal(shoot, operation); refusal != "" {
+				return refusal
 			}
 			if operation != "" && !slices.Contains(known, operation) {
 				return fmt.Sprintf("%q is %s%s, %s=<pools>", operation, unknown, strings.Join(known, ", "),

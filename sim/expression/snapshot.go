@@ -58,6 +58,8 @@ type Shoot struct {
 	Maintenance Maintenance `cel:"maintenance"`
 	// PendingInPlace are the pools whose update in place is not done, sorted.
 	PendingInPlace []string `cel:"pendingInPlace"`
+	// Rotated are the credentials whose last rotation is complete, such as sshKeypair, sorted.
+	Rotated []string `cel:"rotated"`
 	// Workers are its nodes, as its API server has them.
 	Workers Workers `cel:"workers"`
 }

@@ -3,6 +3,7 @@ package world_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -161,5 +162,27 @@ func TestHealthy(t *testing.T) {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A rotation shows when it is complete.
+func TestDescribeShoot_Rotated(t *testing.T) {
+	t.Parallel()
+	at := func(seconds int64) *metav1.Time { return &metav1.Time{Time: time.Unix(seconds, 0)} }
+	for name, c := range map[string]struct {
+		rotation *gardencorev1beta1.ShootSSHKeypairRotation
+		want     []string
+	}{
+		"never":            {nil, nil},
+		"under way":        {&gardencorev1beta1.ShootSSHKeypairRotation{LastInitiationTime: at(2)}, nil},
+		"under way again":  {&gardencorev1beta1.ShootSSHKeypairRotation{LastInitiationTime: at(2), LastCompletionTime: at(1)}, nil},
+		"complete":         {&gardencorev1beta1.ShootSSHKeypairRotation{LastInitiationTime: at(2), LastCompletionTime: at(3)}, []string{"sshKeypair"}},
+		"complete at once": {&gardencorev1beta1.ShootSSHKeypairRotation{LastInitiationTime: at(2), LastCompletionTime: at(2)}, []string{"sshKeypair"}},
+	} {
+		object := healthyShoot()
+		object.Status.Credentials = &gardencorev1beta1.ShootCredentials{Rotation: &gardencorev1beta1.ShootCredentialsRotation{SSHKeypair: c.rotation}}
+		if diff := cmp.Diff(c.want, world.DescribeShoot(object).Rotated); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }

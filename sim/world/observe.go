@@ -179,9 +179,22 @@ func DescribeShoot(shoot *gardencorev1beta1.Shoot) expression.Shoot {
 		pending := slices.Concat(updates.PendingWorkerUpdates.AutoInPlaceUpdate, updates.PendingWorkerUpdates.ManualInPlaceUpdate)
 		seen.PendingInPlace = slices.Sorted(slices.Values(pending))
 	}
+	seen.Rotated = rotated(status.Credentials)
 	seen.Problems = problems(shoot)
 	seen.Healthy = operationDone(status.LastOperation) && len(seen.Problems) == 0
 	return seen
+}
+
+// rotated are the credentials whose last rotation is complete. Only the SSH key pair is ever rotated.
+func rotated(credentials *gardencorev1beta1.ShootCredentials) []string {
+	if credentials == nil || credentials.Rotation == nil || credentials.Rotation.SSHKeypair == nil {
+		return nil
+	}
+	ssh := credentials.Rotation.SSHKeypair
+	if ssh.LastInitiationTime == nil || ssh.LastCompletionTime == nil || ssh.LastCompletionTime.Before(ssh.LastInitiationTime) {
+		return nil
+	}
+	return []string{"sshKeypair"}
 }
 
 // WantsToSleep is spec.hibernation.enabled.

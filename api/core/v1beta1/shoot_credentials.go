@@ -2,8 +2,8 @@ package v1beta1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ShootCredentials is the state of a shoot's credentials. The rotation itself is out of scope (SPEC 0.0); its status is
-// input to the rolling update triggers (SPEC 4.8).
+// ShootCredentials is the state of a shoot's credentials. Only the SSH key pair is rotated (SPEC 0.0); what others have
+// written of other rotations is input to the rolling update triggers (SPEC 4.8).
 type ShootCredentials struct {
 	// Rotation is the state of the rotations.
 	Rotation *ShootCredentialsRotation `json:"rotation,omitempty"`

@@ -51,7 +51,7 @@ func (c Component) Decide() Update {
 	}
 	forced := update.Cause != BecauseAutomatic
 	if !found && forced {
-		chosen, found = c.Offers.Force(current, c.Strategy)
+		chosen, found = c.Offers.forced(current, c.Strategy)
 	}
 	switch {
 	case found && forced:
@@ -113,7 +113,7 @@ func (c Component) failure() string {
 	case Kubernetes:
 		return fmt.Sprintf("the CloudProfile has no higher patch of %s that has not expired, and no version of the consecutive minor version that is not a preview: add one, minor versions are never skipped", c.Current)
 	case Patch:
-		return fmt.Sprintf("the CloudProfile has no higher patch of %s that fits and has not expired, and none of a higher minor version of the same major version that fits and is not a preview", c.Current)
+		return fmt.Sprintf("the CloudProfile has no higher patch of %s and none of a higher minor version of the same major version that fits and is not a preview", c.Current)
 	case Minor:
 		return fmt.Sprintf("the CloudProfile has no higher version of the same major version and none of a higher major version than %s that fits and is not a preview", c.Current)
 	default:

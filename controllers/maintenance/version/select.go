@@ -69,6 +69,27 @@ func (o Offers) Force(current *semver.Version, strategy Strategy) (Offer, bool) 
 	return step.Latest()
 }
 
+// forced is what a forced update goes to where Auto has found nothing. If all versions that qualify have expired, the
+// way of a machine image is as without: the latest patch of the same minor version first, then the latest of the same
+// major version (minor), and only then the step of Force ([S1]: "If all qualifying versions are expired, update to the
+// latest expired version").
+func (o Offers) forced(current *semver.Version, strategy Strategy) (Offer, bool) {
+	step, found := o.Force(current, strategy)
+	if found && qualifies(step, false) || strategy != Patch && strategy != Minor {
+		return step, found
+	}
+	ahead := o.Where(func(offer Offer) bool { return offer.number.GreaterThan(current) && qualifies(offer, true) })
+	for _, reach := range []func(Offer) bool{
+		func(offer Offer) bool { return sameMinor(offer.number, current) },
+		func(offer Offer) bool { return autoReaches(offer.number, current, strategy) },
+	} {
+		if offer, expired := ahead.Where(reach).Latest(); expired {
+			return offer, true
+		}
+	}
+	return step, found
+}
+
 // qualifies is whether maintenance may go to an offer. What is not available yet would be refused by admission
 // (SPEC 4.11, 2).
 func qualifies(offer Offer, expiredToo bool) bool {
