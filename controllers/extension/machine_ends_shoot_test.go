@@ -30,7 +30,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
-const day = 24 * time.Hour
+// quarantineTime is shorter than the drain timeout: API servers stamp deletions with a clock that nobody steps.
+const quarantineTime = time.Hour
 
 // Answers to evictions.
 var (
@@ -224,7 +225,7 @@ func (w *shootWithMachines) run() {
 	})
 	w.orphans = &machine.Orphans{
 		Control: w.base, Cloud: w.owner, Owner: w.owner, Clock: w.clock, Events: &w.events, Log: logr.Discard(), Namespace: technicalID,
-		Quarantine: day, Every: time.Minute,
+		Quarantine: quarantineTime, Every: time.Minute,
 	}
 	w.deployments = &machine.Deployments{Control: w.base, Target: target, Clock: w.clock}
 	w.sets = &machine.Sets{Control: w.base, Owner: w.owner, Clock: w.clock, Orphans: w.orphans, Poll: time.Second}

@@ -209,7 +209,7 @@ func heldByQuarantine(t *testing.T, way way) string {
 	if w.endsWithin(14) {
 		return notAsked
 	}
-	w.clock.Step(day)
+	w.clock.Step(quarantineTime)
 	if !w.endsWithin(14) {
 		t.Error("it does not end after the quarantine")
 	}

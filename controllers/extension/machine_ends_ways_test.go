@@ -54,7 +54,7 @@ func (w *shootWithMachines) isReadyForUpdate() bool {
 // quarantineAll lets all machines be adopted ones.
 func (w *shootWithMachines) quarantineAll() {
 	w.quarantined = true
-	until := w.clock.Now().Add(day).UTC().Format(time.RFC3339)
+	until := w.clock.Now().Add(quarantineTime).UTC().Format(time.RFC3339)
 	for _, m := range w.all() {
 		w.patchMachine(m.Name, func(m *machinev1alpha1.Machine) {
 			m.Annotations = with(m.Annotations, "transplant.dev/quarantine-until", until)
@@ -138,6 +138,6 @@ func (w *shootWithMachines) outliveQuarantine() {
 	w.t.Helper()
 	w.createOrphan()
 	if !w.quarantined {
-		w.clock.Step(day)
+		w.clock.Step(quarantineTime)
 	}
 }
