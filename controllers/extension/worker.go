@@ -63,11 +63,19 @@ func (p *Provider) reconcileWorker(ctx context.Context, _ logr.Logger, obj *exte
 	if err := p.deployMachineClasses(ctx, obj, pools); err != nil {
 		return err
 	}
+	if err := p.markMachines(ctx, obj.Namespace, cluster.Hibernated()); err != nil {
+		return err
+	}
 	if err := p.deployMachineDeployments(ctx, obj, pools, cluster.Hibernated(), nil); err != nil {
 		return err
 	}
 	if err := p.publishDeployments(ctx, obj, pools); err != nil {
 		return err
+	}
+	if cluster.Hibernated() { // nobody waits for other nodes before those of pools go that are not wanted any more
+		if err := p.removeUnwanted(ctx, obj.Namespace, pools); err != nil {
+			return err
+		}
 	}
 	if err := p.waitForMachines(ctx, obj.Namespace, pools, cluster.Hibernated()); err != nil {
 		return err
@@ -76,6 +84,14 @@ func (p *Provider) reconcileWorker(ctx context.Context, _ logr.Logger, obj *exte
 		return err
 	}
 	return p.removeUnwanted(ctx, obj.Namespace, pools)
+}
+
+// markMachines says of all machines whether they are ended by force, before any is.
+func (p *Provider) markMachines(ctx context.Context, namespace string, hibernated bool) error {
+	if hibernated {
+		return p.changeMachines(ctx, namespace, forceForSleep)
+	}
+	return p.changeMachines(ctx, namespace, unforce)
 }
 
 // deployMachineDeployments creates or patches the deployments. Saved numbers of replicas, if any, stand for those of
@@ -166,20 +182,6 @@ func failedMachines(d *machinev1alpha1.MachineDeployment) error {
 		}
 	}
 	return errors.Join(failed...)
-}
-
-func (p *Provider) waitForNoMachines(ctx context.Context, namespace string) error {
-	machines := &machinev1alpha1.MachineList{}
-	if err := p.Seed.List(ctx, machines, client.InNamespace(namespace)); err != nil {
-		return fmt.Errorf("list the machines: %w", err)
-	}
-	if len(machines.Items) == 0 {
-		return nil
-	}
-	if err := p.wakeMachineController(ctx, namespace); err != nil {
-		return err
-	}
-	return contract.WaitingFor(machinePoll, "the end of %d machines", len(machines.Items))
 }
 
 // wakeMachineController scales the machine controller up if it rests.

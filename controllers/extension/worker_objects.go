@@ -21,8 +21,6 @@ const (
 	purposeMachineClass = "machineclass"
 	// keyUserData is the key of what machines of a class boot with, in the class's Secret.
 	keyUserData = "userData"
-	// labelForceDeletion lets a machine go without draining its node.
-	labelForceDeletion = "force-deletion"
 )
 
 // deployMachineClasses creates or patches a class and its Secret for each zone of a pool. What new machines boot with
@@ -80,6 +78,10 @@ func (p *Provider) removeUnwanted(ctx context.Context, namespace string, pools [
 		return err
 	}
 	if left != "" {
+		// It rests while the shoot sleeps.
+		if err := p.wakeMachineController(ctx, namespace); err != nil {
+			return err
+		}
 		return contract.WaitingFor(machinePoll, "the deletion of MachineDeployment %q", left)
 	}
 	inUse, err := p.classesInUse(ctx, namespace)
@@ -144,37 +146,6 @@ func (p *Provider) removeClasses(ctx context.Context, namespace string, wanted f
 		}
 	}
 	return nil
-}
-
-// deleteWorker removes all machines. Nodes are not drained: the shoot goes, and nobody is left to make room for.
-func (p *Provider) deleteWorker(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Worker, _ *contract.Cluster) error {
-	machines := &machinev1alpha1.MachineList{}
-	if err := p.Seed.List(ctx, machines, client.InNamespace(obj.Namespace)); err != nil {
-		return fmt.Errorf("list the machines: %w", err)
-	}
-	for i := range machines.Items {
-		machine := &machines.Items[i]
-		if machine.Labels[labelForceDeletion] == "True" {
-			continue
-		}
-		before := machine.DeepCopy()
-		machine.Labels = with(machine.Labels, labelForceDeletion, "True")
-		if err := client.IgnoreNotFound(p.Seed.Patch(ctx, machine, client.MergeFrom(before))); err != nil {
-			return fmt.Errorf("mark machine %q for deletion: %w", machine.Name, err)
-		}
-	}
-	nothing := func(string) bool { return false }
-	left, err := p.removeDeployments(ctx, obj.Namespace, nothing)
-	if err != nil {
-		return err
-	}
-	if left != "" || len(machines.Items) > 0 {
-		if err := p.wakeMachineController(ctx, obj.Namespace); err != nil {
-			return err
-		}
-		return contract.WaitingFor(machinePoll, "the deletion of %d machines", len(machines.Items))
-	}
-	return p.removeClasses(ctx, obj.Namespace, nothing)
 }
 
 // forceDeleteWorker removes the machine objects alone. The machines stay behind, for the user to take over.

@@ -85,6 +85,9 @@ func (r *Machines) reconcile(ctx context.Context, logger logr.Logger, m *machine
 	if err := hold(ctx, r.Control, m); err != nil {
 		return 0, err
 	}
+	if m.Annotations[machinev1alpha1.AnnotationOrphan] != "" {
+		return 0, client.IgnoreNotFound(r.Control.Delete(ctx, m))
+	}
 	if m.Status.CurrentStatus.Phase == machinev1alpha1.MachineFailed {
 		return 0, nil // its set replaces it
 	}

@@ -284,6 +284,7 @@ func TestOrphanWithoutSet(t *testing.T) {
 	}
 	b.clock.Step(time.Hour)
 	b.must(b.orphans.Sweep(t.Context()))
+	b.until(func() bool { return len(b.all()) == 0 })
 	if !slices.Equal(b.cloud.ids(), []string{bastion.ID}) || !slices.Equal(b.events.reasons, []string{"OrphanQuarantined", "OrphanDeleted"}) {
 		t.Errorf("machines %v, events %v", b.cloud.ids(), b.events.reasons)
 	}
@@ -496,6 +497,8 @@ func TestPlan(t *testing.T) {
 		{"a broken one that is too many", 3, rolling("1", "0"), setSize{"new", 2, 2, 2, 2, 0}, setSize{"old", 1, 2, 2, 1, 1}, map[string]int32{"new": 2, "old": 1}},
 		{"broken ones go", 3, rolling("1", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 3, 3, 3, 1, 2}, map[string]int32{"new": 1, "old": 1}},
 		{"silent ones stay", 3, rolling("1", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 3, 3, 3, 0, 0}, map[string]int32{"new": 1, "old": 3}},
+		{"no machine is wanted, silent ones go", 0, rolling("1", "0"), setSize{"new", 1, 1, 1, 1, 0}, setSize{"old", 2, 2, 2, 1, 0}, map[string]int32{"new": 0, "old": 0}},
+		{"silent ones are not needed", 3, rolling("1", "0"), setSize{"new", 3, 3, 3, 3, 0}, setSize{"old", 1, 1, 1, 0, 0}, map[string]int32{"new": 3, "old": 0}},
 		{"recreate waits", 3, strategy("Recreate", "1", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 3, 3, 3, 3, 0}, map[string]int32{"new": 0, "old": 0}},
 	} {
 		got := plan(test.replicas, test.strategy, test.current, []setSize{test.old})

@@ -9,11 +9,13 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 )
 
@@ -187,16 +189,32 @@ func (o *Orphans) keep(ctx context.Context, vm cloud.Machine) error {
 	namespace := &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Namespace: o.Namespace, Name: o.Namespace}
 	if !seen {
 		o.Events.Eventf(namespace, nil, corev1.EventTypeWarning, "OrphanQuarantined", "Quarantine",
-			"machine %s (%s) of the cloud fits no MachineSet; it is not deleted within %s", vm.ID, vm.Tags[tagMachine], o.Quarantine)
+			"machine %s (%s) of the cloud fits no MachineSet; as long as the shoot is awake, it is not deleted within %s", vm.ID, vm.Tags[tagMachine], o.Quarantine)
 	}
 	if o.Clock.Since(since) < o.Quarantine {
 		return nil
 	}
-	if err := o.Cloud.Delete(ctx, vm.ID); err != nil {
+	if err := o.end(ctx, vm); err != nil {
 		return err
 	}
 	o.Events.Eventf(namespace, nil, corev1.EventTypeWarning, "OrphanDeleted", "Delete",
 		"machine %s (%s) of the cloud fitted no MachineSet for %s and was deleted", vm.ID, vm.Tags[tagMachine], o.Quarantine)
+	return nil
+}
+
+// end makes a Machine for the machine only to delete it, so that it ends as every other: its node is drained and removed.
+func (o *Orphans) end(ctx context.Context, vm cloud.Machine) error {
+	m := &machinev1alpha1.Machine{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: o.Namespace, Name: vm.Tags[tagMachine], Finalizers: []string{constants.FinalizerMachineControllerManager},
+			Labels:      map[string]string{machinev1alpha1.LabelNode: vm.Hostname},
+			Annotations: map[string]string{machinev1alpha1.AnnotationOrphan: vm.ID},
+		},
+		Spec: machinev1alpha1.MachineSpec{ProviderID: providerPrefix + vm.ID},
+	}
+	if err := o.Control.Create(ctx, m); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("make a Machine for the orphan %q: %w", vm.ID, err)
+	}
 	return nil
 }
 

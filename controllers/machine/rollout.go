@@ -93,6 +93,12 @@ func grow(replicas int32, b bounds, current setSize, oldWanted, oldActual int32)
 // them. One whose node is only silent, or has not been looked at since a restoration, is neither: it may be the control
 // plane that was away.
 func shrink(next map[string]int32, replicas int32, b bounds, current setSize, old []setSize) {
+	if current.available >= replicas { // old ones are not needed, whatever is known of them
+		for _, set := range old {
+			next[set.name] = 0
+		}
+		return
+	}
 	old = slices.Clone(old)
 	slices.SortFunc(old, func(a, b setSize) int { return cmp.Compare(a.name, b.name) })
 	needed := replicas - b.unavailable

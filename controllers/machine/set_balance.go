@@ -68,7 +68,11 @@ func (r *Sets) replaceFailed(ctx context.Context, failed []*machinev1alpha1.Mach
 	return r.delete(ctx, failed[0])
 }
 
+// quarantineLeft is how long a machine is not one too many. Where all machines of the shoot go by force, it goes with them.
 func (r *Sets) quarantineLeft(m *machinev1alpha1.Machine) time.Duration {
+	if isForced(m) {
+		return 0
+	}
 	until, err := time.Parse(time.RFC3339, m.Annotations[annotationQuarantine])
 	if err != nil {
 		return 0

@@ -16,9 +16,6 @@ import (
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 )
 
-// labelForceDeletion lets a machine go without draining its node.
-const labelForceDeletion = "force-deletion"
-
 // terminate drains the node, ends the machine, removes the node, and lets the Machine go, in this order.
 func (r *Machines) terminate(ctx context.Context, logger logr.Logger, m *machinev1alpha1.Machine) (time.Duration, error) {
 	if !held(m) {
@@ -28,7 +25,7 @@ func (r *Machines) terminate(ctx context.Context, logger logr.Logger, m *machine
 		"The machine is being deleted"); err != nil {
 		return 0, err
 	}
-	forced := m.Labels[labelForceDeletion] == "True"
+	forced := isForced(m)
 	if !forced && r.Clock.Since(m.DeletionTimestamp.Time) < r.drainTimeout(m) {
 		if drained, err := r.drained(ctx, logger, m); err != nil || !drained {
 			return r.Timeouts.Poll, err
@@ -44,6 +41,11 @@ func (r *Machines) terminate(ctx context.Context, logger logr.Logger, m *machine
 	r.tries.forget(m)
 	logger.Info("The machine is gone")
 	return 0, letGo(ctx, r.Control, m)
+}
+
+// isForced says whether a machine is to be ended without its node being drained.
+func isForced(m *machinev1alpha1.Machine) bool {
+	return m.Labels[machinev1alpha1.LabelForceDeletion] == machinev1alpha1.ForceDeletion
 }
 
 // drained drains the node once more and says whether that is done. A machine that is gone from the cloud is: its pods have

@@ -90,6 +90,8 @@ type Workers struct {
 	Candidates int `cel:"candidates"`
 	// Selected is how many of the candidates were selected for it.
 	Selected int `cel:"selected"`
+	// UpdateFailed is how many of these could not be updated.
+	UpdateFailed int `cel:"updateFailed"`
 	// Kubelets are the versions of kubelets that nodes have, sorted, each once.
 	Kubelets []string `cel:"kubelets"`
 	// Images are the versions of machine images that nodes have, sorted, each once.

@@ -63,6 +63,7 @@ func countNodes(nodes []corev1.Node) expression.Workers {
 		tally(&seen.Waiting, slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == cloud.TaintCriticalComponentsNotReady }))
 		tally(&seen.Candidates, node.Labels[machinev1alpha1.LabelCandidateForUpdate] != "")
 		tally(&seen.Selected, node.Labels[machinev1alpha1.LabelSelectedForUpdate] != "")
+		tally(&seen.UpdateFailed, node.Labels[machinev1alpha1.LabelUpdateResult] == machinev1alpha1.UpdateFailed)
 		kubelets.Insert(strings.TrimPrefix(node.Status.NodeInfo.KubeletVersion, "v"))
 		images.Insert(node.Status.NodeInfo.OSImage)
 	}

@@ -38,6 +38,16 @@ type MachineList struct {
 // LabelNode is the label of a Machine with its node's name.
 const LabelNode = "node"
 
+// LabelForceDeletion is the label of a Machine that is ended without its node being drained, if it has the value ForceDeletion.
+const (
+	LabelForceDeletion = "force-deletion"
+	ForceDeletion      = "True"
+)
+
+// AnnotationOrphan is on a Machine that was made only to end a machine of the cloud that no Machine stood for: it is deleted
+// as soon as it is seen.
+const AnnotationOrphan = "transplant.dev/orphan"
+
 // Labels of nodes in an update in place (SPEC 4.9).
 const (
 	// LabelCandidateForUpdate is on nodes whose machines are of an older class than their deployment.
