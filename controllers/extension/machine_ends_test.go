@@ -59,6 +59,10 @@ func (r rules) but(changes ...func(*rules)) rules {
 
 func isReplaced(r *rules)    { r.Another = another }
 func isQuarantined(r *rules) { r.Quarantine = holds }
+
+// isHeldByReplacement: it ends when the machine in its place is seen to be ready.
+func isHeldByReplacement(r *rules) { r.Silence = asLong }
+
 func isOrphaned(r *rules)    { r.Events = "OrphanQuarantined" }
 
 // way is one by which machines end.
@@ -78,19 +82,22 @@ func waysToEnd() []way {
 		{name: "shoot deleted", want: forced, start: func(w *shootWithMachines) { w.delete(w.worker) }},
 		// Whoever forces it takes the machines over (SPEC 3.9).
 		{name: "shoot deleted by force", start: (*shootWithMachines).deleteByForce, hasEnded: (*shootWithMachines).hasLostMachine, abandons: true,
-			want: forced.but(func(r *rules) { r.Node, r.Lapse = stays, goesOn })},
+			want: forced.but(func(r *rules) {
+				r.Node, r.Lapse = stays, goesOn
+				r.Events = "OrphanQuarantined OrphanQuarantined OrphanQuarantined" // by a controller that is still there
+			})},
 		{name: "hibernation", want: forced, start: func(w *shootWithMachines) { w.hibernate(nil) }},
 		{name: "hibernation, pool removed", want: forced, start: func(w *shootWithMachines) { w.hibernate(withoutPool) }},
 		{name: "hibernation, zone removed", want: forced, start: func(w *shootWithMachines) { w.hibernate(withOneZone) }},
 		{name: "pool scaled down", want: drained.but(isQuarantined), start: func(w *shootWithMachines) { w.reconcile(withMachines(1)) }},
 		{name: "pool scaled to zero", want: drained.but(isQuarantined), start: func(w *shootWithMachines) { w.reconcile(withMachines(0)) }},
 		{name: "pool removed", want: drained, start: func(w *shootWithMachines) { w.reconcile(withoutPool) }},
-		{name: "zone removed", want: drained.but(isReplaced), start: func(w *shootWithMachines) { w.reconcile(withOneZone) }},
+		{name: "zone removed", want: drained.but(isReplaced, isHeldByReplacement), start: func(w *shootWithMachines) { w.reconcile(withOneZone) }},
 		{name: "rolling update", want: drained.but(isReplaced, isQuarantined), start: func(w *shootWithMachines) { w.reconcile(withImage) }},
 		{name: "in-place update", pool: inPlace(0), start: (*shootWithMachines).updateInPlace, hasEnded: (*shootWithMachines).isReadyForUpdate,
 			want: drained.but(func(r *rules) { r.Silence, r.Lapse, r.Node = asLong, goesOn, stays })},
 		{name: "in-place update with maxSurge", pool: inPlace(2), start: (*shootWithMachines).updateInPlace,
-			want: drained.but(isReplaced, isQuarantined)},
+			want: drained.but(isReplaced, isQuarantined, isHeldByReplacement)},
 		{name: "node unhealthy", want: drained.but(isReplaced), start: (*shootWithMachines).failHealth},
 		{name: "node never registered", start: (*shootWithMachines).failCreation,
 			want: forced.but(isReplaced, func(r *rules) { r.Silence = drainTimeout })},

@@ -77,7 +77,7 @@ var faultsWithoutStory = []string{
 	// How often a cloud that throttles refuses depends on how fast it is asked, which no story can promise.
 	"cloudThrottle", "CloudThrottle.burst", "CloudThrottle.perSecond",
 	// What narrows a fault down, and the words in its answers.
-	"Callers.shoot", "Calls.from", "Calls.nth", "Calls.verbs", "CloudError.message", "CloudError.reason",
+	"Calls.from", "Calls.nth", "CloudError.reason",
 	"FailRequest.message", "FailRequest.reason", "Objects.group",
 	// The other form of each stands in a story.
 	"Cut.refuse", "DamageBackup.last=Any", "DamageBackup.missing", "DelayRequest.at=Before", "HoldRequest.at=Before",
