@@ -63,7 +63,7 @@ func isQuarantined(r *rules) { r.Quarantine = holds }
 // isHeldByReplacement: it ends when the machine in its place is seen to be ready.
 func isHeldByReplacement(r *rules) { r.Silence = asLong }
 
-func isOrphaned(r *rules)    { r.Events = "OrphanQuarantined" }
+func isOrphaned(r *rules) { r.Events = "OrphanQuarantined" }
 
 // way is one by which machines end.
 type way struct {
