@@ -149,7 +149,9 @@ func TestRTO_ShootWithoutLoad_IsMeasuredByItsAPI(t *testing.T) {
 		rto    *float64
 		want   []measure.Unrecovered
 	}{
-		"it comes back":           {slices.Concat(before, tried(10.5, 29.5, bad), recovery, tried(30.5, 39.5, good), []at{settling}, tried(40.5, 43.5, good)), number(20.6), nil},
+		"it comes back": {slices.Concat(before, tried(10.5, 29.5, bad), recovery, tried(30.5, 39.5, good), []at{settling}, tried(40.5, 43.5, good)), number(20.6), nil},
+		"it was filled before it was ready": {slices.Concat(before, []at{acked(1.5, 1, 1)}, tried(10.5, 29.5, bad), recovery, tried(30.5, 39.5, good), []at{settling},
+			tried(40.5, 43.5, good)), number(20.6), nil},
 		"the owner was seen late": {slices.Concat(before, tried(10.5, 19.5, bad), recovery, tried(20.5, 39.5, good), []at{settling}, tried(40.5, 43.5, good)), number(10.6), nil},
 		"it answers all the time": {slices.Concat(before, tried(10.5, 20.5, good), recovery, tried(21.5, 39.5, good), []at{settling}, tried(40.5, 43.5, good)), number(14.6), nil},
 		"nobody tried when it came back": {slices.Concat(before, tried(10.5, 15.5, bad), recovery, tried(30.5, 39.5, good), []at{settling}, tried(40.5, 43.5, good)), nil,
@@ -167,6 +169,11 @@ func TestRTO_ShootWithoutLoad_IsMeasuredByItsAPI(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			events := history(c.events...)
+			for i, e := range events {
+				if e.At == d(1.5) {
+					events[i].Actor = "observer"
+				}
+			}
 			slices.SortStableFunc(events, func(a, b timeline.Event) int { return int(a.At - b.At) })
 			if diff := cmp.Diff(c.rto, measure.Of(events).RTOSeconds); diff != "" {
 				t.Errorf("RTO (-want +got):\n%s", diff)

@@ -8,6 +8,9 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
+// observer is who has filled a shoot before it was ready. Those writes are no load.
+const observer = "observer"
+
 // loss of an owner, or of the data of its etcd, and what the shoot has answered before and after it.
 type loss struct {
 	shoot      string
@@ -32,16 +35,15 @@ func (l *loss) isAfter(s store) bool {
 func (l *loss) look(events []timeline.Event, faults []timeline.Event) bool {
 	l.good, l.silent = l.lost.served, math.MaxInt64
 	writes := writesAs(events, l.shoot, l.epochs)
-	before := false
+	before, loaded := false, isLoadedFrom(events, l.shoot, faults, l.certain)
 	for _, w := range writes {
-		before = before || w.good && !l.isAfter(w.store)
+		if w.good && !l.isAfter(w.store) {
+			before, loaded = true, loaded || w.event.Actor != observer
+		}
 	}
-	if before {
+	if loaded {
 		l.lookAtWrites(writes)
-		return true
-	}
-	if isLoadedFrom(events, l.shoot, faults, l.certain) {
-		return false // nobody knows who acknowledged writes before
+		return before // else nobody knows who acknowledged writes before
 	}
 	return l.lookAtAttempts(attemptsAs(events, l.shoot))
 }

@@ -98,6 +98,14 @@ func TestAvailability(t *testing.T) {
 				Due: []measure.Interval{{From: d(0.5), To: d(3.1)}}, Outages: []measure.Interval{{From: d(2), To: d(3.1)}}, Attempted: true,
 			},
 		},
+		// The first outage ends with the answer to an attempt that was sent before the next one fails.
+		"two that overlap": {
+			events: history(steady, reached(1, good), reached(2, bad), at{3.5, timeline.Reached{Outcome: good, Sent: timeline.Moment(d(2.5)), Answered: timeline.Moment(d(3.5))}},
+				reached(3, bad), reached(3.2, bad), reached(4, good)),
+			want: measure.Availability{
+				Due: []measure.Interval{{From: d(0.5), To: d(4.1)}}, Outages: []measure.Interval{{From: d(1.1), To: d(3.5)}, {From: d(3.5), To: d(4.1)}}, Attempted: true,
+			},
+		},
 		"a blip overtaken": {
 			events: history(steady, reached(1, good), reached(2, bad), reached(2.1, good), reached(3, good)),
 			want: measure.Availability{

@@ -162,8 +162,14 @@ func (w *watcher) gap(until time.Duration) bool {
 	return true
 }
 
+// close the outage. What of it lies in the one before it counts once.
 func (w *watcher) close() {
-	w.outages = append(w.outages, *w.open)
+	if n := len(w.outages); n > 0 {
+		w.open.From = max(w.open.From, w.outages[n-1].To)
+	}
+	if w.open.To > w.open.From {
+		w.outages = append(w.outages, *w.open)
+	}
 	w.open = nil
 }
 
