@@ -147,7 +147,7 @@ func recovery() Board {
 			now("{{verdict}}", `sum by (verdict) (last_over_time(transplant_run_verdict{FILTER}[$__range]))`)}},
 		{Title: "Verdicts by scenario", About: "How often each scenario was Held, Violated, Broken or Inconclusive.", Kind: "table", Unit: "short", Queries: []Query{
 			now("{{scenario}} {{verdict}}", `sum by (scenario, verdict) (last_over_time(transplant_run_verdict{FILTER}[$__range])) > 0`)}},
-		{Title: "RTO against its goal", About: "From the first fault to the first write that was acknowledged after a recovery; above 1 it is over the goal. A planned migration has no RTO.", Kind: "bargauge", Unit: "percentunit", Red: red(1), Queries: []Query{
+		{Title: "RTO against its goal", About: "From the fault to the first write that was acknowledged after the recovery from it, or, without a load, until the API was reached; above 1 it is over the goal. A planned migration has no RTO.", Kind: "bargauge", Unit: "percentunit", Red: red(1), Queries: []Query{
 			now("{{run}}", measure("rto")+` / on (run) `+most("rto"))}},
 		{Title: "RPO beyond its goal", About: "Seconds of lost writes more than the scenario allows; a goal of 0 allows none.", Kind: "bargauge", Unit: "s", Red: red(0.001), Queries: []Query{
 			now("{{run}}", `clamp_min(`+measure("rpo")+` - on (run) `+most("rpo")+`, 0)`)}},
@@ -161,7 +161,7 @@ func recovery() Board {
 			now("{{run}}", measure("rpo")), now("{{run}} goal", most("rpo"))}},
 		{Title: "Lost writes", About: "Acknowledged, and not in the data at the end.", Kind: "bargauge", Unit: "short", Red: red(1), Queries: []Query{
 			now("{{run}}", `last_over_time(transplant_run_measure_number{measure="lost_writes",FILTER}[$__range])`)}},
-		{Title: "Moments of the recovery", About: "Since the first fault, of the slowest shoot.", Kind: "bargauge", Unit: "s", Wide: true, Queries: []Query{
+		{Title: "Moments of the recovery", About: "Since the fault, of the slowest shoot.", Kind: "bargauge", Unit: "s", Wide: true, Queries: []Query{
 			now("{{run}} {{moment}}", `last_over_time(transplant_run_recovery_seconds{FILTER}[$__range])`)}},
 		{Title: "Phases of recoveries", About: "Median and 90th percentile of each phase, from the moment before it, by mode.", Kind: "table", Unit: "s", Red: red(1800), Wide: true, Queries: []Query{
 			now("p50 {{phase}}, {{mode}}", `histogram_quantile(0.5, sum by (le, phase, mode) (max_over_time(`+phase+`_bucket{FILTER}[$__range])))`),

@@ -28,17 +28,13 @@ type AtDefaults struct {
 // Defaults tells what the longest recovery would take at default settings; nil if there was none, or if it was not
 // seen whole. The settings are those of the story.
 func Defaults(events []timeline.Event, story landscape.Settings) *AtDefaults {
-	begin, _, any := timeline.First[timeline.FaultInjected](events)
-	if !any {
-		return nil
-	}
 	story.Default()
 	var longest *AtDefaults
 	var slowest time.Duration
 	for _, shoot := range shoots(events) {
-		moments := recoveryOf(events, shoot, begin.At)
-		if rto := moments["firstWrite"] - begin.At; len(moments) > 0 && rto > slowest {
-			slowest, longest = rto, atDefaults(moments, begin.At, story)
+		since, moments := RecoveryOf(events, shoot)
+		if rto := moments["firstWrite"] - since; len(moments) > 0 && rto > slowest {
+			slowest, longest = rto, atDefaults(moments, since, story)
 		}
 	}
 	if longest == nil {

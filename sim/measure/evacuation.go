@@ -37,7 +37,7 @@ func EvacuationOf(events []timeline.Event) *Evacuation {
 		over[e.Subject].take(p)
 		// Whoever has arrived has used up the hand-over, before the fault too: it may not be seen that the next Migrate is Aborted.
 		there := arrived(p)
-		handed := there && over[e.Subject].taken()
+		handed := there && over[e.Subject].taken(false) == handedOver
 		switch {
 		case e.At < fault.At:
 			from[e.Subject] = p.StatusSeed

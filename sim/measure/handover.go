@@ -1,28 +1,61 @@
 package measure
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/transplant-sim/transplant/sim/oracle"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// handOver follows what the garden says of one shoot, and knows whether the owner before has let go: the Migrate that was seen last
-// has succeeded, so that its final snapshot is there (SPEC O11). Every other change of owner is a recovery, for which Migrate is
-// Aborted, or which begins on the same seed with none.
-type handOver struct{ left bool }
+// change is how a shoot has come to an owner, or an etcd to its data.
+type change int
+
+const (
+	unseen     change = iota // the record does not show it
+	handedOver               // by the owner before, whose final snapshot is there (SPEC O11)
+	recovered                // the owner before was lost, or the data of its etcd
+)
+
+// handOver follows what the garden says of one shoot, and knows how the next owner comes to it. It was handed over if the
+// Migrate of it has succeeded, and is a recovery if that was given up (Aborted), or if an owner on the same seed has begun
+// anew without one. A Migrate of which only the beginning was seen may have ended either way.
+type handOver struct {
+	came      change
+	migrating bool
+	spec      string // the seed that the shoot was bound to in its last Migrate
+	begun     bool   // a Migrate has, and nobody has become owner by it yet
+}
 
 func (h *handOver) take(p timeline.ShootSeen) {
-	if p.Operation.Type == "Migrate" {
-		h.left = p.Operation.State == "Succeeded"
+	is := p.Operation.Type == "Migrate"
+	if is && (!h.migrating || p.SpecSeed != h.spec) {
+		h.begun, h.came = true, unseen
+	}
+	h.migrating, h.spec = is, p.SpecSeed
+	if !is || !h.begun {
+		return
+	}
+	switch p.Operation.State {
+	case "Succeeded":
+		h.came = handedOver
+	case "Aborted":
+		h.came = recovered
+	default:
+		h.came = unseen
 	}
 }
 
-// taken says whether the next owner had it handed over; the one after it did not.
-func (h *handOver) taken() bool {
-	left := h.left
-	h.left = false
-	return left
+// taken is how the next owner has come to the shoot, on the seed of the one before or on another. The owner after it has not
+// come in the same way.
+func (h *handOver) taken(stayed bool) change {
+	came := h.came
+	if !h.begun && stayed {
+		came = recovered
+	}
+	h.begun, h.came = false, unseen
+	return came
 }
 
 // arrived says that a shoot has been restored where it is to be.
@@ -37,62 +70,85 @@ func storeOf(epochs oracle.Epochs, w timeline.Write) store {
 	return store{epochs.Of(w.ResourceVersion), oracle.Generation(w.ResourceVersion)}
 }
 
-// owner of a shoot: its epoch, when it was first seen to serve, and whether it had the shoot from the one before.
+// owner of a shoot, by the etcd that it has: one that has restored its etcd is another. Its generation is -1 while no revision
+// of it was seen.
 type owner struct {
-	epoch  int64
-	served time.Duration
-	handed bool
+	store
+	seed   string
+	served time.Duration // when it was first seen to serve
+	came   change
 }
 
 // owners of one shoot, as far as they were seen to serve, in their order.
 type owners struct {
 	epochs oracle.Epochs
+	over   handOver
 	all    []owner
 }
 
 // newest is the last owner; none has epoch 0.
-func (o owners) newest() (last owner) {
+func (o *owners) newest() (last owner) {
 	if len(o.all) > 0 {
 		last = o.all[len(o.all)-1]
 	}
 	return last
 }
 
-// planned is the owner that a fault would have left without a recovery: that of then, or the last of those to whom one after the
-// other has handed over since. Who comes after one that had to recover is none, however it came to it.
-func (o owners) planned(fault time.Duration) (last owner) {
-	for _, next := range o.all {
-		if last.epoch != 0 && next.served > fault && !next.handed {
-			break
-		}
-		last = next
+// ownersOf a shoot, by what was seen when it happened, and not when it was recorded.
+func ownersOf(events []timeline.Event, shoot string) *owners {
+	o := &owners{epochs: oracle.EpochsOf(events, shoot)}
+	type look struct {
+		at   time.Duration
+		take func()
 	}
-	return last
-}
-
-func ownersOf(events []timeline.Event, shoot string) owners {
-	o, over := owners{epochs: oracle.EpochsOf(events, shoot)}, handOver{}
-	serves := func(epoch int64, answered timeline.Moment) {
-		if epoch > o.newest().epoch {
-			o.all = append(o.all, owner{epoch, time.Duration(answered), over.taken()})
-		}
-	}
+	var looks []look
 	for _, e := range events {
 		if e.Subject != shoot {
 			continue
 		}
 		switch p := e.Payload.(type) {
 		case timeline.ShootSeen:
-			over.take(p)
+			looks = append(looks, look{e.At, func() { o.over.take(p) }})
 		case timeline.EpochSeen:
 			if p.State == "Serving" { // an owner that has only begun may have to begin anew, with another epoch
-				serves(p.Epoch, p.Answered)
+				at, now := time.Duration(p.Answered), store{p.Epoch, oracle.Generation(p.Revision)}
+				if p.Revision == 0 {
+					now.generation = -1
+				}
+				looks = append(looks, look{at, func() { o.serves(now, at) }})
 			}
 		case timeline.Write:
 			if p.Outcome == timeline.Acknowledged {
-				serves(o.epochs.Of(p.ResourceVersion), p.Answered)
+				at := time.Duration(p.Answered)
+				looks = append(looks, look{at, func() { o.serves(storeOf(o.epochs, p), at) }})
 			}
 		}
 	}
+	slices.SortStableFunc(looks, func(a, b look) int { return cmp.Compare(a.at, b.at) })
+	for _, l := range looks {
+		l.take()
+	}
 	return o
+}
+
+func (o *owners) serves(now store, at time.Duration) {
+	last, seed := o.newest(), o.seedOf(now.epoch)
+	switch {
+	case now.epoch == 0 || now.epoch < last.epoch:
+	case now.epoch > last.epoch:
+		o.all = append(o.all, owner{now, seed, at, o.over.taken(seed != "" && seed == last.seed)})
+	case last.generation < 0:
+		o.all[len(o.all)-1].generation = now.generation
+	case now.generation > last.generation: // its etcd was restored from its backups
+		o.all = append(o.all, owner{now, seed, at, recovered})
+	}
+}
+
+func (o *owners) seedOf(epoch int64) string {
+	for _, one := range o.epochs {
+		if one.Number == epoch {
+			return one.Seed
+		}
+	}
+	return ""
 }

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -41,4 +42,66 @@ func Herd(events []timeline.Event) (most []int) {
 	}
 	slices.Sort(most)
 	return most
+}
+
+// UnseenRestores says of which shoots it was not seen when they were restored: nobody has followed them, or they have come to
+// a seed more often than a Restore was seen to be at work there.
+func UnseenRestores(events []timeline.Event) (lacks []string) {
+	for _, shoot := range shoots(events) {
+		if !isFollowed(events, shoot) {
+			lacks = append(lacks, "the Shoot "+shoot+" in the garden, which says when it is restored")
+			continue
+		}
+		arrivals, restores := arrivalsOf(events, shoot), restoresOf(events, shoot)
+		for _, seed := range slices.Sorted(maps.Keys(arrivals)) {
+			if restores[seed] < arrivals[seed] {
+				lacks = append(lacks, "the restore of "+shoot+" on "+seed)
+			}
+		}
+	}
+	return lacks
+}
+
+// arrivalsOf a shoot: how often it has come to each seed from another, as the garden says, or as those say who serve.
+func arrivalsOf(events []timeline.Event, shoot string) map[string]int {
+	said, served := map[string]int{}, map[string]int{}
+	on := ""
+	for e, p := range timeline.Of[timeline.ShootSeen](events) {
+		if e.Subject != shoot {
+			continue
+		}
+		if p.StatusSeed != "" && on != "" && p.StatusSeed != on {
+			said[p.StatusSeed]++
+		}
+		on = p.StatusSeed
+	}
+	owners := ownersOf(events, shoot).all
+	for i := 1; i < len(owners); i++ {
+		if before, now := owners[i-1].seed, owners[i].seed; before != "" && now != "" && now != before {
+			served[now]++
+		}
+	}
+	for seed, times := range served {
+		said[seed] = max(said[seed], times)
+	}
+	return said
+}
+
+// restoresOf a shoot: how often its Restore was seen to begin on each seed.
+func restoresOf(events []timeline.Event, shoot string) map[string]int {
+	begun, on := map[string]int{}, ""
+	for e, p := range timeline.Of[timeline.ShootSeen](events) {
+		if e.Subject != shoot {
+			continue
+		}
+		now := ""
+		if p.Operation.Type == "Restore" && p.Operation.State != "Succeeded" {
+			now = p.SpecSeed
+		}
+		if now != "" && now != on {
+			begun[now]++
+		}
+		on = now
+	}
+	return begun
 }

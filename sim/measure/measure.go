@@ -27,9 +27,10 @@ type Measures struct {
 	// RPOSeconds is the time between the newest write that survived before the first lost one of a store, and the newest lost one of
 	// it, an outage before its first write left out; 0 when none is lost. Of several stores it is that of the worst.
 	RPOSeconds *float64 `json:"rpoSeconds,omitempty"`
-	// RTOSeconds is the time from the first fault to the first write that was acknowledged after a recovery: by an owner to whom the
-	// one before had not handed over, or by one to whom that had handed over before anybody had reached it. A planned migration has
-	// none, whatever fault there was beside it: its price is the downtime.
+	// RTOSeconds is the time from a fault to the first write that was acknowledged after the recovery from it: by an owner to whom
+	// the one before had not handed over, or by one to whom that had handed over before anybody had reached it. For a shoot without
+	// a load it is the first time that its API was reached. Of several recoveries it is the longest. A planned migration has none,
+	// whatever fault there was beside it: its price is the downtime.
 	RTOSeconds *float64 `json:"rtoSeconds,omitempty"`
 	// RestoresAtOnce is the largest number of shoots that one seed was restoring at the same time.
 	RestoresAtOnce *int `json:"restoresAtOnce,omitempty"`
@@ -181,38 +182,22 @@ func longestLoss(acknowledged []timeline.Write, lost map[int]bool, epochs oracle
 	return longest
 }
 
-// rto applies when a fault was injected and writes were acknowledged after it by an epoch that was not handed over, or comes after
-// such a one, or by a store that was restored within its epoch.
+// rto of the longest recovery of a shoot; it applies when there was one.
 func rto(events []timeline.Event, shoot string) (time.Duration, bool) {
-	took, _, applies := recovered(events, shoot)
-	return took, applies
+	worst, any := comebacksOf(events, shoot).worst()
+	return worst.took, any
 }
 
-// recovered says how long after the first fault a shoot was, and whether another owner has recovered it, or the one it had.
-func recovered(events []timeline.Event, shoot string) (took time.Duration, byAnother, was bool) {
-	fault, _, any := timeline.First[timeline.FaultInjected](events)
-	if !any {
-		return 0, false, false
-	}
-	if !isFollowed(events, shoot) { // who comes after an owner may have had the shoot handed over
-		return 0, false, false
-	}
-	owners := ownersOf(events, shoot)
-	planned := owners.planned(fault.At)
-	var before store
-	for e, w := range timeline.Of[timeline.Write](events) {
-		if e.Subject != shoot || w.Outcome != timeline.Acknowledged {
-			continue
-		}
-		now := storeOf(owners.epochs, w)
-		switch answered := time.Duration(w.Answered); {
-		case answered <= fault.At, before.epoch != 0 && now.epoch > before.epoch && now.epoch <= planned.epoch:
-			before = store{max(before.epoch, now.epoch), max(before.generation, now.generation)}
-		case before.epoch != 0 && (now.epoch > before.epoch || now.epoch == before.epoch && now.generation > before.generation):
-			return answered - fault.At, now.epoch > before.epoch, true
+// RecoveryProof are the events between which the RTO lies, by their numbers: the fault, and the first good answer after the
+// recovery.
+func RecoveryProof(events []timeline.Event) (proof []int) {
+	var longest time.Duration
+	for _, shoot := range shoots(events) {
+		if worst, any := comebacksOf(events, shoot).worst(); any && (proof == nil || worst.took > longest) {
+			proof, longest = []int{worst.cause.Seq, worst.answered.Seq}, worst.took
 		}
 	}
-	return 0, false, false
+	return proof
 }
 
 // isFollowed says that somebody has seen the Shoot in the garden.

@@ -64,6 +64,7 @@ func TestAvailability(t *testing.T) {
 	t.Parallel()
 	steady := at{0.5, timeline.ShootSteady{}}
 	asleep, awake := at{4, timeline.ShootSeen{WantsToSleep: true}}, at{7, timeline.ShootSeen{}}
+	wake, woken := at{6, timeline.StepStarted{Verb: "wake", Index: 3}}, at{6.5, timeline.StepEnded{Verb: "wake", Index: 3, Outcome: timeline.StepDone}}
 	for name, c := range map[string]struct {
 		events []timeline.Event
 		want   measure.Availability
@@ -87,6 +88,22 @@ func TestAvailability(t *testing.T) {
 			events: history(steady, reached(1, good), reached(2, bad), reached(3, bad), reached(4, good)),
 			want: measure.Availability{
 				Due: []measure.Interval{{From: d(0.5), To: d(4.1)}}, Outages: []measure.Interval{{From: d(1.1), To: d(4.1)}}, Attempted: true,
+			},
+		},
+		// The answer to the slow attempt is good, and came after two others had none that were sent later.
+		"a slow good answer": {
+			events: history(steady, at{2.9, timeline.Reached{Outcome: good, Sent: timeline.Moment(d(1)), Answered: timeline.Moment(d(2.9))}},
+				reached(2, bad), reached(2.5, bad), reached(3, good)),
+			want: measure.Availability{
+				Due: []measure.Interval{{From: d(0.5), To: d(3.1)}}, Outages: []measure.Interval{{From: d(2), To: d(3.1)}}, Attempted: true,
+			},
+		},
+		// The first outage ends with the answer to an attempt that was sent before the next one fails.
+		"two that overlap": {
+			events: history(steady, reached(1, good), reached(2, bad), at{3.5, timeline.Reached{Outcome: good, Sent: timeline.Moment(d(2.5)), Answered: timeline.Moment(d(3.5))}},
+				reached(3, bad), reached(3.2, bad), reached(4, good)),
+			want: measure.Availability{
+				Due: []measure.Interval{{From: d(0.5), To: d(4.1)}}, Outages: []measure.Interval{{From: d(1.1), To: d(3.5)}, {From: d(3.5), To: d(4.1)}}, Attempted: true,
 			},
 		},
 		"a blip overtaken": {
@@ -140,6 +157,31 @@ func TestAvailability(t *testing.T) {
 				Outages: []measure.Interval{{From: d(3.1), To: d(4)}, {From: d(7), To: d(8.1)}}, Attempted: true,
 			},
 		},
+		"woken, and nobody has seen it awake": {
+			events: history(steady, reached(1, good), reached(3, good), asleep, reached(5, bad), wake, woken, reached(7, good), reached(8, bad), reached(9, bad)),
+			want: measure.Availability{
+				Due:     []measure.Interval{{From: d(0.5), To: d(4)}, {From: d(6.5), To: d(9.1)}},
+				Away:    []measure.Interval{{From: d(4), To: d(6.5)}},
+				Outages: []measure.Interval{{From: d(3.1), To: d(4)}}, Unobserved: []measure.Interval{{From: d(6.5), To: d(9.1)}}, Attempted: true,
+			},
+		},
+		"woken and asleep again, and nobody has seen it awake": {
+			events: history(steady, reached(3, good), asleep, reached(5, bad), wake, woken, reached(7, bad), at{8, timeline.StepStarted{Verb: "hibernate"}}, reached(9, bad)),
+			want: measure.Availability{
+				Due:     []measure.Interval{{From: d(0.5), To: d(4)}, {From: d(6.5), To: d(8)}},
+				Away:    []measure.Interval{{From: d(4), To: d(6.5)}, {From: d(8), To: d(9.1)}},
+				Outages: []measure.Interval{{From: d(3.1), To: d(4)}}, Unobserved: []measure.Interval{{From: d(0.5), To: d(3)}, {From: d(6.5), To: d(8)}}, Attempted: true,
+			},
+		},
+		"it answers though it was last seen asleep": {
+			events: history(steady, reached(1, good), at{2, timeline.ShootSeen{WantsToSleep: true, Hibernated: true}}, reached(3, bad), reached(4, good), reached(5, bad)),
+			want: measure.Availability{
+				Due:        []measure.Interval{{From: d(0.5), To: d(2)}, {From: d(4), To: d(5.1)}},
+				Away:       []measure.Interval{{From: d(2), To: d(4)}},
+				Outages:    []measure.Interval{{From: d(1.1), To: d(2)}},
+				Unobserved: []measure.Interval{{From: d(4), To: d(5.1)}}, Attempted: true,
+			},
+		},
 		"deleted, and created again": {
 			events: history(steady, reached(1, good), at{2, timeline.StepStarted{Verb: "delete"}}, at{3, timeline.ShootSeen{Absent: true}},
 				at{29, timeline.ShootSeen{}}, at{30, timeline.ShootSteady{}}, reached(30.5, bad), reached(31, good)),
@@ -164,7 +206,7 @@ func TestOf(t *testing.T) {
 	t.Parallel()
 	steady := at{0.5, timeline.ShootSteady{TechnicalID: "x"}}
 	valid := func(second float64, epoch, revision int64) at {
-		return at{second, timeline.EpochSeen{Epoch: epoch, Remaining: 1, Sent: timeline.Moment(d(second)), Answered: timeline.Moment(d(second)), Revision: revision}}
+		return at{second, timeline.EpochSeen{Seed: "x", Epoch: epoch, Remaining: 1, Sent: timeline.Moment(d(second)), Answered: timeline.Moment(d(second)), Revision: revision}}
 	}
 	for name, c := range map[string]struct {
 		events []timeline.Event

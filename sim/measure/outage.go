@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -37,6 +38,29 @@ func (i Interval) Without(others []Interval) []Interval {
 	return left
 }
 
+// Within are the parts of others that lie in the interval.
+func (i Interval) Within(others []Interval) (parts []Interval) {
+	for _, other := range others {
+		if i.Overlap(other) > 0 {
+			parts = append(parts, Interval{max(i.From, other.From), min(i.To, other.To)})
+		}
+	}
+	return parts
+}
+
+// joined are intervals in order and apart.
+func joined(all []Interval) (apart []Interval) {
+	slices.SortFunc(all, func(a, b Interval) int { return cmp.Compare(a.From, b.From) })
+	for _, one := range all {
+		if n := len(apart); n > 0 && one.From <= apart[n-1].To {
+			apart[n-1].To = max(apart[n-1].To, one.To)
+			continue
+		}
+		apart = append(apart, one)
+	}
+	return apart
+}
+
 // total length of intervals.
 func total(all []Interval) (sum time.Duration) {
 	for _, one := range all {
@@ -57,9 +81,11 @@ type Availability struct {
 	// Away are the times at which nobody may expect to reach it: it was hibernated or about to be, or being deleted.
 	Away []Interval
 	// Outages are the times at which the API was due and could not be reached: each from the last good answer before it
-	// to the first after it, or to the last attempt. That the shoot is ready counts as a good answer.
+	// to the first after it, or to the last attempt. That the shoot is ready counts as a good answer. An attempt that fails although
+	// it was sent before the last good answer came begins an outage when it was sent.
 	Outages []Interval
-	// Unobserved are the times at which the API was due, and no attempt shows whether it could be reached.
+	// Unobserved are the times at which the API was due, and no attempt shows whether it could be reached, and those at which it
+	// is not known whether it was due: the shoot was woken, and nobody has seen when it was awake.
 	Unobserved []Interval
 	// Attempted says that somebody tried.
 	Attempted bool
@@ -70,7 +96,9 @@ func (a Availability) Downtime() time.Duration { return total(a.Outages) }
 
 // AvailabilityOf one shoot. One that was never ready has none.
 func AvailabilityOf(events []timeline.Event, shoot string) Availability {
-	attempts, absent := attemptsOf(events, shoot), absences(events, shoot)
+	attempts := attemptsOf(events, shoot)
+	absent, doubtful := absences(events, shoot)
+	uncounted := joined(slices.Concat(absent, doubtful))
 	seen := Availability{Attempted: len(attempts) > 0}
 	for _, lived := range livedTimes(events, shoot) {
 		w := watcher{last: lived.From, seen: lived.From}
@@ -84,9 +112,9 @@ func AvailabilityOf(events []timeline.Event, shoot string) Availability {
 		seen.Due = append(seen.Due, due...)
 		seen.Away = append(seen.Away, lived.Without(due)...)
 		for _, one := range w.outages {
-			seen.Outages = append(seen.Outages, one.Without(absent)...)
+			seen.Outages = append(seen.Outages, one.Without(uncounted)...)
 		}
-		for _, one := range w.blind {
+		for _, one := range joined(slices.Concat(w.blind, lived.Within(doubtful))) {
 			seen.Unobserved = append(seen.Unobserved, one.Without(absent)...)
 		}
 	}
@@ -107,13 +135,14 @@ func (w *watcher) take(a timeline.Reached) {
 	case good && w.open != nil:
 		w.open.To = max(answered, w.open.From)
 		w.close()
-		w.last = answered
+		w.last = max(w.last, answered)
 	case good:
 		w.last = max(w.last, answered)
 	case w.open == nil && unobserved: // when it began is not known
 		w.open = &Interval{From: sent, To: max(answered, sent)}
 	case w.open == nil:
-		w.open = &Interval{From: w.last, To: max(answered, w.last)}
+		from := min(w.last, sent)
+		w.open = &Interval{From: from, To: max(answered, from)}
 	default:
 		w.open.To = max(w.open.To, answered)
 	}
@@ -133,8 +162,14 @@ func (w *watcher) gap(until time.Duration) bool {
 	return true
 }
 
+// close the outage. What of it lies in the one before it counts once.
 func (w *watcher) close() {
-	w.outages = append(w.outages, *w.open)
+	if n := len(w.outages); n > 0 {
+		w.open.From = max(w.open.From, w.outages[n-1].To)
+	}
+	if w.open.To > w.open.From {
+		w.outages = append(w.outages, *w.open)
+	}
 	w.open = nil
 }
 
@@ -194,22 +229,81 @@ func lastMoment(events []timeline.Event) time.Duration {
 	return events[len(events)-1].At
 }
 
-// absences are the times at which nobody may expect to reach the shoot.
-func absences(events []timeline.Event, shoot string) []Interval {
-	var all []Interval
-	gone := false
-	for e, p := range timeline.Of[timeline.ShootSeen](events) {
-		if e.Subject != shoot {
-			continue
-		}
-		was := gone
-		gone = oracle.AwayAtEnd(p)
-		switch {
-		case gone && !was:
-			all = append(all, Interval{From: e.At, To: lastMoment(events)})
-		case !gone && was:
-			all[len(all)-1].To = e.At
+// absences are the times at which nobody may expect to reach the shoot, and those at which it is not known whether anybody may.
+func absences(events []timeline.Event, shoot string) (away, doubtful []Interval) {
+	a := absence{shoot: shoot, waking: -1}
+	for _, e := range events {
+		if e.Subject == shoot {
+			a.take(e)
 		}
 	}
-	return all
+	if a.gone {
+		a.end(lastMoment(events))
+	}
+	return a.away, a.doubtful
+}
+
+// absence follows whether a shoot is hibernated or deleted, or about to be.
+type absence struct {
+	shoot          string
+	gone, asleep   bool
+	since, slept   time.Duration // when it was gone, and asleep
+	awoken         time.Duration // since when it may be awake though nobody has seen that; 0 while there is no sign of it
+	waking         int           // the step that wakes it, by its index; -1 when there is none
+	away, doubtful []Interval
+}
+
+func (a *absence) take(e timeline.Event) {
+	switch p := e.Payload.(type) {
+	case timeline.ShootSeen:
+		a.see(e.At, p)
+	case timeline.StepStarted:
+		a.waking = -1
+		if p.Verb == "wake" && !p.Refused {
+			a.waking = p.Index
+		}
+		if p.Verb == "hibernate" && a.gone && a.awoken > 0 { // it was awake in between
+			a.end(e.At)
+			a.since = e.At
+		}
+	case timeline.StepEnded:
+		if a.gone && p.Index == a.waking && p.Outcome == timeline.StepDone && a.awoken == 0 {
+			a.awoken = e.At
+		}
+	case timeline.Reached:
+		if sent := time.Duration(p.Sent); a.asleep && sent > a.slept && p.Outcome == timeline.Acknowledged && a.awoken == 0 {
+			a.awoken = sent
+		}
+	}
+}
+
+// see a state in the garden. One that was seen to be awake in the end was waking until then.
+func (a *absence) see(at time.Duration, p timeline.ShootSeen) {
+	was := a.gone
+	if p.Hibernated && !a.asleep {
+		a.slept = at
+	}
+	a.gone, a.asleep = oracle.AwayAtEnd(p), p.Hibernated
+	switch {
+	case a.gone && !was:
+		a.since, a.awoken = at, 0
+	case !a.gone && was:
+		a.away = append(a.away, Interval{a.since, at})
+		a.awoken = 0
+	case a.gone && p.WantsToSleep && p.Hibernated: // it sleeps again, or still
+		a.awoken = 0
+	}
+}
+
+// end of what was gone, of which it was not seen that it is back.
+func (a *absence) end(at time.Duration) {
+	until := at
+	if a.awoken > 0 {
+		until = min(max(a.awoken, a.since), at)
+		a.doubtful = append(a.doubtful, Interval{until, at})
+	}
+	if until > a.since {
+		a.away = append(a.away, Interval{a.since, until})
+	}
+	a.awoken = 0
 }

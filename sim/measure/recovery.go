@@ -9,23 +9,19 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// Recovery tells how far a shoot's recovery had come, and when: seconds from the first fault, by moment. What was not
-// seen, or has not to do with another owner to whom the one before had not handed over, is absent: moments of a planned move between
-// the fault and the loss are none of the recovery.
+// Recovery tells how far a shoot's longest recovery had come, and when: seconds from the fault that it is measured from, by moment.
+// What was not seen, or has not to do with another owner to whom the one before had not handed over, is absent: moments of a planned
+// move between the fault and the loss are none of the recovery.
 //
 //	recovery.detected        the shoot was bound to another seed, or its migration given up
 //	recovery.ownerMoved      the new owner stood in DNS
 //	recovery.etcdRestored    the new owner's guard let requests pass
-//	recovery.firstWrite      the new owner acknowledged a write; this is the RTO
+//	recovery.firstWrite      the new owner acknowledged a write, or, without a load, was reached; this is the RTO
 //	recovery.extensions      the Restore had succeeded
 //	recovery.steady          nothing moved any more after the last heal
 //
 // With several shoots the names have the shoot in front, as "alpha.recovery.detected".
 func Recovery(events []timeline.Event) map[string]float64 {
-	begin, _, any := timeline.First[timeline.FaultInjected](events)
-	if !any {
-		return nil
-	}
 	all := map[string]float64{}
 	names := shoots(events)
 	for _, shoot := range names {
@@ -33,34 +29,32 @@ func Recovery(events []timeline.Event) map[string]float64 {
 		if len(names) > 1 {
 			prefix = fmt.Sprintf("%s.recovery.", shoot)
 		}
-		for moment, at := range recoveryOf(events, shoot, begin.At) {
-			if at >= begin.At {
-				all[prefix+moment] = Seconds(at - begin.At)
+		since, moments := RecoveryOf(events, shoot)
+		for moment, at := range moments {
+			if at >= since {
+				all[prefix+moment] = Seconds(at - since)
 			}
 		}
 	}
 	return all
 }
 
-// RecoveryOf are the moments of one shoot's recovery, by the names that Recovery tells, as moments of the run; none if
-// there was no fault, or no other owner has recovered it.
-func RecoveryOf(events []timeline.Event, shoot string) map[string]time.Duration {
-	begin, _, any := timeline.First[timeline.FaultInjected](events)
+// RecoveryOf are the moments of one shoot's longest recovery, by the names that Recovery tells, as moments of the run, and the
+// fault that it is measured from; none if there was no recovery.
+func RecoveryOf(events []timeline.Event, shoot string) (since time.Duration, moments map[string]time.Duration) {
+	worst, any := comebacksOf(events, shoot).worst()
 	if !any {
-		return nil
+		return 0, nil
 	}
-	return recoveryOf(events, shoot, begin.At)
+	return worst.cause.At, worst.moments(events, shoot)
 }
 
-// recoveryOf are the moments of one shoot; none if no other owner has recovered it.
-func recoveryOf(events []timeline.Event, shoot string, fault time.Duration) map[string]time.Duration {
-	written, byAnother, was := recovered(events, shoot)
-	if !was {
-		return nil
+func (c comeback) moments(events []timeline.Event, shoot string) map[string]time.Duration {
+	r := &recovery{
+		shoot: shoot, since: max(c.cause.At, c.lost.served), epoch: c.lost.epoch,
+		moments: map[string]time.Duration{"firstWrite": c.at},
 	}
-	lost := ownersOf(events, shoot).planned(fault)
-	r := &recovery{shoot: shoot, since: max(fault, lost.served), epoch: lost.epoch, moments: map[string]time.Duration{"firstWrite": fault + written}}
-	if !byAnother { // nobody was to detect it, or to take the shoot over
+	if !c.byAnother() { // nobody was to detect it, or to take the shoot over
 		return r.moments
 	}
 	for _, e := range events {

@@ -31,73 +31,148 @@ func Unreached(events []timeline.Event, limit time.Duration) (unseen []string) {
 	return unseen
 }
 
-// Unrecovered is a shoot of which no later owner was seen to acknowledge a write after the first fault, though it was due.
+// Unrecovered is a shoot that a fault may have hit, and of which it was not seen that it has recovered, nor that it did not
+// have to.
 type Unrecovered struct {
 	Shoot string
-	// Tried is how long after the fault it was last asked for a write, and acknowledged none; 0 when nobody asked in the end, or
-	// when it was not seen who acknowledged.
+	// Tried is how long after the fault it was last asked, and gave no good answer; 0 when nobody asked in the end, or when it was
+	// not seen who answered.
 	Tried time.Duration
-	// Events are the fault and that last write, by their numbers.
+	// Wrote says that it was asked by the writes of a load; else somebody tried to reach its API.
+	Wrote bool
+	// Events are the fault and that last attempt, by their numbers.
 	Events []int
 }
 
-// NotRecovered are the shoots to which rto would apply, had it been seen: they are there and awake, they are written to until the
-// end, and either acknowledge nothing then, or have been bound to another seed. Who acknowledges in the end where it was
-// before was not hit by the fault, or its first owner is back; who does where it was handed over had nothing to recover from.
+// NotRecovered are the shoots to which rto would apply, had all been seen, or that have not recovered. Whoever is there and awake
+// in the end has to answer then: the writes of its load, or, without one, who tries to reach its API. One that answers has had
+// nothing to recover from where it is on the seed of before the faults, or where it was handed over.
 func NotRecovered(events []timeline.Event) (all []Unrecovered) {
-	fault, _, any := timeline.First[timeline.FaultInjected](events)
+	faults := costlyFaults(events)
 	settling, _, settled := timeline.First[timeline.Settling](events)
-	if !any || !settled {
+	if len(faults) == 0 || !settled {
 		return nil
 	}
-	last := oracle.LastSeen(events)
-	for _, shoot := range oracle.Loaded(events) {
-		if _, recovered := rto(events, shoot); recovered || oracle.AwayAtEnd(last[shoot]) {
+	last, loaded := oracle.LastSeen(events), oracle.Loaded(events)
+	for _, shoot := range expected(events, loaded) {
+		if oracle.AwayAtEnd(last[shoot]) {
 			continue
 		}
-		hit := seedAt(events, shoot, fault.At)
-		if !isFollowed(events, shoot) {
-			all = append(all, Unrecovered{Shoot: shoot})
-			continue
+		if one := notRecovered(events, shoot, faults, settling.At, slices.Contains(loaded, shoot)); one != nil {
+			all = append(all, *one)
 		}
-		if hit == "" {
-			continue // it was not there yet
-		}
-		asked, answers := lastAsked(events, shoot, settling.At)
-		one := Unrecovered{Shoot: shoot}
-		switch {
-		case answers && (last[shoot].StatusSeed == hit || wasHandedOver(events, shoot, fault.At)):
-			continue
-		case !answers && asked.Seq != 0:
-			one.Tried = time.Duration(asked.Payload.(timeline.Write).Sent) - fault.At
-			one.Events = []int{fault.Seq, asked.Seq}
-		}
-		all = append(all, one)
 	}
 	return all
 }
 
-// wasHandedOver says whether the last owner of a shoot had it from the one before, and so on back to that of the fault.
-func wasHandedOver(events []timeline.Event, shoot string, fault time.Duration) bool {
-	owners := ownersOf(events, shoot)
-	newest := owners.newest()
-	return newest.handed && newest == owners.planned(fault)
-}
-
-// lastAsked is the write that was sent last after a moment, and whether any of those was acknowledged. A write that an
-// API server has refused because of what it says was answered, and tells nothing of a recovery that is late.
-func lastAsked(events []timeline.Event, shoot string, after time.Duration) (asked timeline.Event, answers bool) {
-	var sent timeline.Moment
-	for e, w := range timeline.Of[timeline.Write](events) {
-		if e.Subject != shoot || time.Duration(w.Sent) <= after {
-			continue
+// expected are the shoots that were ready once, or have a load, and that nobody has asked to delete since.
+func expected(events []timeline.Event, loaded []string) []string {
+	all := slices.Clone(loaded)
+	for _, shoot := range shoots(events) {
+		there := false
+		for _, e := range events {
+			if e.Subject != shoot {
+				continue
+			}
+			switch p := e.Payload.(type) {
+			case timeline.ShootSteady:
+				there = true
+			case timeline.StepStarted:
+				there = there && (p.Verb != "delete" || p.Refused)
+			}
 		}
-		answers = answers || w.Outcome == timeline.Acknowledged
-		if w.Sent > sent && !refusedForItsContent(w) {
-			sent, asked = w.Sent, e
+		if there {
+			all = append(all, shoot)
 		}
 	}
-	return asked, answers
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func notRecovered(events []timeline.Event, shoot string, faults []timeline.Event, settling time.Duration, loaded bool) *Unrecovered {
+	one := &Unrecovered{Shoot: shoot}
+	if !isFollowed(events, shoot) {
+		return one
+	}
+	fault := slices.IndexFunc(faults, func(f timeline.Event) bool { return f.At >= readySince(events, shoot) })
+	if fault < 0 {
+		return nil // it was not there yet
+	}
+	owners, seen := ownersOf(events, shoot), comebacksOf(events, shoot)
+	answers := attemptsAs(events, shoot)
+	if loaded {
+		answers = writesAs(events, shoot, owners.epochs)
+	}
+	asked, answered := lastAsked(answers, settling)
+	switch {
+	case answered && !seen.unknown && !seen.open && isWhereExpected(events, shoot, faults[fault].At, owners.newest()):
+		return nil
+	case !answered && asked != nil:
+		one.waitedFor(events, shoot, faults, answers, *asked)
+		one.Wrote = loaded
+	}
+	return one
+}
+
+// waitedFor notes since which fault a shoot has given no good answer.
+func (u *Unrecovered) waitedFor(events []timeline.Event, shoot string, faults []timeline.Event, answers []answer, asked answer) {
+	var good, sent time.Duration
+	for _, a := range answers {
+		if a.good {
+			good, sent = max(good, a.at), max(sent, a.sent)
+		}
+	}
+	silent := asked.at
+	for _, a := range answers {
+		if a.sent >= sent && a.at > good {
+			silent = min(silent, a.at)
+		}
+	}
+	cause, any := causeOf(faults, good, silent)
+	if !any {
+		cause, any = causeOf(faults, good, asked.sent)
+	}
+	if any {
+		away, _ := absences(events, shoot)
+		u.Tried, u.Events = total(Interval{cause.At, asked.sent}.Without(away)), []int{cause.Seq, asked.event.Seq}
+	}
+}
+
+// readySince is when a shoot was ready, the last time that it was created.
+func readySince(events []timeline.Event, shoot string) (at time.Duration) {
+	for e := range timeline.Of[timeline.ShootSteady](events) {
+		if e.Subject == shoot {
+			at = e.At
+		}
+	}
+	return at
+}
+
+// isWhereExpected says that a shoot is in the end where its newest owner has it, if that came after the fault, and else where it
+// was then. A shoot of which nothing was seen until then may have been anywhere.
+func isWhereExpected(events []timeline.Event, shoot string, fault time.Duration, newest owner) bool {
+	var then, last timeline.ShootSeen
+	for e, p := range timeline.Of[timeline.ShootSeen](events) {
+		if e.Subject != shoot {
+			continue
+		}
+		if e.At <= max(fault, newest.served) {
+			then = p
+		}
+		last = p
+	}
+	came := newest.served > fault && then.SpecSeed != "" // its status may still say where it came from
+	return last.StatusSeed != "" && (last.StatusSeed == then.StatusSeed || came && last.StatusSeed == then.SpecSeed)
+}
+
+// lastAsked is the last attempt after a moment, and whether any of those had a good answer.
+func lastAsked(answers []answer, after time.Duration) (asked *answer, answered bool) {
+	for _, a := range answers {
+		if a.sent > after {
+			asked, answered = &a, answered || a.good
+		}
+	}
+	return asked, answered
 }
 
 // refusedForItsContent says that an API server which works has refused a write of the load: it knows its user, and
@@ -108,14 +183,4 @@ func refusedForItsContent(w timeline.Write) bool {
 		return w.Outcome == timeline.Failed
 	}
 	return false
-}
-
-// seedAt is on which seed a shoot was at a moment.
-func seedAt(events []timeline.Event, shoot string, at time.Duration) (seed string) {
-	for e, p := range timeline.Of[timeline.ShootSeen](events) {
-		if e.Subject == shoot && e.At <= at {
-			seed = p.StatusSeed
-		}
-	}
-	return seed
 }

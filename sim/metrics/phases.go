@@ -58,7 +58,7 @@ func newPhaseMeter() *phaseMeter {
 			"Parts of migrations: asked (until Migrate begins), migrate, handOver, restore, total. Planned, or forced when Migrate was given up.",
 			durations, "phase", "mode", "source", "destination", "workerless", "hibernated"),
 		recovery: histogram("transplant_recovery_phase_duration_seconds",
-			"Parts of recoveries, each from the moment before it, the first from the first fault: detected, ownerMoved, etcdRestored, firstWrite, extensions, steady; and total.",
+			"Parts of recoveries, each from the moment before it, the first from the fault: detected, ownerMoved, etcdRestored, firstWrite, extensions, steady; and total.",
 			durations, "phase", "mode", "source", "destination", "workerless", "hibernated"),
 	}
 }
@@ -153,7 +153,7 @@ func (m *phaseMeter) recovered(s *movedShoot, moments []moment) {
 	observe(m.recovery, "total", how, before)
 }
 
-// moment of a recovery, since the first fault.
+// moment of a recovery, since the fault.
 type moment struct {
 	name    string
 	seconds float64

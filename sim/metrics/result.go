@@ -32,7 +32,7 @@ func newResultMetrics() resultMetrics {
 		seconds:    gauge("transplant_run_measure_seconds", "Measures of the run that are times: rto, rpo, api_downtime, api_longest_gap.", "measure"),
 		counts:     gauge("transplant_run_measure_number", "Measures of the run that are numbers: lost_writes, restores_at_once.", "measure"),
 		goal:       gauge("transplant_run_goal", "The most that a measure may be by the scenario: seconds, or a number.", "measure"),
-		recovery:   gauge("transplant_run_recovery_seconds", "Moments of the slowest recovery, since the first fault: detected, ownerMoved, etcdRestored, firstWrite, extensions, steady.", "moment"),
+		recovery:   gauge("transplant_run_recovery_seconds", "Moments of the slowest recovery, since the fault: detected, ownerMoved, etcdRestored, firstWrite, extensions, steady.", "moment"),
 	}
 }
 

@@ -43,7 +43,7 @@ func measuresOf(run *Run) []measured {
 		}
 		all = append(all, one)
 	}
-	seconds("RTO", "from the first fault to the first write that was acknowledged after a recovery: by an owner to whom the one before had not handed over", m.RTOSeconds, goals.RTO)
+	seconds("RTO", "from the fault to the first write that was acknowledged after the recovery from it, or, without a load, until its API was reached; of several recoveries the longest", m.RTOSeconds, goals.RTO)
 	seconds("RPO", "age of the newest lost write against the newest that survived before the first lost one", m.RPOSeconds, goals.RPO)
 	count("lost writes", "acknowledged, and not in the data at the end", m.LostWrites, goals.LostWrites)
 	seconds("API downtime", "how long the API could not be reached by name, in all; of the worst shoot", m.APIDowntimeSeconds, goals.APIDowntime)

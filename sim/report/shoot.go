@@ -122,16 +122,12 @@ func phaseBars(run *Run, shoot string) []Bar {
 
 // momentBars are the moments of a recovery: what had come by then since the moment before.
 func momentBars(run *Run, shoot string) []Bar {
-	fault, _, begun := timeline.First[timeline.FaultInjected](run.Events)
-	moments := measure.RecoveryOf(run.Events, shoot)
-	if !begun || len(moments) == 0 {
-		return nil
-	}
+	since, moments := measure.RecoveryOf(run.Events, shoot)
 	var all []Bar
-	from := fault.At
+	from := since
 	for _, name := range slices.SortedFunc(maps.Keys(moments), func(a, b string) int { return cmp.Or(cmp.Compare(moments[a], moments[b]), cmp.Compare(a, b)) }) {
 		at := moments[name]
-		all = append(all, Bar{From: ms(from), To: ms(at), Label: name, Tone: Plain, About: fmt.Sprintf("%s: %s, %.3f s after the first fault", shoot, name, (at - fault.At).Seconds())})
+		all = append(all, Bar{From: ms(from), To: ms(at), Label: name, Tone: Plain, About: fmt.Sprintf("%s: %s, %.3f s after the fault", shoot, name, (at - since).Seconds())})
 		from = at
 	}
 	return all

@@ -11,8 +11,8 @@ import (
 )
 
 // judgeGoals compares what was measured with the goals, and says which goals could not be measured. A measure is that of
-// the worst of the shoots of which it was seen: it says nothing about the others, so that each of these is a lack. told says that the story
-// was told to its end.
+// the worst of the shoots of which it was seen: it says nothing about the others, so that each goal has each of these for a lack.
+// told says that the story was told to its end.
 func (r *Report) judgeGoals(events []timeline.Event, goals scenario.Measure, told bool) (lacks []string) {
 	seconds := func(name string, measured *float64, goal *scenario.Bound, unseen func([]timeline.Event) []string) {
 		if goal != nil {
@@ -36,11 +36,9 @@ func (r *Report) judgeGoals(events []timeline.Event, goals scenario.Measure, tol
 	}
 	seconds("rpo", r.Measures.RPOSeconds, goals.RPO, oracle.NoLostWrite{}.Lacks)
 	count("lostWrites", "acknowledged writes are lost", r.Measures.LostWrites, goals.LostWrites, oracle.NoLostWrite{}.Lacks)
-	count("restoresAtOnce", "shoots were restored at once on one seed", r.Measures.RestoresAtOnce, goals.RestoresAtOnce, nothing)
+	count("restoresAtOnce", "shoots were restored at once on one seed", r.Measures.RestoresAtOnce, goals.RestoresAtOnce, measure.UnseenRestores)
 	return lacks
 }
-
-func nothing([]timeline.Event) []string { return nil }
 
 // judgeGoal notes an objective; message says how it was missed, unseen what must have been seen for it to be reached.
 func (r *Report) judgeGoal(events []timeline.Event, o Objective, unseen func([]timeline.Event) []string, message func(measured float64) string) (lacks []string) {
@@ -61,7 +59,7 @@ func (r *Report) judgeGoal(events []timeline.Event, o Objective, unseen func([]t
 }
 
 // judgeRecoveries is judgeGoal for the RTO. It is the one goal that is missed by what did not happen: who is asked longer
-// than the goal allows and still acknowledges nothing has not recovered in time, however long it would have taken. Where the
+// than the goal allows and still gives no good answer has not recovered in time, however long it would have taken. Where the
 // story could not be told, a recovery was not owed.
 func (r *Report) judgeRecoveries(events []timeline.Event, o Objective, most time.Duration, told bool) (lacks []string) {
 	unrecovered, before, measured := measure.NotRecovered(events), len(r.Violations), o
@@ -73,7 +71,11 @@ func (r *Report) judgeRecoveries(events []timeline.Event, o Objective, most time
 		if o.Measured == nil || *o.Measured < waited {
 			o.Measured = &waited // at least
 		}
-		r.miss(events, o, fmt.Sprintf("rto: %s had acknowledged no write of a later owner after %gs, the goal is at most %s", u.Shoot, waited, most), u.Events...)
+		silence := "had acknowledged no write of a later owner"
+		if !u.Wrote {
+			silence = "could not be reached"
+		}
+		r.miss(events, o, fmt.Sprintf("rto: %s %s after %gs, the goal is at most %s", u.Shoot, silence, waited, most), u.Events...)
 	}
 	if late := len(r.Violations) > before; late && (r.Measures.RTOSeconds == nil || *r.Measures.RTOSeconds <= o.Max) {
 		r.Objectives = append(r.Objectives, o)

@@ -39,6 +39,10 @@ func letGo(second float64, shoot string) sight {
 	return sight{second, shoot, timeline.ShootSeen{SpecSeed: "b", StatusSeed: "a", Operation: timeline.Operation{Type: "Migrate", State: "Succeeded"}}}
 }
 
+func restoring(second float64, shoot string) sight {
+	return sight{second, shoot, timeline.ShootSeen{SpecSeed: "b", StatusSeed: "b", Operation: timeline.Operation{Type: "Restore", State: "Processing"}}}
+}
+
 func holding(second float64, shoot string, number int) sight {
 	return sight{second, shoot, timeline.DataSeen{Keys: []timeline.DataKey{{Key: "w", Number: number}}}}
 }
@@ -109,6 +113,18 @@ func answers(until float64) []sight {
 	return all
 }
 
+// tries to reach the second shoot, one a second, of which those until a moment and those from another on are good.
+func tries(until, from float64) (all []sight) {
+	for second := 4.0; second < 34; second++ {
+		outcome := timeline.Failed
+		if second <= until || second >= from {
+			outcome = timeline.Acknowledged
+		}
+		all = append(all, reachedOf(second, "s2", outcome))
+	}
+	return all
+}
+
 func with(all []sight, more ...sight) []sight { return append(all, more...) }
 
 func TestGoalsAreAboutEveryShoot(t *testing.T) {
@@ -117,6 +133,7 @@ func TestGoalsAreAboutEveryShoot(t *testing.T) {
 	blind := sight{36, "", timeline.Unseen{Probe: "data of s2", Error: "nobody there", Final: true}}
 	gone := sight{29, "s2", timeline.ShootSeen{Absent: true}}
 	asleep := sight{29, "s2", timeline.ShootSeen{SpecSeed: "b", StatusSeed: "b", Hibernated: true, WantsToSleep: true}}
+	const once = `"restoresAtOnce":{"max":1}`
 	const rto, rpo, none, away = `"rto":{"max":"10s"}`, `"rpo":{"max":"2s"}`, `"lostWrites":{"max":0}`, `"apiDowntime":{"max":"5s"}`
 	for name, c := range map[string]struct {
 		events []timeline.Event
@@ -133,9 +150,21 @@ func TestGoalsAreAboutEveryShoot(t *testing.T) {
 		"rto, one was handed over":        {two(rto, with(writes(10, 25, 1_000_000), letGo(11, "s2"), on(12, "s2", "b", "b"), owned(13, "s2", 2, 1_000_000))...), verdict.Held, ""},
 		"rto, both were handed over": {two(rto, with(writes(10, 16, 1_000_000), letGo(11, "s1"), letGo(11, "s2"), on(12, "s2", "b", "b"), owned(13, "s2", 2, 1_000_000))...),
 			verdict.Inconclusive, "the goal for rto could not be measured"},
-		"rto, one is gone":                 {two(rto, with(writes(10, never, 0), gone)...), verdict.Held, ""},
-		"rto, one sleeps":                  {two(rto, with(writes(10, never, 0), asleep)...), verdict.Held, ""},
-		"rto, one has no load":             {unloaded(two(rto)), verdict.Held, ""},
+		"rto, one is gone":     {two(rto, with(writes(10, never, 0), gone)...), verdict.Held, ""},
+		"rto, one sleeps":      {two(rto, with(writes(10, never, 0), asleep)...), verdict.Held, ""},
+		"rto, one has no load": {unloaded(two(rto, tries(never, never)...)), verdict.Held, ""},
+		"rto, one has no load, and nobody tries to reach it": {unloaded(two(rto)), verdict.Inconclusive, "the goal for rto has not seen the recovery of s2"},
+		"rto, one has no load, and comes back late": {unloaded(two(rto, with(tries(10, 26), on(12, "s2", "b", "b"), owned(13, "s2", 2, 1_000_000))...)),
+			verdict.Violated, "rto is 16s, the goal is at most 10s"},
+		"rto, one has no load, and never comes back": {unloaded(two(rto, tries(10, never)...)), verdict.Violated, "rto: s2 could not be reached after 23s, the goal is at most 10s"},
+		"rto, one is not followed":                   {unfollowed(two(rto, writes(never, never, 0)...)), verdict.Inconclusive, "the goal for rto has not seen the recovery of s2"},
+		"restores at once, one after the other":      {two(once, with(writes(10, 16, 1_000_000), restoring(11, "s1"), restoring(13, "s2"), on(14, "s2", "b", "b"))...), verdict.Held, ""},
+		"restores at once, two": {two(once, with(writes(10, 16, 1_000_000), restoring(11, "s1"), restoring(11.5, "s2"), on(14, "s2", "b", "b"))...),
+			verdict.Violated, "2 shoots were restored at once on one seed, the goal is at most 1"},
+		"restores at once, one was not seen": {two(once, with(writes(10, 16, 1_000_000), restoring(11, "s1"), on(14, "s2", "b", "b"))...),
+			verdict.Inconclusive, "the goal for restoresAtOnce has not seen the restore of s2 on b"},
+		"restores at once, one is not followed": {unfollowed(two(once, with(writes(never, never, 0), restoring(11, "s1"))...)),
+			verdict.Inconclusive, "the goal for restoresAtOnce has not seen the Shoot s2 in the garden"},
 		"rto, the story could not be told": {broken(two(rto, writes(10, never, 0)...)), verdict.Broken, "heal: stuck"},
 		"rpo, both read":                   {two(rpo, with(writes(never, never, 0), holding(35, "s2", 33))...), verdict.Held, ""},
 		"rpo, the data of one is unseen":   {two(rpo, with(writes(10, never, 0), blind)...), verdict.Inconclusive, "the goal for rpo has not seen the data of s2 at the end"},
@@ -205,6 +234,14 @@ func TestALateRecoveryIsToldBesideOneThatNeverEnds(t *testing.T) {
 func unloaded(events []timeline.Event) []timeline.Event {
 	return slices.DeleteFunc(events, func(e timeline.Event) bool {
 		_, is := e.Payload.(timeline.StepStarted)
+		return is && e.Subject == "s2"
+	})
+}
+
+// unfollowed leaves out what the garden says of the second shoot.
+func unfollowed(events []timeline.Event) []timeline.Event {
+	return slices.DeleteFunc(events, func(e timeline.Event) bool {
+		_, is := e.Payload.(timeline.ShootSeen)
 		return is && e.Subject == "s2"
 	})
 }

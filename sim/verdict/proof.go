@@ -19,7 +19,7 @@ func proofOf(measured string, events []timeline.Event) []int {
 	case "apiDowntime":
 		proof = outageProof(events)
 	case "rto":
-		proof = recoveryProof(events)
+		proof = measure.RecoveryProof(events)
 	case "rpo", "lostWrites":
 		for _, loss := range oracle.LostWrites(events) {
 			proof = append(proof, loss.Events...)
@@ -45,25 +45,9 @@ func outageProof(events []timeline.Event) []int {
 			}
 			edges[e.Subject] = known
 		}
-		if known[time.Duration(p.Answered)] {
+		if known[time.Duration(p.Answered)] || known[time.Duration(p.Sent)] {
 			proof = append(proof, e.Seq)
 		}
 	}
 	return proof
-}
-
-// recoveryProof are the first fault, and the first write that was acknowledged when the RTO was over.
-func recoveryProof(events []timeline.Event) []int {
-	fault, _, any := timeline.First[timeline.FaultInjected](events)
-	rto := measure.Of(events).RTOSeconds
-	if !any || rto == nil {
-		return nil
-	}
-	for e, w := range timeline.Of[timeline.Write](events) {
-		since := measure.Seconds(time.Duration(w.Answered) - fault.At)
-		if w.Outcome == timeline.Acknowledged && since == *rto {
-			return []int{fault.Seq, e.Seq}
-		}
-	}
-	return []int{fault.Seq}
 }
