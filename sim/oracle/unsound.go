@@ -20,7 +20,7 @@ func Unsound(events []timeline.Event) []string {
 	var found []string
 	for _, check := range []func([]timeline.Event) []string{
 		outOfOrder, timeStands, lostEvents, impossibleTraffic, unquietRest, tracelessSteps, pastTheLinks, stillHarmed,
-		goneUnsaid, twoTruths, moreThanThereIs,
+		goneUnsaid, twoTruths, unequalCounts, misnumbered,
 	} {
 		found = append(found, check(events)...)
 	}
