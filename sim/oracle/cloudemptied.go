@@ -46,10 +46,11 @@ func (CloudEmptied) Lacks(events []timeline.Event) []string {
 // Judge what was there when a shoot was gone.
 func (o CloudEmptied) Judge(events []timeline.Event) []Violation {
 	f, read := findings{oracle: o.Name()}, ledgerReadUntil(events)
+	gaps := len(ledgerGaps(events)) > 0
 	for id, shoot := range technicalIDs(events) {
 		begun := time.Duration(0)
 		for _, end := range endsOf(events, shoot) {
-			known := timeline.Moment(end.At) <= read
+			known := timeline.Moment(end.At) <= read && !gaps
 			o.judgeLife(&f, shoot, callsIn(events, id, begun, end.At), askedToGo(events, shoot, end.At), end, known)
 			begun = end.At
 		}

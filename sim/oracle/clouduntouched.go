@@ -21,8 +21,6 @@ func (CloudUntouched) Name() string { return "CloudUntouched" }
 // fluid are kinds that come and go by themselves: backups are written, ownership is fenced.
 var fluid = map[string]bool{"objects": true, "fences": true, "faults": true}
 
-const lastEntries = "the last entries of the cloud's ledger"
-
 // ofShoots are kinds of which each is a shoot's.
 var ofShoots = []string{"networks", "subnets", "routers", "security-groups", "key-pairs", "machines", "volumes", "load-balancers", "records"}
 
@@ -45,21 +43,6 @@ func (CloudUntouched) Lacks(events []timeline.Event) []string {
 		if e.Subject == "" && call.Took && slices.Contains(ofShoots, call.What) && slices.ContainsFunc(run.Extensions, byOwn) {
 			return append(lacks, fmt.Sprintf("for which shoot %s has made the cloud %s %s: its calls say so with the scope of package api/cloud", e.Actor, call.Verb, call.What))
 		}
-	}
-	return lacks
-}
-
-// ledgerLacks are entries of the cloud's ledger that are not in the record: they are numbered without gaps.
-func ledgerLacks(events []timeline.Event) (lacks []string) {
-	var last int64
-	for _, call := range timeline.Of[timeline.CloudCalled](events) {
-		if next := last + 1; last != 0 && call.Number > next {
-			lacks = append(lacks, fmt.Sprintf("%d entries of the cloud's ledger from number %d on", call.Number-next, next))
-		}
-		last = max(last, call.Number)
-	}
-	if blindAtEnd(events, timeline.CloudLedger) {
-		lacks = append(lacks, lastEntries)
 	}
 	return lacks
 }

@@ -58,32 +58,11 @@ func TestCloudUntouched(t *testing.T) {
 		"a deletion that is refused":  {events: history(call("create", "machines", 1, "OK"), steady(3), of("alpha", timeline.StepStarted{Verb: "delete", Refused: true}), call("delete", "machines", 1, "OK")), want: "delete machines"},
 		"not before it is done":       {events: history(call("create", "machines", 1, "OK"), steady(3), step("hibernate"), seen(fallingAsleep), call("delete", "machines", 1, "OK"), seen(asleep))},
 		"after it was done":           {events: history(call("create", "machines", 1, "OK"), steady(3), step("hibernate"), call("delete", "machines", 1, "OK"), seen(asleep), call("delete", "networks", 1, "OK")), want: "delete networks"},
-		"read after it was done":      {events: history(call("create", "machines", 1, "OK"), steady(3), step("hibernate"), seen(asleep), by("extensions-a", id, timeline.CloudCalled{Verb: "delete", What: "machines", Epoch: 1, Outcome: "OK", Took: true, Made: seconds(3.5)}))},
+		"read after it was done":      {events: history(call("create", "machines", 1, "OK"), steady(3), step("hibernate"), seen(asleep), by("extensions-a", id, timeline.CloudCalled{Verb: "delete", What: "machines", ID: "m-1", Epoch: 1, Outcome: "OK", Took: true, Made: seconds(3.5)}))},
 		"an old owner calls":          {events: history(call("create", "machines", 1, "OK"), steady(3), call("put", "records", 2, "OK"), call("put", "records", 1, "StaleEpoch")), want: "as owner of epoch 1, though epoch 2 has begun; the answer was StaleEpoch"},
 		"the ledger was not read":     {events: history(steady(3)), lacks: "the cloud's ledger for alpha"},
 		"a workerless shoot has none": {events: history(steady(0))},
 	})
-}
-
-func TestCloudUntouched_LedgerWithGaps_IsLacked(t *testing.T) {
-	t.Parallel()
-	entry := func(number int64) timeline.Event {
-		return by("extensions-a", id, timeline.CloudCalled{Number: number, Verb: "update", What: "machines", Outcome: "OK", Took: true})
-	}
-	for name, c := range map[string]struct {
-		numbers []int64
-		want    string
-	}{
-		"from the first one recorded on": {[]int64{41, 42, 43}, ""}, "two are missing": {[]int64{41, 44}, "2 entries of the cloud's ledger from number 42 on"},
-	} {
-		events := []timeline.Event{steady(0)}
-		for _, number := range c.numbers {
-			events = append(events, entry(number))
-		}
-		if lacks := strings.Join(oracle.CloudUntouched{}.Lacks(history(events...)), "; "); lacks != c.want {
-			t.Errorf("%s: lacks %q, want %q", name, lacks, c.want)
-		}
-	}
 }
 
 func node(name, uid, boot string) timeline.Event {
@@ -116,9 +95,9 @@ func TestNodesPreserved(t *testing.T) {
 		"seen only after waking": {events: with(node("n1", "1", "b"), pod(running), steady(1), step("wake"), seen(shoot("a", "a", "Reconcile", "Succeeded")), node("n9", "9", "z"), of("alpha", timeline.NodeSeen{Name: "n1", Gone: true}))},
 		"another after waking":   {events: with(steady(1), step("wake"), seen(shoot("a", "a", "Reconcile", "Succeeded")), node("n9", "9", "z"), node("n9", "8", "z")), want: "node n9 is another object"},
 		"asked for":              {events: with(node("n1", "1", "b"), pod(running), steady(1), step("hibernate"), of("alpha", timeline.NodeSeen{Name: "n1", Gone: true}))},
-		"seen late to be gone":   {events: with(node("m-1", "1", "b"), pod(running), call("delete", "machines", 1, "OK"), steady(1), of("alpha", timeline.NodeSeen{Name: "m-1", Gone: true}))},
-		"its pod with it":        {events: with(node("m-1", "1", "b"), pod(timeline.PodSeen{UID: "p", Phase: "Running", Node: "m-1"}), call("delete", "machines", 1, "OK"), steady(1), pod(timeline.PodSeen{Gone: true}), of("alpha", timeline.NodeSeen{Name: "m-1", Gone: true}))},
-		"its machine deleted":    {events: with(node("m-1", "1", "b"), steady(1), call("delete", "machines", 1, "OK"), of("alpha", timeline.NodeSeen{Name: "m-1", Gone: true})), want: "node m-1 is gone"},
+		"seen late to be gone":   {events: with(call("create", "machines", 1, "OK"), node("m-1", "1", "b"), pod(running), call("delete", "machines", 1, "OK"), steady(1), of("alpha", timeline.NodeSeen{Name: "m-1", Gone: true}))},
+		"its pod with it":        {events: with(call("create", "machines", 1, "OK"), node("m-1", "1", "b"), pod(timeline.PodSeen{UID: "p", Phase: "Running", Node: "m-1"}), call("delete", "machines", 1, "OK"), steady(1), pod(timeline.PodSeen{Gone: true}), of("alpha", timeline.NodeSeen{Name: "m-1", Gone: true}))},
+		"its machine deleted":    {events: with(call("create", "machines", 1, "OK"), node("m-1", "1", "b"), steady(1), call("delete", "machines", 1, "OK"), of("alpha", timeline.NodeSeen{Name: "m-1", Gone: true})), want: "node m-1 is gone"},
 		"replaced":               {events: with(steady(1), pod(running), pod(timeline.PodSeen{UID: "q", Phase: "Running"})), want: "pod w was replaced"},
 		"restarted":              {events: with(steady(1), pod(running), pod(timeline.PodSeen{UID: "p", Phase: "Running", Restarts: 1})), want: "pod w was restarted"},
 		"evicted":                {events: with(steady(1), pod(running), pod(timeline.PodSeen{UID: "p", Phase: "Running", Deleting: true})), want: "pod w is evicted or deleted"},
@@ -135,8 +114,36 @@ func TestNodesPreserved(t *testing.T) {
 	})
 }
 
+// inventory of a seed, which shows what every cluster has.
 func inventory(when string, items ...timeline.Item) timeline.Event {
-	return of("a", timeline.InventorySeen{When: when, Items: items})
+	return of("a", timeline.InventorySeen{When: when, Items: append(builtIn(), items...)})
+}
+
+// builtIn are the things that every cluster has.
+func builtIn() (items []timeline.Item) {
+	for _, one := range inEveryCluster() {
+		if one.Name != "" {
+			items = append(items, timeline.Item{Class: one.class, Namespace: one.Namespace, Name: one.Name, UID: one.UID})
+		}
+	}
+	for _, name := range []string{"istio-ingress", "garden", "acme"} {
+		items = append(items, timeline.Item{Class: "namespaces", Name: name, UID: "u-" + name})
+	}
+	return items
+}
+
+// half of what an inventory shows.
+func half(e timeline.Event) timeline.Event {
+	seen := e.Payload.(timeline.InventorySeen)
+	var items []timeline.Item
+	for i, one := range seen.Items {
+		if i%2 == 1 {
+			items = append(items, one)
+		}
+	}
+	seen.Items = items
+	e.Payload = seen
+	return e
 }
 
 func item(class, namespace, name string, mentions ...string) timeline.Item {
@@ -146,12 +153,15 @@ func item(class, namespace, name string, mentions ...string) timeline.Item {
 func TestNoOrphans(t *testing.T) {
 	t.Parallel()
 	ready := of("", timeline.LandscapeReady{Seeds: []string{"a"}})
+	ofCloud := of("", timeline.LandscapeReady{Seeds: []string{"a"}, Cloud: true})
+	certain := of("", timeline.LandscapeReady{Seeds: []string{"a"}, CertainOnSeed: []string{"secrets", "folder"}})
+	extension := item("clusterroles.rbac.authorization.k8s.io", "", "extension-x")
 	kubeSystem := item("namespaces", "", "kube-system")
 	gateway := item("deployments.apps", "istio-ingress", "gateway")
 	replica := timeline.Item{Class: "replicasets.apps", Namespace: "istio-ingress", Name: "gateway-2", UID: "r", Owner: "u-gateway"}
 	gatewayPod := timeline.Item{Class: "pods", Namespace: "istio-ingress", Name: "gateway-2-x", UID: "x", Owner: "r"}
 	onB, onA := seen(shoot("b", "b", "Restore", "Succeeded")), seen(shoot("a", "a", "Reconcile", "Succeeded"))
-	other := of("a", timeline.InventorySeen{When: timeline.After, Items: []timeline.Item{kubeSystem}, Unreadable: []string{"secrets"}})
+	other := of("a", timeline.InventorySeen{When: timeline.After, Items: builtIn(), Unreadable: []string{"secrets"}})
 	inCloud := func(when string, buckets ...string) timeline.Event {
 		items := []timeline.Item{}
 		for _, bucket := range buckets {
@@ -188,7 +198,7 @@ func TestNoOrphans(t *testing.T) {
 			events: history(ready, inventory("before", kubeSystem), inventory("after", kubeSystem, item("clusterroles.rbac.authorization.k8s.io", "", "x"))), lacks: "any shoot",
 		},
 		"ClassNotSeenBefore": {
-			events: history(ready, of("a", timeline.InventorySeen{When: timeline.Before, Items: []timeline.Item{kubeSystem}, Unreadable: []string{"secrets: too slow", "group acme.io/v1"}}),
+			events: history(ready, of("a", timeline.InventorySeen{When: timeline.Before, Items: builtIn(), Unreadable: []string{"secrets: too slow", "group acme.io/v1"}}),
 				steady(0), onB, inventory("after", kubeSystem, item("secrets", "garden", "x"), item("vaults.acme.io", "", "y"))), lacks: "group acme.io/v1 on a before the story",
 		},
 		"backups in one bucket":      {events: append(slices.Clone(atRest), inCloud("before"), steady(0), onB, inCloud("after", "one"))},
@@ -212,7 +222,37 @@ func TestNoOrphans(t *testing.T) {
 		"an unnamed lease":                  {events: history(ready, inventory("before", kubeSystem), steady(0), onB, inventory("after", kubeSystem, item("leases.coordination.k8s.io", "garden", "gardenlet")))},
 		"a lease of the shoot":              {events: history(ready, inventory("before", kubeSystem), steady(0), onB, inventory("after", kubeSystem, item("leases.coordination.k8s.io", "garden", "x", id))), want: "leases.coordination.k8s.io garden/x"},
 		"no inventory afterwards":           {events: history(ready, inventory("before", kubeSystem), steady(0), onB), lacks: "the inventory of seed a after the story"},
-		"a part could not be read":          {events: history(ready, inventory("before", kubeSystem), steady(0), onB, other), lacks: "secrets on a after the story"},
+		"the cloud was not seen before": {
+			events: history(ofCloud, inventory("before"), steady(0), onB, inventory("after"), inCloud("after")),
+			lacks:  "the inventory of the cloud before the story",
+		},
+		"the cloud was not seen after": {
+			events: history(ofCloud, inventory("before"), inCloud("before"), steady(0), onB, inventory("after")),
+			lacks:  "the inventory of the cloud after the story",
+		},
+		"the last look failed": {
+			events: history(ready, inventory("before"), steady(0), onB, inventory("after"), unseen("inventory")),
+			lacks:  "all of the last inventory",
+		},
+		"half was seen before": {
+			events: history(ready, half(inventory("before", extension)), steady(0), onB, inventory("after", extension)),
+			lacks:  "on a before the story, where it must be",
+		},
+		"half was seen after": {
+			events: history(ready, inventory("before"), steady(0), onA, half(inventory("after",
+				item("pods", "garden", "gardenlet"), folder))),
+			lacks: "on a after the story, where it must be",
+		},
+		"a class was not seen before": {
+			events: history(certain, inventory("before"), steady(0), onB, inventory("after", item("secrets", "garden", "x"))),
+			lacks:  "any secrets on a before the story, where it must be",
+		},
+		"a namespace was not seen": {
+			events: history(ready, inventory("before", item("secrets", "vault", "x")), steady(0), onB,
+				inventory("after", item("namespaces", "", "vault"), item("secrets", "vault", "x"))),
+			lacks: "namespaces vault on a before the story, where it must be",
+		},
+		"a part could not be read": {events: history(ready, inventory("before", kubeSystem), steady(0), onB, other), lacks: "secrets on a after the story"},
 	})
 }
 
@@ -221,6 +261,9 @@ func TestNoOrphans_InventoryWithoutWhatMustBeThere_IsLacked(t *testing.T) {
 	t.Parallel()
 	ready := of("", timeline.LandscapeReady{Seeds: []string{"a"}, CertainOnSeed: []string{"secrets"}, CertainInCloud: []string{"record"}})
 	look := func(place, when string, items ...timeline.Item) timeline.Event {
+		if place == "a" {
+			items = append(builtIn(), append(items, item("secrets", "garden", "x"), item("namespaces", "", id, id))...)
+		}
 		return of(place, timeline.InventorySeen{When: when, Items: items})
 	}
 	secret, record := item("secrets", id, "s", id), item("record", "A", "api", id)

@@ -3,6 +3,7 @@ package oracle
 import (
 	"fmt"
 	"path"
+	"slices"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
@@ -20,6 +21,9 @@ func (NodesPreserved) Name() string { return "NodesPreserved" }
 func (NodesPreserved) Lacks(events []timeline.Event) []string {
 	var lacks []string
 	last := LastSeen(events)
+	if anyGone(events) { // perhaps with their machines, of which the ledger tells
+		lacks = append(lacks, ledgerGaps(events)...)
+	}
 	for _, shoot := range shootsOf(events) {
 		nodes := steadyNodes(events, shoot)
 		if running := podsSeenRunning(events, shoot); running < nodes {
@@ -70,7 +74,7 @@ func nodesSeenAtTheEnd(events []timeline.Event, shoot string) bool {
 
 // Judge nodes and workload of each shoot.
 func (o NodesPreserved) Judge(events []timeline.Event) []Violation {
-	f := findings{oracle: o.Name()}
+	f, gaps := findings{oracle: o.Name()}, len(ledgerGaps(events)) > 0
 	for _, shoot := range shootsOf(events) {
 		peace := calm{shoot: shoot}
 		nodes := map[string]nodeSeen{}
@@ -95,7 +99,7 @@ func (o NodesPreserved) Judge(events []timeline.Event) []Violation {
 				if !p.Gone {
 					machines[p.Name] = path.Base(p.ProviderID)
 				}
-				if quiet && !(p.Gone && ended[machines[p.Name]]) {
+				if quiet && !(p.Gone && (gaps || ended[machines[p.Name]])) {
 					judgeNode(&f, e, p, before, known, len(nodes) >= expected)
 				}
 				if nodes[p.Name] = (nodeSeen{p, e.Seq}); p.Gone {
@@ -103,7 +107,7 @@ func (o NodesPreserved) Judge(events []timeline.Event) []Violation {
 				}
 			case timeline.PodSeen:
 				before, known := pods[p.Name]
-				if quiet && known && !(p.Gone && ended[machines[before.Node]]) {
+				if quiet && known && !(p.Gone && (gaps || ended[machines[before.Node]])) {
 					judgePod(&f, e, p, before)
 				}
 				if pods[p.Name] = (podSeen{p, e.Seq}); p.Gone {
@@ -126,6 +130,15 @@ type (
 		seq int
 	}
 )
+
+// anyGone says that a node or a pod of the workload has gone.
+func anyGone(events []timeline.Event) bool {
+	return slices.ContainsFunc(events, func(e timeline.Event) bool {
+		node, isNode := e.Payload.(timeline.NodeSeen)
+		pod, isPod := e.Payload.(timeline.PodSeen)
+		return isNode && node.Gone || isPod && pod.Gone
+	})
+}
 
 // machinesEnded are the ids of machines that were deleted while their shoot was not calm. Their nodes may be seen
 // to be gone much later: nobody sees nodes while the shoot sleeps.

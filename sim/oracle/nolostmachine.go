@@ -27,10 +27,10 @@ func (NoLostMachine) Lacks(events []timeline.Event) []string { return CloudUntou
 // Judge the ledger.
 func (o NoLostMachine) Judge(events []timeline.Event) []Violation {
 	f := findings{oracle: o.Name()}
-	ids := technicalIDs(events)
+	ids, gaps := technicalIDs(events), len(ledgerGaps(events)) > 0
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
 		judgeEpochs(&f, events, id, ids[id])
-		m := machines{f: &f, shoot: ids[id], wanted: steadyNodes(events, ids[id]), upset: disturbancesOf(events, ids[id])}
+		m := machines{f: &f, shoot: ids[id], wanted: steadyNodes(events, ids[id]), upset: disturbancesOf(events, ids[id]), gaps: gaps}
 		m.judge(events, id)
 	}
 	return f.sorted()
@@ -42,6 +42,7 @@ type machines struct {
 	shoot  string
 	wanted int
 	upset  disturbed
+	gaps   bool           // entries are missing: nobody knows how many machines there are
 	alive  map[string]int // the event that made it, by its id in the cloud
 	made   map[string]int // the same by its name, also of those that are gone
 }
@@ -62,6 +63,7 @@ func (m *machines) judge(events []timeline.Event, id string) {
 		}
 	}
 	_, _, settled := timeline.First[timeline.Settling](events)
+	settled = settled && !m.gaps && !blindAtEnd(events, timeline.CloudLedger)
 	if left := len(m.alive); settled && last.Seq != 0 && left != m.wanted && !m.upset.at(timeline.Moment(events[len(events)-1].At)) {
 		m.f.add(events[len(events)-1].At, proof(last.Seq), "%s: in the end there are %d machines, %d are wanted", m.shoot, left, m.wanted)
 	}
@@ -72,7 +74,7 @@ func (m *machines) create(e timeline.Event, call timeline.CloudCalled) {
 		m.f.add(e.At, proof(before, e.Seq), "%s: %s has made machine %s a second time, as %s", m.shoot, e.Actor, call.Name, call.ID)
 	}
 	m.alive[call.ID], m.made[call.Name] = e.Seq, e.Seq
-	if n := len(m.alive); n > m.wanted+surge && !m.upset.at(call.Made) {
+	if n := len(m.alive); n > m.wanted+surge && !m.gaps && !m.upset.at(call.Made) {
 		m.f.add(e.At, proof(append(slices.Collect(maps.Values(m.alive)), e.Seq)...), "%s: machine %s makes %d, where %d and one in exchange are wanted", m.shoot, nameOf(call), n, m.wanted)
 	}
 }
@@ -82,7 +84,7 @@ func (m *machines) delete(e timeline.Event, call timeline.CloudCalled) {
 		return // deleted before
 	}
 	delete(m.alive, call.ID)
-	if n := len(m.alive); n < m.wanted && !m.upset.at(call.Made) {
+	if n := len(m.alive); n < m.wanted && !m.gaps && !m.upset.at(call.Made) {
 		m.f.add(e.At, proof(e.Seq), "%s: %s has ended machine %s, which leaves %d of %d", m.shoot, e.Actor, nameOf(call), n, m.wanted)
 	}
 }

@@ -31,6 +31,7 @@ var ephemeral = map[string]bool{"events": true, "events.events.k8s.io": true}
 func (NoOrphans) Lacks(events []timeline.Event) []string {
 	type look struct{ place, when string }
 	seen := map[look]bool{}
+	_, ready, _ := timeline.First[timeline.LandscapeReady](events)
 	lacks := lacksOfHandOvers(events)
 	last := LastSeen(events)
 	for _, shoot := range shootsOf(events) {
@@ -50,14 +51,27 @@ func (NoOrphans) Lacks(events []timeline.Event) []string {
 		for _, part := range p.Unreadable {
 			lacks = append(lacks, part+" on "+e.Subject+" "+p.When+" the story")
 		}
+		if !slices.Contains(ready.Seeds, e.Subject) {
+			continue
+		}
+		for _, what := range missingFromSeed(p, ready.CertainOnSeed) {
+			lacks = append(lacks, what+" on "+e.Subject+" "+p.When+" the story, where it must be")
+		}
 	}
-	_, ready, _ := timeline.First[timeline.LandscapeReady](events)
 	for _, seed := range ready.Seeds {
 		for _, when := range []string{timeline.Before, timeline.After} {
 			if !seen[look{seed, when}] {
 				lacks = append(lacks, "the inventory of seed "+seed+" "+when+" the story")
 			}
 		}
+	}
+	for _, when := range []string{timeline.Before, timeline.After} {
+		if ready.Cloud && !seen[look{cloudPlace, when}] {
+			lacks = append(lacks, "the inventory of the cloud "+when+" the story")
+		}
+	}
+	if blindAtEnd(events, timeline.Inventory) {
+		lacks = append(lacks, "all of the last inventory")
 	}
 	if len(ready.Seeds) == 0 {
 		lacks = append(lacks, "the seeds")
@@ -107,12 +121,17 @@ func (o NoOrphans) Judge(events []timeline.Event) []Violation {
 		if p.When == timeline.Left {
 			continue
 		}
+		isSeed := slices.Contains(ready.Seeds, e.Subject)
+		if isSeed && len(missingFromSeed(p, ready.CertainOnSeed)) > 0 {
+			delete(before, e.Subject)
+			continue // what it does not show may have been there
+		}
 		if p.When == timeline.Before {
 			before[e.Subject], unread[e.Subject], earlierLook[e.Subject] = byName(p.Items), p.Unreadable, e.Seq
 			continue
 		}
 		if earlier, looked := before[e.Subject]; looked {
-			place := place{name: e.Subject, isSeed: slices.Contains(ready.Seeds, e.Subject), ids: ids, last: last}
+			place := place{name: e.Subject, isSeed: isSeed, ids: ids, last: last}
 			place.seen = earlierLook[e.Subject]
 			items := slices.DeleteFunc(slices.Clone(p.Items), func(item timeline.Item) bool { return isUnread(unread[e.Subject], item) })
 			o.judgePlace(&f, e, place, earlier, items)

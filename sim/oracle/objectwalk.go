@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -19,6 +20,7 @@ type objectWalk struct {
 	shoot    string
 	passages []passage
 	missing  []string
+	followed followed
 
 	last    *objectLook
 	seen    timeline.ShootSeen
@@ -52,6 +54,7 @@ func walkObjects(events []timeline.Event, shoot string) *objectWalk {
 		if e.Subject != shoot {
 			continue
 		}
+		w.followed.take(e.Payload)
 		switch p := e.Payload.(type) {
 		case timeline.ShootSeen:
 			w.takeShoot(p)
@@ -66,6 +69,12 @@ func walkObjects(events []timeline.Event, shoot string) *objectWalk {
 			case p.BackedUp: // what was seen by now
 				w.last.saved, w.last.backedUp = w.last.objects, true
 			}
+		}
+	}
+	for probe, class := range map[string]string{timeline.NodesOf(shoot): nodesClass, timeline.WorkloadOf(shoot): podsClass} {
+		for _, look := range w.followed.looks {
+			blind := blindAtEnd(events, probe)
+			look.expectNot(func(key objectKey) bool { return blind && key.class == class && look.open[key] })
 		}
 	}
 	return w
@@ -112,6 +121,7 @@ func (w *objectWalk) takeShoot(p timeline.ShootSeen) {
 	w.known = true
 	switch {
 	case p.Absent:
+		w.followed.forget()
 		w.begin()
 	case p.Deleting:
 		w.leave()
@@ -122,6 +132,7 @@ func (w *objectWalk) takeShoot(p timeline.ShootSeen) {
 }
 
 func (w *objectWalk) takeLook(now *objectLook) {
+	w.followed.look(now)
 	if before := w.last; before != nil {
 		w.moved = w.moved || before.generation != now.generation
 		now.backedUp = before.backedUp || w.moved && !w.lossy
@@ -161,6 +172,11 @@ func (w *objectWalk) lacks() []string {
 	case !w.final:
 		lacks = append(lacks, "the objects of "+w.shoot+" after it had come to rest")
 	}
+	for _, look := range w.followed.looks {
+		for _, what := range look.missing() {
+			lacks = append(lacks, fmt.Sprintf("%s in %s, where it must be, by event %d", what, w.shoot, look.event.Seq))
+		}
+	}
 	for _, p := range w.passages {
 		if p.lossy && !p.before.backedUp {
 			lacks = append(lacks, "which objects of "+w.shoot+" were in a backup before its move")
@@ -170,6 +186,9 @@ func (w *objectWalk) lacks() []string {
 		}
 		for _, class := range p.unread() {
 			lacks = append(lacks, class+" in "+w.shoot+" after its move")
+		}
+		for _, class := range p.unreadBefore() {
+			lacks = append(lacks, class+" in "+w.shoot+" before its move")
 		}
 	}
 	slices.Sort(lacks)

@@ -56,6 +56,7 @@ const (
 	definitionsClass = "customresourcedefinitions.apiextensions.k8s.io"
 	namespacesClass  = "namespaces"
 	nodesClass       = "nodes"
+	podsClass        = "pods"
 	cronJobsClass    = "cronjobs.batch"
 )
 
@@ -78,6 +79,9 @@ type objectLook struct {
 	saved map[objectKey]timeline.ObjectSeen
 	// backedUp says that anything was ever known to be in a backup, be it that there was nothing to save.
 	backedUp bool
+	// due are nodes and pods that must be in it, with their UIDs, and open those of them that were not seen since.
+	due  map[objectKey]string
+	open map[objectKey]bool
 }
 
 func objectLookOf(e timeline.Event, p timeline.ObjectsSeen) *objectLook {
@@ -111,10 +115,27 @@ type passage struct {
 }
 
 // unread are the classes that were read before the move and not after it, though nobody has removed their definition.
-func (p passage) unread() []string {
+func (p passage) unread() []string { return p.before.more(p.after) }
+
+// unreadBefore are the classes that were read after the move and not before it, though nobody has made their
+// definition meanwhile, nor updated the shoot, which may bring others.
+func (p passage) unreadBefore() []string {
+	return slices.DeleteFunc(p.after.more(p.before), func(class string) bool {
+		_, defined := p.after.objects[objectKey{class: definitionsClass, name: class}]
+		return p.done.updated && !defined
+	})
+}
+
+// more are the classes that were read in one look and not in the other, unless their definition is not there in the
+// other.
+func (l *objectLook) more(other *objectLook) []string {
 	var classes []string
-	for class := range p.before.kinds {
-		if _, read := p.after.kinds[class]; !read && !p.undefined(class) {
+	for class := range l.kinds {
+		definition := objectKey{class: definitionsClass, name: class}
+		_, defined := l.objects[definition]
+		_, still := other.objects[definition]
+		_, known := other.kinds[definitionsClass]
+		if _, read := other.kinds[class]; !read && !(defined && known && !still) {
 			classes = append(classes, class)
 		}
 	}
@@ -122,17 +143,11 @@ func (p passage) unread() []string {
 	return classes
 }
 
-// undefined says that the definition of a class is gone.
-func (p passage) undefined(class string) bool {
-	definition := objectKey{class: definitionsClass, name: class}
-	_, defined := p.before.objects[definition]
-	_, still := p.after.objects[definition]
-	_, read := p.after.kinds[definitionsClass]
-	return defined && read && !still
-}
-
 // judge the objects one by one. What goes with another object is told with that one.
 func (p passage) judge(f *findings, shoot string) {
+	if len(p.before.missing())+len(p.after.missing()) > 0 {
+		return // what one of them does not show may have been there
+	}
 	problems, with := map[objectKey]string{}, map[objectKey]int{}
 	unread := p.unread()
 	for key, object := range p.before.objects {

@@ -28,6 +28,11 @@ var kinds = map[string]string{
 
 // objects are a look at the shoot, whose store was restored so many times.
 func objects(restored int, things ...thing) timeline.Event {
+	return onlyObjects(restored, append(inEveryCluster(), things...)...)
+}
+
+// onlyObjects are a look that shows nothing else.
+func onlyObjects(restored int, things ...thing) timeline.Event {
 	seen := timeline.ObjectsSeen{Version: int64(restored)*1_000_000_000 + 5}
 	at := map[string]int{}
 	for _, one := range things {
@@ -171,7 +176,8 @@ func TestShootUntouched_Objects(t *testing.T) {
 
 func TestShootUntouched_Dependents(t *testing.T) {
 	t.Parallel()
-	space := thing{"namespaces", timeline.ObjectSeen{Name: "default", UID: "n", Says: "n"}}
+	space := thing{"namespaces", timeline.ObjectSeen{Name: "users", UID: "n", Says: "n"}}
+	inSpace := thing{"configmaps", timeline.ObjectSeen{Namespace: "users", Name: "c", UID: "u"}}
 	check(t, oracle.ShootUntouched{}, map[string]row{
 		"a definition with its objects": {events: moved(objects(0, definition("d"), grant("x"), grant("y")),
 			objects(1, noDefinition)),
@@ -187,8 +193,8 @@ func TestShootUntouched_Dependents(t *testing.T) {
 		"it is not served yet": {events: moved(objects(0, definition("d"), grant("x")), objects(1, definition("d"))),
 			lacks: "grants.acme.test in alpha after its move"},
 		"a namespace": {
-			events: moved(objects(0, space, c), objects(1, none("namespaces"), absent)),
-			want:   "namespaces default is gone, and with it 1 objects",
+			events: moved(objects(0, space, inSpace), objects(1)),
+			want:   "namespaces users is gone, and with it 1 objects",
 		},
 		"many": {events: moved(objects(0, many("u")...), objects(1, many("u")...))},
 		"another node": {
@@ -381,18 +387,18 @@ func TestShootUntouched_MissingEvidence(t *testing.T) {
 			lacks:  "the Shoot alpha in the garden",
 		},
 		"a class is not read": {
-			events: moved(objects(0, c), unreadable(objects(1), "configmaps: timeout")),
+			events: moved(objects(0, c), unreadable(withoutClass(objects(1), "configmaps"), "configmaps: timeout")),
 			lacks:  "configmaps: timeout in alpha",
 		},
 		"a group is not read": {
-			events: moved(objects(0, c), objects(1)),
+			events: moved(objects(0, c), withoutClass(objects(1), "configmaps")),
 			lacks:  "configmaps in alpha after its move",
 		},
 		"it was not read first": {
-			events: moved(unreadable(objects(0), "configmaps: timeout"), objects(1, c)),
+			events: moved(unreadable(withoutClass(objects(0), "configmaps"), "configmaps: timeout"), objects(1, c)),
 			lacks:  "configmaps: timeout in alpha",
 		},
-		"the definitions are not read": {events: moved(objects(0, definition("d"), grant("x")), objects(1)),
+		"the definitions are not read": {events: moved(objects(0, definition("d"), grant("x")), withoutClass(objects(1), definitions)),
 			lacks: "grants.acme.test in alpha after its move"},
 		"all is there, and an object is not": {
 			events: moved(objects(0, c), objects(1, absent)),

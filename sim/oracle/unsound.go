@@ -20,7 +20,7 @@ func Unsound(events []timeline.Event) []string {
 	var found []string
 	for _, check := range []func([]timeline.Event) []string{
 		outOfOrder, timeStands, lostEvents, impossibleCourse, impossibleTraffic, unquietRest, tracelessSteps,
-		pastTheLinks, impossibleFaults, stillHarmed, goneUnsaid, twoTruths, moreThanThereIs,
+		pastTheLinks, impossibleFaults, stillHarmed, goneUnsaid, twoTruths, unequalCounts, misnumbered,
 	} {
 		found = append(found, check(events)...)
 	}

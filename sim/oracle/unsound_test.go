@@ -60,6 +60,11 @@ func wrote(change func(*timeline.Write)) timeline.Event {
 	return by("user", "alpha", w)
 }
 
+// entry of the cloud's ledger.
+func entry(number int64) timeline.Event {
+	return of("", timeline.CloudCalled{Number: number, Made: seconds(1)})
+}
+
 func bound(spec string) timeline.Event {
 	return seen(timeline.ShootSeen{SpecSeed: spec, StatusSeed: "a"})
 }
@@ -210,8 +215,35 @@ func TestUnsound_RecordThatContradictsItself_IsNamed(t *testing.T) {
 			recorded(of("", timeline.CloudCalled{Made: seconds(300)})),
 			"the cloud's clock is ahead",
 		},
-		"counted":            {recorded(data(holds("k", 1, 5)), of("alpha", timeline.DataCounted{Keys: 1})), ""},
-		"more than there is": {recorded(data(holds("k", 1, 5)), of("alpha", timeline.DataCounted{})), "a user counts 0"},
+		"counted": {recorded(data(holds("k", 1, 5)), of("alpha", timeline.DataCounted{Keys: 1})), ""},
+		"fewer than there are": {
+			recorded(data(holds("k", 1, 5)), of("alpha", timeline.DataCounted{Keys: 2})),
+			"1 keys were read at the end, and a user counts 2",
+		},
+		"one may have come since": {
+			recorded(wrote(func(w *timeline.Write) { w.Key, w.Outcome = "l", timeline.Unknown }),
+				data(holds("k", 1, 5)), of("alpha", timeline.DataCounted{Keys: 2})),
+			"",
+		},
+		"one was refused": {
+			recorded(wrote(func(w *timeline.Write) { w.Key, w.Outcome = "l", timeline.Failed }),
+				data(holds("k", 1, 5)), of("alpha", timeline.DataCounted{Keys: 2})),
+			"a user counts 2",
+		},
+		"one was read already": {
+			recorded(wrote(func(w *timeline.Write) { w.Outcome = timeline.Unknown }),
+				data(holds("k", 1, 5)), of("alpha", timeline.DataCounted{Keys: 2})),
+			"a user counts 2",
+		},
+		"counted before": {recorded(of("alpha", timeline.DataCounted{Keys: 2}), data(holds("k", 1, 5))), ""},
+		"an entry twice": {recorded(entry(7), entry(7)), "event 3 is entry 7 of the cloud's ledger, which was read up to entry 7"},
+		"an entry of before": {
+			recorded(of("", timeline.LandscapeReady{LedgerAt: new(int64(7))}), entry(7)),
+			"which was read up to entry 7 before",
+		},
+		"entries out of order": {recorded(entry(8), entry(7)), "event 3 is entry 7"},
+		"entries":              {recorded(entry(7), entry(8)), ""},
+		"more than there is":   {recorded(data(holds("k", 1, 5)), of("alpha", timeline.DataCounted{})), "a user counts 0"},
 		"told to start over": {
 			recorded(versions("list", false, 5), of("alpha", timeline.VersionsSeen{Source: "list", Gone: true, Status: 410})),
 			"",

@@ -196,6 +196,14 @@ func (l *lane) play(
 		return err
 	}
 	ready := timeline.LandscapeReady{Seeds: shared.world.Seeds(), Cloud: shared.world.Cloud() != nil}
+	if ready.Cloud {
+		at, err := story.LedgerAt(ctx, shared.world.Cloud())
+		if err != nil {
+			journal.Record(timeline.Event{Payload: timeline.RunEnded{Broken: err.Error()}})
+			return err
+		}
+		ready.LedgerAt = &at
+	}
 	if keeper, keeps := shared.world.(world.Inventory); keeps {
 		ready.CertainOnSeed, ready.CertainInCloud = keeper.Certain()
 	}

@@ -38,7 +38,7 @@ func (t *teller) finale(ctx context.Context) error {
 		}
 	}
 	t.lastObjects(ctx, on)
-	t.unseen("inventory", t.lastInventories(ctx))
+	t.unseen(timeline.Inventory, t.lastInventories(ctx))
 	for _, shoot := range shoots {
 		t.crew.lastLook(ctx, shoot, shootLooks)
 		t.crew.lastLook(ctx, stateGroup(shoot), shootLooks)

@@ -217,19 +217,34 @@ func (t *teller) followSeeds(ctx context.Context) error {
 	return nil
 }
 
-// followCloud starts with what happens from now on: earlier entries are of earlier stories.
+// LedgerAt is the number of the last entry of the cloud's ledger: what happens from now on stands behind it.
+func LedgerAt(ctx context.Context, ledger probe.LedgerReader) (int64, error) {
+	entries, err := ledger.Ledger(ctx, cloudQuery)
+	if err != nil {
+		return 0, fmt.Errorf("read the cloud's ledger: %w", err)
+	}
+	if len(entries) == 0 {
+		return 0, nil
+	}
+	return entries[len(entries)-1].Seq, nil
+}
+
+// followCloud starts behind the entry that the record names as the last one before the run: earlier ones are of earlier
+// runs.
 func (t *teller) followCloud(ctx context.Context) error {
 	c := t.World.Cloud()
 	if c == nil {
 		return nil
 	}
 	ledger := &probe.Ledger{Cloud: c, Started: t.Journal.Started()}
-	entries, err := c.Ledger(ctx, cloudQuery)
-	if err != nil {
-		return fmt.Errorf("read the cloud's ledger: %w", err)
-	}
-	if len(entries) > 0 {
-		ledger.After = entries[len(entries)-1].Seq
+	if _, ready, _ := timeline.First[timeline.LandscapeReady](t.Journal.Events()); ready.LedgerAt != nil {
+		ledger.After = *ready.LedgerAt
+	} else {
+		at, err := LedgerAt(ctx, c)
+		if err != nil {
+			return err
+		}
+		ledger.After = at
 	}
 	t.sample(ctx, cloudGroup, ledger)
 	return nil

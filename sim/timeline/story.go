@@ -31,6 +31,9 @@ type LandscapeReady struct {
 	Seeds []string `json:"seeds"`
 	// Cloud says that there is a cloud, with a ledger.
 	Cloud bool `json:"cloud,omitempty"`
+	// LedgerAt is the number of the ledger's last entry before the run: its own begin behind it. Absent without a cloud,
+	// and in records of before it was noted, of which the beginning of the ledger cannot be checked.
+	LedgerAt *int64 `json:"ledgerAt,omitempty"`
 	// CertainOnSeed are the classes of which every inventory of a seed must show something of a control plane that runs there, and
 	// CertainInCloud those of which the inventory of the cloud must show something of its shoot.
 	CertainOnSeed  []string `json:"certainOnSeed,omitempty"`

@@ -259,6 +259,9 @@ type Item struct {
 // CloudLedger is the name of the probe that reads the cloud's ledger.
 const CloudLedger = "cloud ledger"
 
+// Inventory is the name of the last look at everything in the seeds and the cloud.
+const Inventory = "inventory"
+
 // NodesOf is the name of the probe that looks at a shoot's nodes.
 func NodesOf(shoot string) string { return "nodes of " + shoot }
 

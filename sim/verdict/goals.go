@@ -103,3 +103,12 @@ func number(count *int) *float64 {
 	}
 	return new(float64(*count))
 }
+
+// doubtGoals takes back that goals were missed, for a reason.
+func (r *Report) doubtGoals(why string) {
+	for i := range r.Objectives {
+		if o := &r.Objectives[i]; o.Missed() {
+			o.Unseen = []string{why}
+		}
+	}
+}

@@ -183,6 +183,7 @@ func Judge(events []timeline.Event) (*Report, error) {
 	unsound := oracle.Unsound(events)
 	if len(unsound) > 0 { // an error of the harness, and no verdict on the product
 		r.Violations = []Violation{}
+		r.doubtGoals("whether it would have been missed, by a record that does not contradict itself")
 		broken = append(unsound, broken...)
 	}
 	r.moot(slices.Concat(broken, unfelt, unwatched))
@@ -321,11 +322,7 @@ func (r *Report) doubt(unwatched []string) (lacks []string) {
 		lacks = append(lacks, "nobody can tell whether this is so: "+v.Oracle+": "+v.Message)
 		return true
 	})
-	for i := range r.Objectives {
-		if o := &r.Objectives[i]; o.Missed() {
-			o.Unseen = []string{"whether it would have been missed with every look"}
-		}
-	}
+	r.doubtGoals("whether it would have been missed with every look")
 	return lacks
 }
 

@@ -52,6 +52,7 @@ func (o *tale) record(p timeline.Payload) { o.journal.Record(timeline.Event{Payl
 
 func (o *tale) end() {
 	o.t.Helper()
+	o.record(timeline.Settled{Converged: true})
 	o.record(timeline.RunEnded{})
 	if err := errors.Join(o.journal.Close(), o.file.Close()); err != nil {
 		o.t.Fatal(err)
