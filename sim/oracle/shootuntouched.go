@@ -251,11 +251,13 @@ func (p passage) lostContainer(key objectKey) (objectKey, bool) {
 }
 
 // follows says that an object depends on one that is not what it was, so that it had to go or to change with it: an
-// owner, or its node.
+// owner, or its node. What is bound to a node that was gone before already is garbage, which Kubernetes collects in its
+// own time.
 func (p passage) follows(object timeline.ObjectSeen, seen map[string]bool) bool {
 	if object.Node != "" {
 		node := objectKey{class: nodesClass, name: object.Node}
-		if was, known := p.before.objects[node]; known && !p.after.same(node, was) {
+		was, known := p.before.objects[node]
+		if _, read := p.before.kinds[nodesClass]; read && !(known && p.after.same(node, was)) {
 			return true
 		}
 	}

@@ -197,6 +197,9 @@ func TestShootUntouched_Dependents(t *testing.T) {
 			want:   "namespaces users is gone, and with it 1 objects",
 		},
 		"many": {events: moved(objects(0, many("u")...), objects(1, many("u")...))},
+		"a pod of a node that was gone before": {
+			events: moved(objects(0, none("nodes"), aPod("p")), objects(1, none("nodes"), none("pods"))),
+		},
 		"another node": {
 			events: moved(objects(0, aNode("u", "1"), aPod("p")), objects(1, aNode("v", "1"), none("pods"))),
 		},
