@@ -102,8 +102,7 @@ func (w *World) update(path string, patch object) {
 
 func (w *World) createShoot(path string, shoot *gardencorev1beta1.Shoot, seed string) {
 	w.report(path, "", "Create", "Processing", 10, false)
-	store := newStore()
-	store.put("/api/v1/namespaces/kube-system", object{"kind": "Namespace", "apiVersion": "v1", "metadata": object{"name": "kube-system"}})
+	store := newCluster()
 	define(store)
 	if len(shoot.Spec.Provider.Workers) > 0 {
 		for i := range shoot.Spec.Provider.Workers[0].Minimum {
@@ -139,7 +138,7 @@ func register(store *Store, name string) {
 
 // start a control plane, and let the public name lead to it.
 func (w *World) start(shoot, seed string, epoch int64, store *Store) {
-	server := newServer(store, namespaces, configMaps, events, pods, nodes, leases, runtimes)
+	server := newServer(store, withBuiltIn(events, pods, nodes, leases, runtimes)...)
 	path := "/api/v1/namespaces/" + technicalID(shoot)
 	w.seeds[seed].store.put(path, object{"kind": "Namespace", "apiVersion": "v1", "metadata": object{
 		"name": technicalID(shoot), "labels": object{"gardener.cloud/role": "shoot"},
@@ -153,7 +152,7 @@ func (w *World) start(shoot, seed string, epoch int64, store *Store) {
 		name.mu.Unlock()
 		return
 	}
-	w.names[shoot] = newServer(store, namespaces, configMaps, events, pods, nodes, leases, runtimes)
+	w.names[shoot] = newServer(store, withBuiltIn(events, pods, nodes, leases, runtimes)...)
 }
 
 // migrate stops the source, copies its store and starts the destination.
