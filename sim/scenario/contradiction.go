@@ -74,7 +74,7 @@ var rules = []rule{
 		"add one to landscape.shoots" + orLeaveOut},
 
 	{promisesByWrites, never, "no load step is there", (*course).withoutLoad, "add one" + orLeaveOut},
-	{append(about("rto"), measuresByWrites...), never, "no load step is there", (*course).unmeasuredWithoutLoad, ""},
+	{measuresByWrites, never, "no load step is there", (*course).unmeasuredWithoutLoad, ""},
 	{byWrites, never, "every shoot with a load is deleted before the end",
 		(*course).withoutLoadAtEnd, "load a shoot that stays" + orLeaveOut},
 	{byWrites, never, "a shoot with a load sleeps at the end",
@@ -90,11 +90,11 @@ var rules = []rule{
 	{about("rto"), never, "no fault may cost a shoot its owner",
 		(*course).withoutRecovery, "add " + addRecovery + ", or bound apiDowntime instead"},
 	{about("rto"), never, "no load begins before the first fault", (*course).loadedTooLate, "begin one before"},
-	{about("rto"), late, evacuation, (*course).recoversLate, allowMore},
+	{about("rto"), late, evacuation, (*course).tooLate, allowMore},
 
 	{about("apiDowntime"), never, "every shoot sleeps all the time", (*course).withoutAnyAwake,
 		"wake one" + orLeaveOut},
-	{about("apiDowntime"), late, evacuation, (*course).answersLate, allowMore},
+	{about("apiDowntime"), late, evacuation, (*course).tooLate, allowMore},
 	{about("apiDowntime"), late, "it is 0, and a shoot is moved that is awake",
 		(*course).stopsAPI, "allow more, such as 20s"},
 
@@ -182,8 +182,8 @@ func (c *course) deltaInterval() time.Duration {
 }
 
 func (c *course) withoutFault(goal) string {
-	return unless(c.faults, "cannot be measured without a fault: it is the time from the first one to the first "+
-		"write that is acknowledged after a recovery")
+	return unless(c.faults, "cannot be measured without a fault: it is the time from a fault to the first good "+
+		"answer after the recovery from it")
 }
 
 func (c *course) withoutRecovery(goal) string {
@@ -204,15 +204,9 @@ func (c *course) recovery() time.Duration {
 	return s.LossNoticed() + s.OwnerWait()
 }
 
-func (c *course) recoversLate(g goal) string { return c.tooLate(g, underLoad) }
-
-func (c *course) answersLate(g goal) string {
-	return c.tooLate(g, func(l loss) bool { return !l.asleep })
-}
-
-func (c *course) tooLate(g goal, matter func(loss) bool) string {
+func (c *course) tooLate(g goal) string {
 	s := c.of.Spec.Landscape.Settings
-	l, any := c.lossOf(func(l loss) bool { return l.elsewhere && matter(l) })
+	l, any := c.lossOf(func(l loss) bool { return l.elsewhere && !l.asleep })
 	return unless(!any || g.time >= c.recovery(), "%s is too short: after the fault %q of step %d %s needs at least "+
 		"%s, of which %s pass until the loss of its seed is noticed (seedLossGracePeriod), and %s until its owner "+
 		"has surely ended (ownerCheckTimeout, ownerCheckInterval)",
