@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +16,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/nodecritical"
 )
 
 // nodeComponent is a component on every node of a shoot for which new nodes wait (SPEC 7.1, as in [S3]).
@@ -47,30 +47,11 @@ var nodeComponents = []nodeComponent{
 // managedResource is the name of the ManagedResource with the component.
 func (c nodeComponent) managedResource() string { return "shoot-core-" + c.name }
 
-// daemonSet is the same on every seed and for every version, so that neither a migration nor an update of the control plane
-// replaces a pod.
+// daemonSet is the same on every seed and for every version, so that neither a migration nor an update of the control
+// plane replaces a pod.
 func (c nodeComponent) daemonSet() *appsv1.DaemonSet {
-	labels := maps.Clone(c.labels)
-	labels[constants.NodeCriticalComponent] = constants.LabelTrue
-	return &appsv1.DaemonSet{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "DaemonSet"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: c.name, Labels: labels},
-		Spec: appsv1.DaemonSetSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: c.labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec: corev1.PodSpec{
-					PriorityClassName:            "system-node-critical",
-					HostNetwork:                  true,
-					AutomountServiceAccountToken: ptr.To(false),
-					// It has nothing to end, and nobody ends it where its node has gone.
-					TerminationGracePeriodSeconds: ptr.To[int64](0),
-					Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
-					Containers:                    []corev1.Container{{Name: c.name, Image: "transplant.dev/" + c.name + ":dev"}},
-				},
-			},
-		},
-	}
+	return nodecritical.DaemonSet(c.name, c.labels,
+		corev1.Container{Name: c.name, Image: "transplant.dev/" + c.name + ":dev"})
 }
 
 // DeployNodeComponents has the components that the shoot wants applied to it, and the others taken off.

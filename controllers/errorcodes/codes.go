@@ -37,7 +37,8 @@ var known = []Code{
 	},
 	{
 		Code: gardencorev1beta1.ErrorInfraRateLimitsExceeded, Meaning: "the cloud throttles the requests of the account",
-		Remedy: "wait: the operation is retried after a while; let fewer others use the account",
+		Remedy: "wait: the controller manager retries a shoot that Failed with this code by itself; let fewer others use " +
+			"the account",
 	},
 	{
 		Code: gardencorev1beta1.ErrorInfraDependencies, Meaning: "something else in the cloud needs or blocks a resource",

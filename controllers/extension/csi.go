@@ -9,6 +9,7 @@ import (
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/nodecritical"
 )
 
 // csiNodeName is the name of the part of the CSI driver that runs on the nodes. Its controllers are in the control plane.
@@ -26,7 +27,7 @@ func csiDriver() *storagev1.CSIDriver {
 // csiNodePlugin registers the driver with the kubelets. New nodes wait for it, and for the driver to be registered, before
 // they take other pods (SPEC 7.1): a pod with a volume would be placed in vain.
 func csiNodePlugin() *appsv1.DaemonSet {
-	plugin := nodeCritical(csiNodeName,
+	plugin := nodecritical.DaemonSet(csiNodeName, map[string]string{"app": csiNodeName},
 		corev1.Container{Name: "driver", Image: "transplant.dev/csi-driver:dev"},
 		corev1.Container{Name: "node-driver-registrar", Image: "transplant.dev/csi-driver:dev", Args: []string{
 			"--kubelet-registration-path=/var/lib/kubelet/plugins/" + cloud.CSIDriver + "/csi.sock",

@@ -11,6 +11,7 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
+	"github.com/transplant-sim/transplant/controllers/nodecritical"
 )
 
 // networkName is what the network plugin's objects in the shoot are called.
@@ -65,6 +66,7 @@ func networkObjects(obj *extensionsv1alpha1.Network) map[string]client.Object {
 	return map[string]client.Object{
 		"configmap.yaml": config,
 		// It brings the network to the nodes: without it no pod of theirs has an address.
-		"daemonset.yaml": nodeCritical(networkName, corev1.Container{Name: "agent", Image: "transplant.dev/network:dev"}),
+		"daemonset.yaml": nodecritical.DaemonSet(networkName, map[string]string{"app": networkName},
+			corev1.Container{Name: "agent", Image: "transplant.dev/network:dev"}),
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -85,11 +84,6 @@ func networkingUnchanged(shoot, old *gardencorev1beta1.Shoot) field.ErrorList {
 	errs = append(errs, unchangedOnceSet(path.Child("pods"), now.Pods, before.Pods)...)
 	errs = append(errs, unchangedOnceSet(path.Child("services"), now.Services, before.Services)...)
 	errs = append(errs, unchangedOnceSet(path.Child("nodes"), now.Nodes, before.Nodes)...)
-	if before.Nodes == nil && now.Nodes != nil && old.Status.Networking != nil &&
-		!slices.Contains(old.Status.Networking.Nodes, *now.Nodes) {
-		errs = append(errs, field.Invalid(path.Child("nodes"), *now.Nodes,
-			"must be what the infrastructure has: "+strings.Join(old.Status.Networking.Nodes, ", ")))
-	}
 	return errs
 }
 

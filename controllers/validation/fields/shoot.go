@@ -104,7 +104,7 @@ func shootGeneral() Table {
 		ignored("spec.monitoring"),
 		checked("spec.networking.ipFamilies[]", "IPv4"),
 		checked("spec.networking.nodes",
-			rangeRule+"; immutable once set; what the infrastructure has, once that is there"),
+			rangeRule+"; immutable once set"),
 		{
 			Path:    "spec.networking.pods",
 			Rule:    rangeRule + "; immutable once set",

@@ -1,6 +1,9 @@
-package extension
+// Package nodecritical makes the components for which a new node waits before it takes other pods (SPEC 7.1).
+package nodecritical
 
 import (
+	"maps"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -9,23 +12,22 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 )
 
-// nodeCritical is a DaemonSet that has a pod on every node, and for which new nodes wait before they take other pods (SPEC
-// 7.1).
-func nodeCritical(name string, containers ...corev1.Container) *appsv1.DaemonSet {
-	matched := map[string]string{"app": name}
-	labels := with(map[string]string{constants.NodeCriticalComponent: constants.LabelTrue}, "app", name)
+// DaemonSet returns a DaemonSet in kube-system with a critical pod on every node. The labels select the pods.
+func DaemonSet(name string, labels map[string]string, containers ...corev1.Container) *appsv1.DaemonSet {
+	marked := maps.Clone(labels)
+	marked[constants.NodeCriticalComponent] = constants.LabelTrue
 	return &appsv1.DaemonSet{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "DaemonSet"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name, Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name, Labels: marked},
 		Spec: appsv1.DaemonSetSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: matched},
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				ObjectMeta: metav1.ObjectMeta{Labels: marked},
 				Spec: corev1.PodSpec{
 					PriorityClassName:            "system-node-critical",
 					HostNetwork:                  true,
 					AutomountServiceAccountToken: ptr.To(false),
-					// It has nothing to end, and nobody ends it where its node has gone: whoever deletes the DaemonSet would wait.
+					// The pod of a node that is gone has nobody to end it, and would hold up the deletion of its DaemonSet.
 					TerminationGracePeriodSeconds: ptr.To[int64](0),
 					Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 					Containers:                    containers,
