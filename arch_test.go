@@ -20,7 +20,7 @@ const module = "github.com/transplant-sim/transplant/"
 // longest matching folder decides.
 var allowed = map[string][]string{
 	"api": {},
-	"controllers": {"api", "controllers/flow", "controllers/controlplane", "controllers/ownership", "controllers/etcd", "controllers/placement", "controllers/errorcodes", "controllers/rollout", "controllers/rotation", "controllers/metricsserver", "controllers/validation",
+	"controllers": {"api", "controllers/flow", "controllers/controlplane", "controllers/ownership", "controllers/etcd", "controllers/placement", "controllers/errorcodes", "controllers/rollout", "controllers/rotation", "controllers/nodecritical", "controllers/metricsserver", "controllers/validation",
 		"controllers/maintenance/version", "controllers/maintenance/versionrules", "controllers/maintenance/image", "controllers/maintenance/window"},
 	"controllers/flow": {},
 	"controllers/etcd": {"api", "controllers/ownership"},
@@ -29,9 +29,10 @@ var allowed = map[string][]string{
 	"controllers/ownership/model": {},
 	"controllers/placement":       {"api"},
 	"controllers/errorcodes":      {"api"},
-	"controllers/controlplane":    {"api", "controllers/flow", "controllers/ownership", "controllers/etcd", "controllers/errorcodes", "controllers/rollout", "controllers/rotation"},
+	"controllers/controlplane":    {"api", "controllers/flow", "controllers/ownership", "controllers/etcd", "controllers/errorcodes", "controllers/rollout", "controllers/rotation", "controllers/nodecritical"},
 	"controllers/rollout":         {"api"},
 	"controllers/rotation":        {"api"},
+	"controllers/nodecritical":    {"api"},
 	"controllers/metricsserver":   {},
 	"controllers/validation":      {"api", "controllers/rollout", "controllers/rotation", "controllers/maintenance/window", "controllers/maintenance/sidechange"},
 	// What is decided about versions; the duty above it, controllers/maintenance, is a duty like the others.
