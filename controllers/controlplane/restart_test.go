@@ -100,20 +100,22 @@ func TestRestart_ControlPlanePods_ChangesPodTemplatesOnce(t *testing.T) {
 		return map[string]string{"kube-apiserver": at, "kube-controller-manager": at, "kube-scheduler": at, "gardener-resource-manager": at, "machine-controller": at}
 	}
 	for _, run := range []struct {
-		name, tasks string
-		operation   gardencorev1beta1.LastOperationType
-		begun       int64
-		want        string
+		name, tasks  string
+		operation    gardencorev1beta1.LastOperationType
+		cycle, begun int64
+		want         string
 	}{
-		{"created", restartsAll, "Create", 100, ""},
-		{"nothing asked for", "restartCoreAddons", "Reconcile", 200, ""},
-		{"asked for", restartsAll, "Reconcile", 300, "1970-01-01T00:05:00Z"},
-		{"the next run", "", "Reconcile", 400, "1970-01-01T00:05:00Z"},
-		{"asked for again", "restartControlPlanePods", "Reconcile", 600, "1970-01-01T00:10:00Z"},
-		{"it is deleted", "restartControlPlanePods", "Delete", 900, "1970-01-01T00:10:00Z"},
+		{"created", restartsAll, "Create", 100, 100, ""},
+		{"nothing asked for", "restartCoreAddons", "Reconcile", 200, 200, ""},
+		{"asked for", restartsAll, "Reconcile", 300, 300, "1970-01-01T00:05:00Z"},
+		{"the run has failed before the task was done", restartsAll, "Reconcile", 300, 330, "1970-01-01T00:05:00Z"},
+		{"the next run", "", "Reconcile", 400, 400, "1970-01-01T00:05:00Z"},
+		{"asked for again", "restartControlPlanePods", "Reconcile", 600, 600, "1970-01-01T00:10:00Z"},
+		{"it is deleted", "restartControlPlanePods", "Delete", 900, 900, "1970-01-01T00:10:00Z"},
 	} {
 		o.running = run.operation
 		o.Shoot.Annotations = map[string]string{"shoot.gardener.cloud/tasks": run.tasks}
+		o.Shoot.Status.RetryCycleStartTime = ptr.To(metav1.NewTime(time.Unix(run.cycle, 0)))
 		o.Shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: run.operation, LastUpdateTime: metav1.NewTime(time.Unix(run.begun, 0))}
 		if diff := cmp.Diff(all(run.want), deployed(t, o)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", run.name, diff)

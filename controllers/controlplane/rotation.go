@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,10 +48,16 @@ func (o *Operation) noteRotation(ctx context.Context) error {
 		o.events.Event(o.Shoot, corev1.EventTypeWarning, reasonRotation, refusal)
 		return nil
 	}
-	if rotation.IsPending(rotation.SSHKeypair(&o.Shoot.Status)) {
+	last := rotation.SSHKeypair(&o.Shoot.Status)
+	if rotation.IsPending(last) {
 		return nil
 	}
-	now := metav1.NewTime(o.Clock.Now())
+	now := metav1.NewTime(o.Clock.Now()).Rfc3339Copy()
+	// Only what was initiated after the last completion is under way. Times on the wire have whole seconds, and the last
+	// completion may be of another seed's clock.
+	if last != nil && last.LastCompletionTime != nil && !last.LastCompletionTime.Before(&now) {
+		now = metav1.NewTime(last.LastCompletionTime.Add(time.Second))
+	}
 	return o.patchStatus(ctx, true, func(status *gardencorev1beta1.ShootStatus) {
 		if status.Credentials == nil {
 			status.Credentials = &gardencorev1beta1.ShootCredentials{}
@@ -68,9 +75,14 @@ func (o *Operation) noteRotation(ctx context.Context) error {
 // RotationsCompleted says in the status that the rotation which was under way is complete: for the end of a flow that has
 // made the secrets, and everything that is made of them.
 func RotationsCompleted(status *gardencorev1beta1.ShootStatus, now metav1.Time) {
-	if ssh := rotation.SSHKeypair(status); rotation.IsPending(ssh) {
-		ssh.LastCompletionTime = &now
+	ssh := rotation.SSHKeypair(status)
+	if !rotation.IsPending(ssh) {
+		return
 	}
+	if now = now.Rfc3339Copy(); now.Before(ssh.LastInitiationTime) {
+		now = *ssh.LastInitiationTime // of a clock that is ahead: an earlier time would leave the rotation under way
+	}
+	ssh.LastCompletionTime = &now
 }
 
 // sshRotation is the label of an SSH key pair that the rotation which is under way has made; "" if none is.

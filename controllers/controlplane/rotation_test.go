@@ -62,6 +62,8 @@ func TestRotation_Request_IsInitiatedAndCompleted(t *testing.T) {
 		"beside others":             {operation: "Reconcile", request: "x;rotate-ssh-keypair;reconcile", left: "x", during: [2]int64{now, 0}, then: [2]int64{now, now}},
 		"while it is created":       {operation: "Create", request: "rotate-ssh-keypair", during: [2]int64{now, 0}, then: [2]int64{now, now}},
 		"again":                     {operation: "Reconcile", request: "rotate-ssh-keypair", before: sshStatus(10, 20), during: [2]int64{now, 20}, then: [2]int64{now, now}},
+		"in the second of the last": {operation: "Reconcile", request: "rotate-ssh-keypair", before: sshStatus(10, now), during: [2]int64{now + 1, now}, then: [2]int64{now + 1, now + 1}},
+		"by a clock that is behind": {operation: "Reconcile", request: "rotate-ssh-keypair", before: sshStatus(10, now+60), during: [2]int64{now + 61, now + 60}, then: [2]int64{now + 61, now + 61}},
 		"under way already":         {operation: "Reconcile", request: "rotate-ssh-keypair", before: sshStatus(30, 20), during: [2]int64{30, 20}, then: [2]int64{30, now}},
 		"the run fails":             {operation: "Reconcile", request: "rotate-ssh-keypair", work: errWork, during: [2]int64{now, 0}, then: [2]int64{now, 0}},
 		"left over by a failed run": {operation: "Reconcile", before: sshStatus(30, 20), during: [2]int64{30, 20}, then: [2]int64{30, now}},

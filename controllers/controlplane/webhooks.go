@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/errorcodes"
 )
 
@@ -77,14 +78,19 @@ func problematicWebhook(message string, cause error) error {
 const reasonProblematicWebhooks = "ProblematicWebhooks"
 
 // blameWebhooks is for waits until nodes are ready. Webhooks keep them from joining (SPEC 5.5), which nobody hears of but the
-// nodes: where the time is up, nobody gives another cause, and care has found such a webhook, that is the cause.
+// nodes: where the time is up, a machine is there that is no ready node, nobody gives another cause, and care has found such
+// a webhook, that is the cause. A wait that lasts because a budget holds a node, or because there are many, has another.
 func (o *Operation) blameWebhooks(ctx context.Context, err error) error {
 	if _, late := errors.AsType[*TimeoutError](err); !late || len(codes(err)) > 0 {
 		return err
 	}
-	shoot := &gardencorev1beta1.Shoot{}
-	if o.Garden.Get(ctx, client.ObjectKeyFromObject(o.Shoot), shoot) != nil {
+	shoot, machines := &gardencorev1beta1.Shoot{}, &machinev1alpha1.MachineList{}
+	if o.Garden.Get(ctx, client.ObjectKeyFromObject(o.Shoot), shoot) != nil ||
+		o.Seed.List(ctx, machines, client.InNamespace(o.Namespace())) != nil {
 		return err // what failed is told, if not why
+	}
+	if !slices.ContainsFunc(machines.Items, lacksNode) {
+		return err
 	}
 	for _, constraint := range shoot.Status.Constraints {
 		if constraint.Type == gardencorev1beta1.ShootMaintenancePreconditionsSatisfied &&
@@ -93,4 +99,13 @@ func (o *Operation) blameWebhooks(ctx context.Context, err error) error {
 		}
 	}
 	return err
+}
+
+// lacksNode is whether a machine that the cloud has made, and that is to stay, is no ready node.
+func lacksNode(m machinev1alpha1.Machine) bool {
+	switch m.Status.CurrentStatus.Phase {
+	case machinev1alpha1.MachinePending, machinev1alpha1.MachineUnknown, machinev1alpha1.MachineFailed:
+		return m.DeletionTimestamp == nil && m.Status.LastOperation.ErrorCode == ""
+	}
+	return false
 }

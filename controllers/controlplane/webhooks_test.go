@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/flow"
 )
 
@@ -144,22 +145,45 @@ func TestBlameWebhooks(t *testing.T) {
 			Type: "MaintenancePreconditionsSatisfied", Status: status, Reason: reason, Message: "strict is problematic.",
 		}
 	}
+	machine := func(name string, phase machinev1alpha1.MachinePhase, code string, goes bool) client.Object {
+		m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: name}}
+		if goes {
+			m.Finalizers, m.DeletionTimestamp = []string{"x"}, &metav1.Time{Time: time.Unix(900, 0)}
+		}
+		m.Status.CurrentStatus.Phase, m.Status.LastOperation.ErrorCode = phase, code
+		return m
+	}
+	joins := []client.Object{machine("a", "Running", "", false), machine("b", "Pending", "", false)}
 	for name, c := range map[string]struct {
 		err        error
 		constraint gardencorev1beta1.Condition
 		want       []gardencorev1beta1.ErrorCode
+		machines   []client.Object // joins if not given
 	}{
-		"problematic":         {late, constraint("False", "ProblematicWebhooks"), []gardencorev1beta1.ErrorCode{"ERR_PROBLEMATIC_WEBHOOK"}},
-		"remediated":          {late, constraint("False", "RemediatedWebhooks"), nil},
-		"none problematic":    {late, constraint("True", "NoProblematicWebhooks"), nil},
-		"nobody could look":   {late, constraint("Unknown", "ConditionCheckError"), nil},
-		"another cause":       {quota, constraint("False", "ProblematicWebhooks"), []gardencorev1beta1.ErrorCode{"ERR_INFRA_QUOTA_EXCEEDED"}},
-		"time is not up":      {context.Canceled, constraint("False", "ProblematicWebhooks"), nil},
-		"the seed is refused": {errors.New("forbidden"), constraint("False", "ProblematicWebhooks"), nil},
+		"it has fallen silent": {late, constraint("False", "ProblematicWebhooks"), []gardencorev1beta1.ErrorCode{"ERR_PROBLEMATIC_WEBHOOK"},
+			[]client.Object{machine("a", "Unknown", "", false)}},
+		"a budget holds a node": {late, constraint("False", "ProblematicWebhooks"), nil,
+			[]client.Object{machine("a", "Running", "", false), machine("b", "Terminating", "", true)}},
+		"all are nodes, and not all updated": {late, constraint("False", "ProblematicWebhooks"), nil,
+			[]client.Object{machine("a", "Running", "", false), machine("b", "Running", "", false)}},
+		"the cloud makes no machine": {late, constraint("False", "ProblematicWebhooks"), nil,
+			[]client.Object{machine("a", "CrashLoopBackOff", "Internal", false), machine("b", "Failed", "Internal", false)}},
+		"problematic":         {late, constraint("False", "ProblematicWebhooks"), []gardencorev1beta1.ErrorCode{"ERR_PROBLEMATIC_WEBHOOK"}, nil},
+		"remediated":          {late, constraint("False", "RemediatedWebhooks"), nil, nil},
+		"none problematic":    {late, constraint("True", "NoProblematicWebhooks"), nil, nil},
+		"nobody could look":   {late, constraint("Unknown", "ConditionCheckError"), nil, nil},
+		"another cause":       {quota, constraint("False", "ProblematicWebhooks"), []gardencorev1beta1.ErrorCode{"ERR_INFRA_QUOTA_EXCEEDED"}, nil},
+		"time is not up":      {context.Canceled, constraint("False", "ProblematicWebhooks"), nil, nil},
+		"the seed is refused": {errors.New("forbidden"), constraint("False", "ProblematicWebhooks"), nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := begun(t)
+			machines := c.machines
+			if machines == nil {
+				machines = joins
+			}
+			o.Seed = fake.NewClientBuilder().WithScheme(seedScheme(t)).WithObjects(machines...).Build()
 			if err := o.PatchStatus(t.Context(), func(status *gardencorev1beta1.ShootStatus) {
 				status.Constraints = []gardencorev1beta1.Condition{c.constraint}
 			}); err != nil {

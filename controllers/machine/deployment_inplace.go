@@ -44,6 +44,9 @@ func (r *Deployments) updateInPlace(ctx context.Context, d *machinev1alpha1.Mach
 	if err := r.endMoves(ctx, current, old, machines); err != nil {
 		return nil, err
 	}
+	if d.Spec.Replicas == 0 {
+		return none(current, old), nil // nothing is left to update: the shoot, which may not answer, is not asked
+	}
 	candidates, nodes, err := r.candidates(ctx, current, old, machines)
 	if err != nil {
 		return nil, err
@@ -71,6 +74,15 @@ func (r *Deployments) updateInPlace(ctx context.Context, d *machinev1alpha1.Mach
 	}
 	next, take := planInPlace(d, sizes[current.Name], oldSizes, underWay(candidates))
 	return next, r.choose(ctx, candidates, take)
+}
+
+// none is the plan of a deployment that wants no machines.
+func none(current *machinev1alpha1.MachineSet, old []*machinev1alpha1.MachineSet) map[string]int32 {
+	next := map[string]int32{current.Name: 0}
+	for _, set := range old {
+		next[set.Name] = 0
+	}
+	return next
 }
 
 // candidates are the machines of older classes whose nodes are there, by name, each labelled as one; and the nodes of
@@ -186,10 +198,21 @@ func planInPlace(d *machinev1alpha1.MachineDeployment, current setSize, old []se
 		return next, 0
 	}
 	if manual(d) {
+		drop(next, old, current.wanted+oldWanted-replicas)
 		return next, 0
 	}
 	missing := replicas - next[current.name] - selected.all
 	return next, min(max(missing, 0), max(available-(replicas-b.unavailable), 0))
+}
+
+// drop takes machines off old sets, by name, when there are more than are wanted in all.
+func drop(next map[string]int32, old []setSize, surplus int32) {
+	old = slices.SortedFunc(slices.Values(old), func(a, b setSize) int { return cmp.Compare(a.name, b.name) })
+	for _, set := range old {
+		taken := min(max(surplus, 0), next[set.name])
+		next[set.name] -= taken
+		surplus -= taken
+	}
 }
 
 // release makes a node that was updated one like any other.

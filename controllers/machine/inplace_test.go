@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -161,6 +162,78 @@ func TestManualInPlace(t *testing.T) {
 	}
 	b.expect("updated", 3, 3, 3, 0)
 	b.expectUpdated()
+}
+
+// A pool whose users select is made smaller although its update has not been begun, or not been finished: old machines go
+// first.
+func TestManualInPlace_ScaledDownMeanwhile_LosesOldMachines(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		updated, replicas int
+		want              map[string]int
+	}{
+		"none is updated": {0, 2, map[string]int{"class-1": 2}},
+		"one is updated":  {1, 2, map[string]int{"class-1": 1, "class-2": 1}},
+		"to zero":         {1, 0, map[string]int{}},
+		"two, to one":     {2, 1, map[string]int{"class-2": 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			d := b.deployment(3, inPlaceStrategy("Manual", 0, 0))
+			b.settle()
+			b.change(d, nextClass(d))
+			b.settle()
+			for i, node := range b.nodes() {
+				if i < test.updated {
+					b.labelNode(node.Name, "node.machine.sapcloud.io/selected-for-update", "true")
+				}
+			}
+			b.settle(b.agents)
+			b.change(d, func() { d.Spec.Replicas = int32(test.replicas) })
+			b.settle()
+			got := map[string]int{}
+			for _, m := range b.all() {
+				got[m.Spec.Class.Name]++
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("machines of each class (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// shootAway is a shoot whose API server answers to nobody.
+type shootAway struct{ client.Client }
+
+func (shootAway) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errAway
+}
+
+func (shootAway) List(context.Context, client.ObjectList, ...client.ListOption) error { return errAway }
+
+var errAway = errors.New("connection refused")
+
+// A pool that is to have no machines, as when the shoot goes to sleep, has nothing to update: it does not wait for the
+// shoot's API server, as one that is rolled does not.
+func TestInPlace_NoMachinesWanted_DoesNotAskTheShoot(t *testing.T) {
+	t.Parallel()
+	for _, orchestration := range []machinev1alpha1.OrchestrationType{"Auto", "Manual"} {
+		t.Run(string(orchestration), func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			d := b.deployment(2, inPlaceStrategy(orchestration, 0, 1))
+			b.settle()
+			b.change(d, nextClass(d))
+			b.settle()
+			b.deployments.Target = shootAway{b.target}
+			b.change(d, func() { d.Spec.Replicas = 0 })
+			b.settle()
+			if left := len(b.all()); left > 0 {
+				t.Errorf("%d machines are left", left)
+			}
+		})
+	}
 }
 
 // TestCrashInPlace: the controller ends before each of its writes in turn, and another goes on: nothing is made or deleted.

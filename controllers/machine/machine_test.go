@@ -499,6 +499,9 @@ func TestPlan(t *testing.T) {
 		{"silent ones stay", 3, rolling("1", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 3, 3, 3, 0, 0}, map[string]int32{"new": 1, "old": 3}},
 		{"no machine is wanted, silent ones go", 0, rolling("1", "0"), setSize{"new", 1, 1, 1, 1, 0}, setSize{"old", 2, 2, 2, 1, 0}, map[string]int32{"new": 0, "old": 0}},
 		{"silent ones are not needed", 3, rolling("1", "0"), setSize{"new", 3, 3, 3, 3, 0}, setSize{"old", 1, 1, 1, 0, 0}, map[string]int32{"new": 3, "old": 0}},
+		{"the largest surge", 3, rolling("2147483647", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 2, 2, 2, 2, 0}, map[string]int32{"new": 3, "old": 2}},
+		{"the largest surge, one is there", 2, rolling("2147483647", "0"), setSize{"new", 1, 1, 1, 1, 0}, setSize{"old", 1, 1, 1, 1, 0}, map[string]int32{"new": 2, "old": 1}},
+		{"the largest share", 2, rolling("2147483647%", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 2, 2, 2, 2, 0}, map[string]int32{"new": 2, "old": 2}},
 		{"recreate waits", 3, strategy("Recreate", "1", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 3, 3, 3, 3, 0}, map[string]int32{"new": 0, "old": 0}},
 	} {
 		got := plan(test.replicas, test.strategy, test.current, []setSize{test.old})

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -47,7 +48,7 @@ func resolve(value *intstr.IntOrString, otherwise, of int32, up bool) int32 {
 	if err != nil || resolved < 0 {
 		return otherwise
 	}
-	return int32(resolved)
+	return int32(min(resolved, math.MaxInt32))
 }
 
 // plan says how many machines each set should have next: the current set by its name, and the old ones by theirs. It
@@ -85,8 +86,9 @@ func grow(replicas int32, b bounds, current setSize, oldWanted, oldActual int32)
 	if current.wanted >= replicas {
 		return replicas
 	}
-	room := replicas + b.surge - max(current.wanted, current.actual) - max(oldWanted, oldActual)
-	return min(replicas, current.wanted+max(room, 0))
+	// A surge may be as large as its type allows.
+	room := int64(replicas) + int64(b.surge) - int64(max(current.wanted, current.actual)) - int64(max(oldWanted, oldActual))
+	return int32(min(int64(replicas), int64(current.wanted)+max(room, 0)))
 }
 
 // shrink takes machines from old sets as far as enough available ones remain; broken ones go first, because nobody misses

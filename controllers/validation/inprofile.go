@@ -206,20 +206,19 @@ func (o offer) limits(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 	most := *o.profile.Spec.Limits.MaxNodesTotal
 	var errs field.ErrorList
 	var total int64
+	// The numbers are in the messages: who is above a limit that was lowered may stay there, and not go further.
 	for i, worker := range shoot.Spec.Provider.Workers {
 		total += int64(worker.Minimum)
 		if worker.Maximum > most {
-			errs = append(errs,
-				field.Forbidden(workersPath().Index(i).Child("maximum"),
-					fmt.Sprintf("must not be above %d, the node limit of CloudProfile %q", most,
-						o.profile.Name)))
+			errs = append(errs, field.Forbidden(workersPath().Index(i).Child("maximum"), fmt.Sprintf(
+				"must not be above %d, the node limit of CloudProfile %q, and is %d", most, o.profile.Name,
+				worker.Maximum)))
 		}
 	}
 	if total > int64(most) {
-		errs = append(errs,
-			field.Forbidden(workersPath(),
-				fmt.Sprintf("all minimums together must not be above %d, the node limit of CloudProfile %q",
-					most, o.profile.Name)))
+		errs = append(errs, field.Forbidden(workersPath(), fmt.Sprintf(
+			"all minimums together must not be above %d, the node limit of CloudProfile %q, and are %d", most,
+			o.profile.Name, total)))
 	}
 	return errs
 }

@@ -114,7 +114,7 @@ func TestShoot_HugeMinimums_AreAboveTheNodeLimit(t *testing.T) {
 		Limits:       &gardencorev1beta1.Limits{MaxNodesTotal: ptr.To[int32](most)},
 	}, one, other)
 	want := []string{`spec.provider.workers: Forbidden: all minimums together must not be above 2147483647, ` +
-		`the node limit of CloudProfile "profile"`}
+		`the node limit of CloudProfile "profile", and are 4294967294`}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
