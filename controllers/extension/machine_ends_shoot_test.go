@@ -69,6 +69,8 @@ type shootWithMachines struct {
 // owner is the cloud for who owns the shoot, or does not.
 type owner struct {
 	lapsed bool
+	// keeps is the answer of the cloud to who ends a machine; nil if it ends it.
+	keeps  error
 	client *cloud.Client
 }
 
@@ -103,6 +105,9 @@ func (o *owner) List(ctx context.Context, tags map[string]string) ([]cloud.Machi
 func (o *owner) Delete(ctx context.Context, id string) error {
 	if o.lapsed {
 		return ownership.ErrLapsed
+	}
+	if o.keeps != nil {
+		return o.keeps
 	}
 	if err := o.client.Machines().Delete(ctx, id); err != nil && !cloud.IsNotFound(err) {
 		return err

@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"github.com/transplant-sim/transplant/api/cloud"
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
@@ -89,6 +91,15 @@ func waysToEnd() []way {
 		{name: "hibernation", want: forced, start: func(w *shootWithMachines) { w.hibernate(nil) }},
 		{name: "hibernation, pool removed", want: forced, start: func(w *shootWithMachines) { w.hibernate(withoutPool) }},
 		{name: "hibernation, zone removed", want: forced, start: func(w *shootWithMachines) { w.hibernate(withOneZone) }},
+		{name: "hibernation, pool updated in place", pool: inPlace(0), want: forced, start: func(w *shootWithMachines) { w.hibernate(nil) }},
+		{name: "hibernation, while an in-place update is going on", pool: inPlace(0), want: forced, start: func(w *shootWithMachines) {
+			w.updateInPlace()
+			w.pass(4)
+			w.evictions = 0 // those of the update
+			w.hibernate(nil)
+		}},
+		{name: "pool updated in place scaled to zero", pool: inPlace(0), want: drained.but(isQuarantined),
+			start: func(w *shootWithMachines) { w.reconcile(withMachines(0)) }},
 		{name: "pool scaled down", want: drained.but(isQuarantined), start: func(w *shootWithMachines) { w.reconcile(withMachines(1)) }},
 		{name: "pool scaled to zero", want: drained.but(isQuarantined), start: func(w *shootWithMachines) { w.reconcile(withMachines(0)) }},
 		{name: "pool removed", want: drained, start: func(w *shootWithMachines) { w.reconcile(withoutPool) }},
@@ -281,5 +292,40 @@ func TestHibernation_CutShort_LeavesNoForcedMachine(t *testing.T) {
 		if forced := m.Labels["force-deletion"] == "True"; forced != (m.Name == users.Name) {
 			t.Errorf("machine %s: to be ended by force: %t", m.Name, forced)
 		}
+	}
+}
+
+// TestMachineEnds_CloudRefuses_WorkerSaysWhy: a machine that the cloud does not let end is named with the codes of its
+// answer, as one that it does not make. (Nobody waits for the old machine of a rolling update; the next reconcile says so.)
+func TestMachineEnds_CloudRefuses_WorkerSaysWhy(t *testing.T) {
+	t.Parallel()
+	for name, start := range map[string]func(*shootWithMachines){
+		"shoot deleted":    func(w *shootWithMachines) { w.delete(w.worker) },
+		"hibernation":      func(w *shootWithMachines) { w.hibernate(nil) },
+		"pool scaled down": func(w *shootWithMachines) { w.reconcile(withMachines(1)) },
+		"pool removed":     func(w *shootWithMachines) { w.reconcile(withoutPool) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := started(t, way{start: start}, func(w *shootWithMachines) {
+				w.owner.keeps = &cloud.Error{Code: cloud.CodeUnauthorized, Reason: "UnauthorizedOperation", Message: "it may not end machines"}
+				pods := &corev1.PodList{}
+				w.must(w.target.List(t.Context(), pods))
+				for i := range pods.Items {
+					w.must(w.target.Delete(t.Context(), &pods.Items[i]))
+				}
+			})
+			told := func() bool {
+				w.get(w.worker)
+				last := w.worker.Status.LastError
+				return last != nil && slices.Equal(last.Codes, []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorInfraUnauthorized}) &&
+					strings.Contains(last.Description, "it may not end machines")
+			}
+			w.passUntil(20, told)
+			w.owner.keeps = nil
+			if !w.endsWithin(20) {
+				t.Error("it does not end when the cloud lets it")
+			}
+		})
 	}
 }

@@ -170,18 +170,47 @@ var refusals = []cloud.Code{
 	cloud.CodeQuotaExceeded, cloud.CodeDepleted, cloud.CodeUnauthenticated, cloud.CodeUnauthorized, cloud.CodeInvalid, cloud.CodeNotFound,
 }
 
-// failedMachines is why the cloud refuses machines to a deployment, with the codes that its answers deserve (SPEC 5.8).
+// failedMachines is why the cloud refuses machines to a deployment, or does not end its machines.
 func failedMachines(d *machinev1alpha1.MachineDeployment) error {
 	var failed []error
 	for _, machine := range d.Status.FailedMachines {
-		if !slices.Contains(refusals, cloud.Code(machine.LastOperation.ErrorCode)) {
-			continue
-		}
-		if codes := errorcodes.Classify(machine.LastOperation.Description); len(codes) > 0 {
-			failed = append(failed, contract.WithCodes(fmt.Errorf("machine %q failed: %s", machine.Name, machine.LastOperation.Description), codes...))
-		}
+		failed = append(failed, refusal(machine.Name, machine.LastOperation))
 	}
 	return errors.Join(failed...)
+}
+
+// refusal is why an operation on a machine has failed, with the codes that the answer of the cloud deserves (SPEC 5.8);
+// nil if trying again may help.
+func refusal(name string, last machinev1alpha1.LastOperation) error {
+	if last.State != machinev1alpha1.MachineStateFailed || !slices.Contains(refusals, cloud.Code(last.ErrorCode)) {
+		return nil
+	}
+	codes := errorcodes.Classify(last.Description)
+	if len(codes) == 0 {
+		return nil
+	}
+	return contract.WithCodes(fmt.Errorf("machine %q failed: %s", name, last.Description), codes...)
+}
+
+// waitForEnds waits for machines that are to end. It fails where the cloud refuses to end one.
+func (p *Provider) waitForEnds(ctx context.Context, namespace, what string) error {
+	if err := p.wakeMachineController(ctx, namespace); err != nil {
+		return err
+	}
+	machines := &machinev1alpha1.MachineList{}
+	if err := p.Seed.List(ctx, machines, client.InNamespace(namespace)); err != nil {
+		return fmt.Errorf("list the machines: %w", err)
+	}
+	var refused []error
+	for _, m := range machines.Items {
+		if m.DeletionTimestamp != nil {
+			refused = append(refused, refusal(m.Name, m.Status.LastOperation))
+		}
+	}
+	if err := errors.Join(refused...); err != nil {
+		return err
+	}
+	return contract.WaitingFor(machinePoll, "%s", what)
 }
 
 // wakeMachineController scales the machine controller up if it rests.

@@ -37,10 +37,7 @@ func (p *Provider) deleteWorker(ctx context.Context, _ logr.Logger, obj *extensi
 		return err
 	}
 	if left != "" {
-		if err := p.wakeMachineController(ctx, obj.Namespace); err != nil {
-			return err
-		}
-		return contract.WaitingFor(machinePoll, "the deletion of MachineDeployment %q", left)
+		return p.waitForEnds(ctx, obj.Namespace, fmt.Sprintf("the deletion of MachineDeployment %q", left))
 	}
 	if err := p.waitForNoMachines(ctx, obj.Namespace); err != nil {
 		return err
@@ -107,10 +104,7 @@ func (p *Provider) waitForNoMachines(ctx context.Context, namespace string) erro
 		}
 		left = orphans
 	}
-	if err := p.wakeMachineController(ctx, namespace); err != nil {
-		return err
-	}
-	return contract.WaitingFor(machinePoll, "the end of %d machines", left)
+	return p.waitForEnds(ctx, namespace, fmt.Sprintf("the end of %d machines", left))
 }
 
 // endOrphans ends machines of the cloud that no Machine stands for, and says how many there are. Their quarantine is for a

@@ -78,11 +78,7 @@ func (p *Provider) removeUnwanted(ctx context.Context, namespace string, pools [
 		return err
 	}
 	if left != "" {
-		// It rests while the shoot sleeps.
-		if err := p.wakeMachineController(ctx, namespace); err != nil {
-			return err
-		}
-		return contract.WaitingFor(machinePoll, "the deletion of MachineDeployment %q", left)
+		return p.waitForEnds(ctx, namespace, fmt.Sprintf("the deletion of MachineDeployment %q", left))
 	}
 	inUse, err := p.classesInUse(ctx, namespace)
 	if err != nil {

@@ -13,7 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/transplant-sim/transplant/api/cloud"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
 // terminate drains the node, ends the machine, removes the node, and lets the Machine go, in this order.
@@ -21,9 +23,10 @@ func (r *Machines) terminate(ctx context.Context, logger logr.Logger, m *machine
 	if !held(m) {
 		return 0, nil
 	}
-	if err := r.phase(ctx, m, machinev1alpha1.MachineTerminating, machinev1alpha1.MachineOperationDelete, machinev1alpha1.MachineStateProcessing,
-		"The machine is being deleted"); err != nil {
-		return 0, err
+	if last := m.Status.LastOperation; last.Type != machinev1alpha1.MachineOperationDelete {
+		if err := r.terminating(ctx, m); err != nil {
+			return 0, err
+		}
 	}
 	forced := isForced(m)
 	if !forced && r.Clock.Since(m.DeletionTimestamp.Time) < r.drainTimeout(m) {
@@ -32,8 +35,11 @@ func (r *Machines) terminate(ctx context.Context, logger logr.Logger, m *machine
 		}
 	}
 	gone, err := r.end(ctx, m)
-	if err != nil || !gone {
-		return r.Timeouts.Poll, err
+	if err != nil {
+		return r.Timeouts.Poll, r.notEnded(ctx, m, err)
+	}
+	if !gone {
+		return r.Timeouts.Poll, r.terminating(ctx, m)
 	}
 	if err := r.removeNode(ctx, m); err != nil && !forced {
 		return 0, err
@@ -41,6 +47,22 @@ func (r *Machines) terminate(ctx context.Context, logger logr.Logger, m *machine
 	r.tries.forget(m)
 	logger.Info("The machine is gone")
 	return 0, letGo(ctx, r.Control, m)
+}
+
+func (r *Machines) terminating(ctx context.Context, m *machinev1alpha1.Machine) error {
+	return r.phase(ctx, m, machinev1alpha1.MachineTerminating, machinev1alpha1.MachineOperationDelete,
+		machinev1alpha1.MachineStateProcessing, "The machine is being deleted")
+}
+
+// notEnded shows why the machine still exists, until the cloud ends it.
+func (r *Machines) notEnded(ctx context.Context, m *machinev1alpha1.Machine, cause error) error {
+	if errors.Is(cause, ownership.ErrLapsed) {
+		return cause
+	}
+	return errors.Join(cause, r.report(ctx, m, machinev1alpha1.MachineTerminating, machinev1alpha1.LastOperation{
+		Type: machinev1alpha1.MachineOperationDelete, State: machinev1alpha1.MachineStateFailed,
+		Description: cause.Error(), ErrorCode: string(cloud.CodeOf(cause)),
+	}))
 }
 
 // isForced says whether a machine is to be ended without its node being drained.
