@@ -1,10 +1,12 @@
 package embedded_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -107,7 +109,7 @@ func client(t *testing.T, c clusters.Cluster, actor string) (*rest.Config, kuber
 
 func createSecret(ctx context.Context, clients kubernetes.Interface, name string) error {
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, StringData: map[string]string{"word": "abracadabra"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, StringData: map[string]string{"word": secretWord},
 	}
 	_, err := clients.CoreV1().Secrets("default").Create(ctx, secret, metav1.CreateOptions{})
 	return err
@@ -146,9 +148,12 @@ func testEncryption(t *testing.T, l *embedded.Landscape) {
 			t.Fatal(err)
 		}
 		if c == garden {
-			createCustom(t, config, "core.gardener.cloud", "v1beta1", "shootstates", "ShootState")
-			createCustom(t, config, "transplant.dev", "v1alpha1", "shootstatechunks", "ShootStateChunk")
-			createCustom(t, config, "core.gardener.cloud", "v1beta1", "shoots", "Shoot")
+			createCustom(t, config, "core.gardener.cloud", "v1beta1", "shootstates", "ShootState", secretWord)
+			createCustom(t, config, "transplant.dev", "v1alpha1", "shootstatechunks", "ShootStateChunk", secretWord)
+			createCustom(t, config, "core.gardener.cloud", "v1beta1", "shoots", "Shoot", openWord)
+		} else {
+			createCustom(t, config, "extensions.gardener.cloud", "v1alpha1", "workers", "Worker", secretWord)
+			createCustom(t, config, "resources.gardener.cloud", "v1alpha1", "managedresources", "ManagedResource", openWord)
 		}
 	}
 	tests := []struct {
@@ -160,18 +165,45 @@ func testEncryption(t *testing.T, l *embedded.Landscape) {
 		{garden, "/registry/core.gardener.cloud/shootstates/default/x", true},
 		{garden, "/registry/transplant.dev/shootstatechunks/default/x", true},
 		{garden, "/registry/core.gardener.cloud/shoots/default/x", false},
-		{seed, "/registry/secrets/default/s", false},
+		{seed, "/registry/secrets/default/s", true},
+		{seed, "/registry/extensions.gardener.cloud/workers/default/x", true},
+		{seed, "/registry/resources.gardener.cloud/managedresources/default/x", false},
 	}
 	for _, test := range tests {
 		value := rawValue(t, test.cluster, test.key)
 		if got := strings.HasPrefix(value, encrypted); got != test.want {
 			t.Errorf("%s of %s is encrypted: %v, want %v", test.key, test.cluster.Name(), got, test.want)
 		}
-		if readable := strings.Contains(value, "abracadabra"); readable == test.want {
+		if readable := strings.Contains(value, secretWord) || strings.Contains(value, openWord); readable == test.want {
 			t.Errorf("%s of %s can be read in etcd: %v, want %v", test.key, test.cluster.Name(), readable, !test.want)
 		}
 	}
+	for _, c := range []*embedded.Cluster{garden, seed} { // deleted and older values lie in the files, too
+		files := 0
+		err := filepath.WalkDir(l.Dir().Join("clusters", c.Name(), "etcd"), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			content, err := os.ReadFile(path)
+			if bytes.Contains(content, []byte(secretWord)) {
+				t.Errorf("%s of %s has a secret", path, c.Name())
+			}
+			if bytes.Contains(content, []byte(openWord)) {
+				files++
+			}
+			return err
+		})
+		if err != nil || files == 0 {
+			t.Errorf("%d files of %s were found to hold what is written there: %v", files, c.Name(), err)
+		}
+	}
 }
+
+// Words in objects: those that nobody may read on a disk, and others.
+const (
+	secretWord = "abracadabra"
+	openWord   = "opensesame"
+)
 
 func cluster(t *testing.T, l *embedded.Landscape, name string) *embedded.Cluster {
 	t.Helper()
@@ -182,7 +214,7 @@ func cluster(t *testing.T, l *embedded.Landscape, name string) *embedded.Cluster
 	return c.(*embedded.Cluster)
 }
 
-func createCustom(t *testing.T, config *rest.Config, group, version, plural, kind string) {
+func createCustom(t *testing.T, config *rest.Config, group, version, plural, kind, word string) {
 	t.Helper()
 	clients, err := apiextensions.NewForConfig(config)
 	if err != nil {
@@ -210,7 +242,7 @@ func createCustom(t *testing.T, config *rest.Config, group, version, plural, kin
 		t.Fatal(err)
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": group + "/" + version, "kind": kind, "metadata": map[string]any{"name": "x"}, "spec": map[string]any{"word": "abracadabra"},
+		"apiVersion": group + "/" + version, "kind": kind, "metadata": map[string]any{"name": "x"}, "spec": map[string]any{"word": word},
 	}}
 	resource := objects.Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: plural}).Namespace("default")
 	eventually(t, "create a "+kind, func() error { // until the definition is served
