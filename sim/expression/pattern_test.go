@@ -36,7 +36,7 @@ func TestPatterns(t *testing.T) {
 		if err == nil {
 			_, _, _ = e.Evaluate(expression.Snapshot{Shoots: map[string]expression.Shoot{"a": {Seed: strings.Repeat("a", 10_000)}}})
 		}
-		if took := time.Since(began); took > 5*time.Second {
+		if took := time.Since(began); took > time.Minute {
 			t.Errorf("%.60s: took %s", text, took)
 		}
 	}
@@ -53,7 +53,7 @@ func TestCostOfAnEvaluation(t *testing.T) {
 	}
 	began := time.Now()
 	met, why, err := e.Evaluate(expression.Snapshot{})
-	if met || err == nil || !strings.Contains(why, "write a shorter condition") || time.Since(began) > 10*time.Second {
+	if met || err == nil || !strings.Contains(why, "write a shorter condition") || time.Since(began) > time.Minute {
 		t.Errorf("met %t, %s, %v, took %s", met, why, err, time.Since(began))
 	}
 }
