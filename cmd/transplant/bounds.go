@@ -19,6 +19,8 @@ const (
 	longest  = 365 * 24 * time.Hour
 	mostInt  = 1_000_000_000
 	mostReal = 1000
+
+	leastReal = 0.001
 )
 
 // mostOf flags that allot something for each, by their names.
@@ -66,8 +68,9 @@ func checkFlag(f *pflag.Flag) error {
 		}
 	case "float64":
 		value, err := strconv.ParseFloat(text, 64)
-		if none := zeroMeans[f.Name] != ""; err != nil || math.IsNaN(value) || value > mostReal || value < 0 || value == 0 && !none {
-			return fmt.Errorf("must be above 0 and at most %d%s", mostReal, orZero(none))
+		none := value == 0 && zeroMeans[f.Name] != ""
+		if err != nil || !none && !(value >= leastReal && value <= mostReal) { // NaN is neither
+			return fmt.Errorf("must be from %g to %d%s", leastReal, mostReal, orZero(zeroMeans[f.Name] != ""))
 		}
 	default:
 		return checkPaths(f.Value)

@@ -51,7 +51,8 @@ func TestBounds_EveryFlag(t *testing.T) {
 		flags.AddFlagSet(command.InheritedFlags())
 		flags.VisitAll(func(f *pflag.Flag) {
 			values, known := hostile[f.Value.Type()]
-			if !known && f.Name != "help" && !strings.HasPrefix(f.Value.Type(), "netip.") {
+			// What reads itself from a text, such as an address, refuses what it is not.
+			if text := f.Value.Type(); !known && text != "" && !strings.HasPrefix(text, "netip.") {
 				t.Errorf("%s --%s: no hostile value of type %s is tried", strings.Join(words, " "), f.Name, f.Value.Type())
 			}
 			for _, value := range values {
@@ -96,5 +97,8 @@ func parse(words []string, flag string) (ran bool, err error) {
 	root.SetOut(io.Discard)
 	root.SetErr(io.Discard)
 	err = root.Execute()
+	if err != nil && (strings.Contains(err.Error(), "required flag") || strings.Contains(err.Error(), "flags in the group")) {
+		return true, nil // the value was accepted
+	}
 	return ran, err
 }
