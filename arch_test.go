@@ -43,7 +43,7 @@ var allowed = map[string][]string{
 	"controllers/maintenance/versionrules": {"api", "controllers/maintenance/version", "controllers/maintenance/image"},
 	"clusters":                             {},
 	"sim":                                  {"clusters", "api"},
-	"sim/timeline":                         {},
+	"sim/timeline":                         {"api/userfile"},
 	"cmd":                                  {"api", "controllers", "clusters", "sim", "scenarios", "dashboards"},
 	"e2e":                                  {"api", "controllers", "clusters", "sim", "scenarios", "dashboards", "cmd"},
 	"scenarios":                            {},

@@ -2,6 +2,8 @@ module github.com/transplant-sim/transplant
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	al.essio.dev/pkg/shellescape v1.5.1
 	github.com/BurntSushi/toml v1.4.0

@@ -3,6 +3,8 @@ module github.com/transplant-sim/transplant/lint
 
 go 1.26
 
+toolchain go1.26.8
+
 tool github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 require (

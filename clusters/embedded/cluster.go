@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/clusters/atrest"
 	"github.com/transplant-sim/transplant/clusters/embedded/address"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/program"
@@ -28,9 +29,6 @@ const (
 	schedulerProgram         = "kube-scheduler"
 	nodeProgram              = "processnode"
 )
-
-// gardenEncrypted are the resources the garden keeps encrypted at rest: all that carry secrets of shoots.
-var gardenEncrypted = []string{"secrets", "shootstates.core.gardener.cloud", "shootstatechunks.transplant.dev"}
 
 // readyTimeout bounds the start of one cluster on a machine with all cores busy.
 const readyTimeout = 2 * time.Minute
@@ -56,10 +54,7 @@ var _ clusters.Cluster = &Cluster{}
 func newCluster(l *Landscape, name string, role clusters.Role, plan address.Cluster) *Cluster {
 	c := &Cluster{name: name, role: role, plan: plan, landscape: l, processes: map[string]*process.Process{}}
 	c.files = program.Cluster{
-		Name: name, Dir: l.dir.Join("clusters", name), Address: plan.Node, Services: plan.Services,
-	}
-	if role == clusters.Garden {
-		c.files.Encrypted = gardenEncrypted
+		Name: name, Dir: l.dir.Join("clusters", name), Address: plan.Node, Services: plan.Services, Encrypted: atrest.Resources(role),
 	}
 	return c
 }
@@ -220,7 +215,9 @@ func (c *Cluster) explain(err error) error {
 		if p.Running() {
 			continue
 		}
+		older, _ := os.ReadFile(process.Older(p.Spec().Log))
 		content, _ := os.ReadFile(p.Spec().Log)
+		content = append(older, content...)
 		tail := strings.TrimSpace(string(content[max(0, len(content)-explainBytes):]))
 		err = fmt.Errorf("%w\nthe log of %s ends with:\n%s", err, p.Name(), tail)
 	}

@@ -107,7 +107,7 @@ func client(t *testing.T, c clusters.Cluster, actor string) (*rest.Config, kuber
 
 func createSecret(ctx context.Context, clients kubernetes.Interface, name string) error {
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, StringData: map[string]string{"word": "abracadabra"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, StringData: map[string]string{"word": secretWord},
 	}
 	_, err := clients.CoreV1().Secrets("default").Create(ctx, secret, metav1.CreateOptions{})
 	return err
@@ -135,44 +135,6 @@ func TestLandscape(t *testing.T) {
 	t.Run("State", func(t *testing.T) { testState(t, l) })
 }
 
-// encrypted is what kube-apiserver writes before a value it has encrypted.
-const encrypted = "k8s:enc:secretbox:v1:key1:"
-
-func testEncryption(t *testing.T, l *embedded.Landscape) {
-	garden, seed := cluster(t, l, "garden"), cluster(t, l, "elm")
-	for _, c := range []*embedded.Cluster{garden, seed} {
-		config, clients := client(t, c, clusters.Observer)
-		if err := createSecret(t.Context(), clients, "s"); err != nil {
-			t.Fatal(err)
-		}
-		if c == garden {
-			createCustom(t, config, "core.gardener.cloud", "v1beta1", "shootstates", "ShootState")
-			createCustom(t, config, "transplant.dev", "v1alpha1", "shootstatechunks", "ShootStateChunk")
-			createCustom(t, config, "core.gardener.cloud", "v1beta1", "shoots", "Shoot")
-		}
-	}
-	tests := []struct {
-		cluster *embedded.Cluster
-		key     string
-		want    bool
-	}{
-		{garden, "/registry/secrets/default/s", true},
-		{garden, "/registry/core.gardener.cloud/shootstates/default/x", true},
-		{garden, "/registry/transplant.dev/shootstatechunks/default/x", true},
-		{garden, "/registry/core.gardener.cloud/shoots/default/x", false},
-		{seed, "/registry/secrets/default/s", false},
-	}
-	for _, test := range tests {
-		value := rawValue(t, test.cluster, test.key)
-		if got := strings.HasPrefix(value, encrypted); got != test.want {
-			t.Errorf("%s of %s is encrypted: %v, want %v", test.key, test.cluster.Name(), got, test.want)
-		}
-		if readable := strings.Contains(value, "abracadabra"); readable == test.want {
-			t.Errorf("%s of %s can be read in etcd: %v, want %v", test.key, test.cluster.Name(), readable, !test.want)
-		}
-	}
-}
-
 func cluster(t *testing.T, l *embedded.Landscape, name string) *embedded.Cluster {
 	t.Helper()
 	c, err := l.Cluster(name)
@@ -182,7 +144,7 @@ func cluster(t *testing.T, l *embedded.Landscape, name string) *embedded.Cluster
 	return c.(*embedded.Cluster)
 }
 
-func createCustom(t *testing.T, config *rest.Config, group, version, plural, kind string) {
+func createCustom(t *testing.T, config *rest.Config, group, version, plural, kind, word string) {
 	t.Helper()
 	clients, err := apiextensions.NewForConfig(config)
 	if err != nil {
@@ -210,7 +172,7 @@ func createCustom(t *testing.T, config *rest.Config, group, version, plural, kin
 		t.Fatal(err)
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": group + "/" + version, "kind": kind, "metadata": map[string]any{"name": "x"}, "spec": map[string]any{"word": "abracadabra"},
+		"apiVersion": group + "/" + version, "kind": kind, "metadata": map[string]any{"name": "x"}, "spec": map[string]any{"word": word},
 	}}
 	resource := objects.Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: plural}).Namespace("default")
 	eventually(t, "create a "+kind, func() error { // until the definition is served

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/kind/pkg/log"
 
 	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/clusters/atrest"
 	"github.com/transplant-sim/transplant/clusters/pki"
 )
 
@@ -40,6 +41,9 @@ const readyTimeout = 5 * time.Minute
 
 // The authorities of a cluster, as kubeadm names them. They are made here, so that they outlive its node.
 const authority = "ca"
+
+// keysInNode is where kubeadm has the keys of a cluster.
+const keysInNode = "/etc/kubernetes/pki/"
 
 // Every cluster has the same networks, as kind has it: pods reach other clusters by their nodes only.
 const (
@@ -67,8 +71,18 @@ func newCluster(l *Landscape, name string, role clusters.Role) (*Cluster, error)
 	if err := c.keys().WriteAuthority(authority, made); err != nil {
 		return nil, fmt.Errorf("write the authority of cluster %q: %w", name, err)
 	}
+	encryption, err := atrest.Configuration(atrest.Resources(role))
+	if err == nil {
+		err = os.WriteFile(c.encryption(), encryption, 0o600)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encrypt cluster %q: %w", name, err)
+	}
 	return c, nil
 }
+
+// encryption is the file with the key of what the cluster keeps encrypted. It outlives the node, as the authority does.
+func (c *Cluster) encryption() string { return filepath.Join(string(c.keys()), atrest.FileName) }
 
 // Name is "garden" or the seed's name.
 func (c *Cluster) Name() string { return c.name }
@@ -158,12 +172,18 @@ func (c *Cluster) config() *v1alpha4.Cluster {
 		KubeadmConfigPatches: []string{kubelet, patience},
 	}
 	node := v1alpha4.Node{Role: v1alpha4.ControlPlaneRole}
-	for _, path := range []string{c.keys().Certificate(authority), c.keys().Key(authority)} {
+	// kubeadm shows this folder of the node to the API server.
+	for _, path := range []string{c.keys().Certificate(authority), c.keys().Key(authority), c.encryption()} {
 		node.ExtraMounts = append(node.ExtraMounts, v1alpha4.Mount{
-			HostPath: path, ContainerPath: "/etc/kubernetes/pki/" + filepath.Base(path), Readonly: true,
+			HostPath: path, ContainerPath: keysInNode + filepath.Base(path), Readonly: true,
 		})
 	}
 	config.Nodes = []v1alpha4.Node{node}
+	// kind has arguments of its own there, which a merge would replace.
+	config.KubeadmConfigPatchesJSON6902 = []v1alpha4.PatchJSON6902{{
+		Group: "kubeadm.k8s.io", Version: "v1beta4", Kind: "ClusterConfiguration",
+		Patch: fmt.Sprintf(`[{"op": "add", "path": "/apiServer/extraArgs/-", "value": {"name": "encryption-provider-config", "value": %q}}]`, keysInNode+atrest.FileName),
+	}}
 	v1alpha4.SetDefaultsCluster(config)
 	return config
 }

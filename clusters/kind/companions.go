@@ -111,7 +111,8 @@ func (l *Landscape) startCompanion(ctx context.Context, c clusters.Companion) er
 // this machine, and has no rights.
 func (l *Landscape) runArgs(c clusters.Companion, user string) []string {
 	args := []string{"run", "--detach", "--name", l.companionName(c.Name), "--network", network, "--user", user,
-		"--label", labelLandscape + "=" + l.dir.Path, "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL"}
+		"--label", labelLandscape + "=" + l.dir.Path, "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL",
+		"--log-driver", "json-file", "--log-opt", "max-size=16m", "--log-opt", "max-file=2"}
 	for _, path := range c.Reads {
 		args = append(args, "--volume", path+":"+path+":ro")
 	}

@@ -16,6 +16,9 @@ import (
 // connectTimeout bounds how long a client may take to say where it wants to go.
 const connectTimeout = 30 * time.Second
 
+// maxHead bounds what a client may say before it is let in, in bytes.
+const maxHead = 64 << 10
+
 // take answers one client of the proxy.
 func (p *Proxy) take(socket net.Conn) {
 	p.mu.Lock()
@@ -31,7 +34,7 @@ func (p *Proxy) take(socket net.Conn) {
 // answer reads what the client wants and brings it to the link of its host.
 func (p *Proxy) answer(socket net.Conn) {
 	var read bytes.Buffer
-	reader := bufio.NewReader(io.TeeReader(socket, &read))
+	reader := bufio.NewReader(io.TeeReader(io.LimitReader(socket, maxHead), &read))
 	_ = socket.SetReadDeadline(time.Now().Add(connectTimeout)) // the deadline of a socket is real time
 	request, err := http.ReadRequest(reader)
 	_ = socket.SetReadDeadline(time.Time{})
@@ -49,8 +52,14 @@ func (p *Proxy) answer(socket net.Conn) {
 	case err != nil:
 		refuse(socket, http.StatusBadRequest, fmt.Sprintf("%s: read the target of CONNECT: %v", p.name, err))
 	default:
+		h, err := p.visit(host)
+		if err != nil {
+			refuse(socket, http.StatusServiceUnavailable, fmt.Sprintf("%s: %v", p.name, err))
+			return
+		}
+		defer p.leave(h)
 		head := read.Len() - reader.Buffered()
-		p.Link(host).connect(socket, io.MultiReader(&read, socket), head, request.Host)
+		h.connect(socket, io.MultiReader(&read, socket), head, request.Host)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -46,9 +45,11 @@ type Proxy struct {
 	door    *door
 
 	mu      sync.Mutex
-	links   map[string]*Link
-	all     map[*Injection][]func() // for all hosts, with how to end them where they act
-	callers map[net.Conn]struct{}   // that have not said yet where they want to go
+	links   map[string]*hosted
+	uses    uint64
+	gone    Stats                           // of links that were dropped
+	all     map[*Injection]map[*Link]func() // for all hosts, with how to end them where they act
+	callers map[net.Conn]struct{}           // that have not said yet where they want to go
 	closed  bool
 	calls   sync.WaitGroup
 }
@@ -65,8 +66,8 @@ func NewProxy(o ProxyOptions) (*Proxy, error) {
 	p := &Proxy{
 		options: o,
 		name:    linkName(o.Actor, "shoots"),
-		links:   map[string]*Link{},
-		all:     map[*Injection][]func(){},
+		links:   map[string]*hosted{},
+		all:     map[*Injection]map[*Link]func(){},
 		callers: map[net.Conn]struct{}{},
 	}
 	d, err := openDoor(o.Listen, p.take, o.Log.WithValues("link", p.name))
@@ -83,20 +84,13 @@ func (p *Proxy) Name() string { return p.name }
 // URL is what the actor's kubeconfigs name as proxy-url.
 func (p *Proxy) URL() string { return "http://" + p.door.address }
 
-// Link is the link to a host. It exists from the first call on, or from the first connection.
+// Link is the link to a host. It exists from the first call on, or from the first connection; one that was asked for here stays.
 func (p *Proxy) Link(host string) *Link {
-	host = normal(host)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l, ok := p.links[host]
-	if !ok {
-		l = p.newLink(host)
-		p.links[host] = l
-		for i, ends := range p.all {
-			p.all[i] = append(ends, l.traffic.begin(i))
-		}
-	}
-	return l
+	h := p.host(normal(host))
+	h.pinned = true
+	return h.Link
 }
 
 func (p *Proxy) newLink(host string) *Link {
@@ -135,12 +129,19 @@ func (p *Proxy) resolve(ctx context.Context, host string) (string, time.Duration
 func (p *Proxy) Links() []*Link {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.SortedFunc(maps.Values(p.links), func(a, b *Link) int { return strings.Compare(a.name, b.name) })
+	var all []*Link
+	for _, h := range p.links {
+		all = append(all, h.Link)
+	}
+	slices.SortFunc(all, func(a, b *Link) int { return strings.Compare(a.name, b.name) })
+	return all
 }
 
 // Stats adds up the links.
 func (p *Proxy) Stats() Stats {
-	var sum Stats
+	p.mu.Lock()
+	sum := p.gone
+	p.mu.Unlock()
 	for _, l := range p.Links() {
 		sum = sum.plus(l.Stats())
 	}
@@ -160,9 +161,9 @@ func (p *Proxy) BeginAllWith(f Fault, hook Hook) *Injection {
 	i.undo = func() { p.endAll(i) }
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.all[i] = nil
-	for _, l := range p.links {
-		p.all[i] = append(p.all[i], l.traffic.begin(i))
+	p.all[i] = map[*Link]func(){}
+	for _, h := range p.links {
+		p.all[i][h.Link] = h.traffic.begin(i)
 	}
 	return i
 }

@@ -28,6 +28,7 @@ type names struct {
 	address string
 	ttl     time.Duration
 	err     error
+	only    string // the host that there is; empty when every host is
 	asked   []string
 }
 
@@ -35,6 +36,9 @@ func (n *names) resolve(_ context.Context, host string) (string, time.Duration, 
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.asked = append(n.asked, host)
+	if n.only != "" && host != n.only {
+		return "", 0, errUnknownHost
+	}
 	return n.address, n.ttl, n.err
 }
 

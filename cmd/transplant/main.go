@@ -56,6 +56,8 @@ The stories are in scenarios/ of the repository; docs/scenarios.md there lists e
 		Version:       actors.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+
+		PersistentPreRunE: checkFlags,
 	}
 	const people, programs = "people", "programs"
 	root.AddGroup(

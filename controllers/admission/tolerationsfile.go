@@ -3,7 +3,6 @@ package admission
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/userfile"
 )
 
 // PluginTolerations is the name of Gardener's admission plugin for tolerations.
@@ -52,10 +52,13 @@ type pluginConfiguration struct {
 	Configuration *runtime.RawExtension `json:"configuration,omitempty"`
 }
 
+// maxFile bounds a configuration in bytes.
+const maxFile = 16 << 20
+
 // ReadTolerations reads the lists that hold in all projects from a file: Gardener's AdmissionConfiguration, or the
 // plugin's part of it. Fields that are not known are refused: a whitelist that was misspelt would allow nothing.
 func ReadTolerations(path string) (Tolerations, error) {
-	content, err := os.ReadFile(path)
+	content, err := userfile.Read(path, maxFile)
 	if err != nil {
 		return Tolerations{}, fmt.Errorf("read the admission configuration: %w", err)
 	}
@@ -112,7 +115,7 @@ func (p pluginConfiguration) restriction(path *field.Path, folder string) ([]byt
 			name = filepath.Join(folder, name)
 		}
 		var err error
-		if content, err = os.ReadFile(name); err != nil {
+		if content, err = userfile.Read(name, maxFile); err != nil {
 			return nil, fmt.Errorf("%s: %w", path.Child("path"), err)
 		}
 	default:

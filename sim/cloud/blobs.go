@@ -6,24 +6,30 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"os"
 	"path/filepath"
 	"sync"
 
 	"github.com/go-logr/logr"
 	"gocloud.dev/blob"
-	_ "gocloud.dev/blob/fileblob" // file:///path
-	_ "gocloud.dev/blob/memblob"  // mem://
-	_ "gocloud.dev/blob/s3blob"   // s3://bucket?region=…
+	"gocloud.dev/blob/fileblob"  // file:///path
+	_ "gocloud.dev/blob/memblob" // mem://
+	_ "gocloud.dev/blob/s3blob"  // s3://bucket?region=…
+
+	"github.com/transplant-sim/transplant/sim/durable"
 )
 
 // blobs is the store of objects' contents. Every content has a key of its own and is never written twice.
 type blobs struct {
 	bucket *blob.Bucket
 	log    logr.Logger
+	disk   durable.Disk
+	root   string // the folder of a bucket of files; empty for any other
 
 	mutex   sync.Mutex
-	holders int      // snapshots under way; while there is one nothing is removed
-	waiting []string // what is to be removed after them
+	holders int             // snapshots under way; while there is one nothing is removed
+	waiting []string        // what is to be removed after them
+	folders map[string]bool // of which is on the disk that they are there
 }
 
 // ParseBucketURL parses the address of a store of objects' contents, of a kind that there is.
@@ -49,18 +55,28 @@ func openBlobs(ctx context.Context, address, dir string, log logr.Logger) (*blob
 	if err != nil {
 		return nil, fmt.Errorf("open the bucket of objects %q: %w", address, err)
 	}
-	return &blobs{bucket: bucket, log: log}, nil
+	b := &blobs{bucket: bucket, log: log, folders: map[string]bool{}}
+	if parsed, err := url.Parse(address); err == nil && parsed.Scheme == fileblob.Scheme {
+		b.root = filepath.FromSlash(parsed.Path)
+	}
+	return b, nil
 }
 
-// write stores the content; it is there whole or not at all.
+// write stores the content; it is there whole or not at all, and on the disk when write returns: the ledger relies on it.
 func (b *blobs) write(ctx context.Context, key string, content io.Reader) (int64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	writer, err := b.bucket.NewWriter(ctx, key, &blob.WriterOptions{ContentType: "application/octet-stream"})
+	var file *os.File // nil where contents are no files
+	writer, err := b.bucket.NewWriter(ctx, key, &blob.WriterOptions{
+		ContentType: "application/octet-stream", BeforeWrite: func(as func(any) bool) error { as(&file); return nil },
+	})
 	if err != nil {
 		return 0, fmt.Errorf("open content %q: %w", key, err)
 	}
 	size, err := io.Copy(writer, content)
+	if err == nil && file != nil {
+		err = b.disk.File(file) // before it gets its name
+	}
 	if err != nil {
 		cancel() // makes Close drop what was written
 		return 0, errors.Join(fmt.Errorf("write content %q: %w", key, err), ignoreCancelled(writer.Close()))
@@ -68,7 +84,27 @@ func (b *blobs) write(ctx context.Context, key string, content io.Reader) (int64
 	if err := writer.Close(); err != nil {
 		return 0, fmt.Errorf("finish content %q: %w", key, err)
 	}
-	return size, nil
+	return size, b.syncFolders(key)
+}
+
+// syncFolders brings the name of a content onto the disk, and those of its folders that are new.
+func (b *blobs) syncFolders(key string) error {
+	if b.root == "" {
+		return nil
+	}
+	folder := filepath.Dir(filepath.Join(b.root, filepath.FromSlash(key)))
+	if err := b.disk.Folder(folder); err != nil {
+		return err
+	}
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	for ; !b.folders[folder] && folder != b.root && len(folder) > len(b.root); folder = filepath.Dir(folder) {
+		if err := b.disk.Folder(filepath.Dir(folder)); err != nil {
+			return err
+		}
+		b.folders[folder] = true
+	}
+	return nil
 }
 
 func ignoreCancelled(err error) error {

@@ -12,13 +12,14 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
 )
 
 // maxLength of an expression, in bytes. Nobody writes longer ones, and it bounds the work of the compiler.
 const maxLength = 4096
 
-// costLimit bounds the work of one evaluation.
-const costLimit = 1_000_000
+// costLimit bounds the work of one evaluation: some hundredths of a second. Conditions of the catalogue cost a few hundred.
+const costLimit = 100_000
 
 // Expression is a compiled condition.
 type Expression struct {
@@ -135,6 +136,10 @@ func (e *Expression) Evaluate(s Snapshot) (met bool, why string, err error) {
 	var unknown error
 	if isUnknown(err) {
 		unknown = err
+	}
+	if cancelled := (interpreter.EvalCancelledError{}); errors.As(err, &cancelled) {
+		unknown = fmt.Errorf("it takes more steps than an evaluation may: write a shorter condition: %w", err)
+		parts = append(parts, unknown.Error())
 	}
 	for _, f := range e.facts {
 		value, missing := e.run(f.program)

@@ -1,13 +1,16 @@
 package expression
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/parser"
 )
@@ -28,7 +31,7 @@ func (e *Expression) inspect(compiled *cel.Ast) error {
 			}
 		}
 		if failure == nil {
-			failure = checkKeys(node)
+			failure = errors.Join(checkKeys(node), checkPattern(node))
 		}
 		if node.Kind() != ast.CallKind || named[node.AsCall().FunctionName()] == nil {
 			return
@@ -51,6 +54,32 @@ func (e *Expression) inspect(compiled *cel.Ast) error {
 	e.demands = map[string]Demand{}
 	demandsOf(native.Expr(), e.demands)
 	return e.findFacts(native)
+}
+
+// maxPattern of a regular expression, in bytes. It bounds what is made of it: Go limits repetitions by themselves.
+const maxPattern = 256
+
+// checkPattern finds a regular expression that cannot be one, or costs too much.
+func checkPattern(node ast.Expr) error {
+	if node.Kind() != ast.CallKind || node.AsCall().FunctionName() != overloads.Matches {
+		return nil
+	}
+	arguments := node.AsCall().Args()
+	pattern := arguments[len(arguments)-1]
+	var text types.String
+	literal := false
+	if pattern.Kind() == ast.LiteralKind {
+		text, literal = pattern.AsLiteral().(types.String)
+	}
+	switch _, err := regexp.Compile(string(text)); {
+	case !literal:
+		return errors.New("matches(…) takes a pattern in quotes, so that it can be checked before the run")
+	case len(text) > maxPattern:
+		return fmt.Errorf("the pattern of matches(…) has %d bytes; must have at most %d", len(text), maxPattern)
+	case err != nil:
+		return fmt.Errorf("the pattern of matches(…) is wrong; must be a regular expression of RE2: %w", err)
+	}
+	return nil
 }
 
 // isAsked tells what looks at the landscape.

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/dynamic"
 
@@ -40,7 +40,10 @@ func (o OneObject) checkObject(path *field.Path, on landscape.Landscape) field.E
 	if err != nil || o.APIVersion == "" {
 		errs = append(errs, field.Invalid(path.Child("apiVersion"), o.APIVersion, "must be a group and a version, such as apps/v1, or v1"))
 	}
-	if o.Kind == "" || !unicode.IsUpper(rune(o.Kind[0])) {
+	if group := version.Group; err == nil && group != "" && len(validation.IsDNS1123Subdomain(group)) > 0 || len(validation.IsDNS1123Label(version.Version)) > 0 && version.Version != "" {
+		errs = append(errs, field.Invalid(path.Child("apiVersion"), o.APIVersion, "must be a group and a version, such as apps/v1, or v1"))
+	}
+	if !kindName.MatchString(o.Kind) {
 		errs = append(errs, field.Invalid(path.Child("kind"), o.Kind, "must be a kind, such as Secret"))
 	} else if near := misspeltIn(version.Group, o.Kind); err == nil && near != "" {
 		errs = append(errs, field.Invalid(path.Child("kind"), o.Kind, fmt.Sprintf("there is no such kind; did you mean %q?", near)))
@@ -48,7 +51,7 @@ func (o OneObject) checkObject(path *field.Path, on landscape.Landscape) field.E
 	if o.Object == "" {
 		errs = append(errs, field.Required(path.Child("name"), "say which object it is"))
 	}
-	return errs
+	return append(errs, CheckPlace(path, o.Namespace, o.Object)...)
 }
 
 // isGone tells that the object is not there, and not that there is no such kind: an API server then names no object.

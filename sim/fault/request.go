@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/clusters/link"
@@ -93,6 +93,9 @@ func (r Requests) check(path *field.Path, on landscape.Landscape, harm link.Faul
 			errs, unknown = append(errs, field.NotSupported(path.Child("verbs").Index(i), verb, known)), true
 		}
 	}
+	if r.Subresource != "" && !subresource.MatchString(r.Subresource) {
+		errs = append(errs, field.Invalid(path.Child("subresource"), r.Subresource, "must be a subresource, such as status"))
+	}
 	if unknown { // the harm would say it again, and not where
 		return errs
 	}
@@ -116,7 +119,7 @@ func (o Objects) checkLink(path *field.Path, on landscape.Landscape) field.Error
 	}
 	switch {
 	case o.Kind == "":
-	case !unicode.IsUpper(rune(o.Kind[0])):
+	case !kindName.MatchString(o.Kind):
 		errs = append(errs, field.Invalid(path.Child("kind"), o.Kind, "must be a kind, such as Shoot"))
 	case o.Group == "":
 		if near := misspelt(o.Kind); near != "" {
@@ -127,7 +130,10 @@ func (o Objects) checkLink(path *field.Path, on landscape.Landscape) field.Error
 			errs = append(errs, field.Invalid(path.Child("kind"), o.Kind, fmt.Sprintf("there is no such kind in the group %s; did you mean %q?", o.Group, near)))
 		}
 	}
-	return errs
+	if o.Group != "" && len(validation.IsDNS1123Subdomain(o.Group)) > 0 {
+		errs = append(errs, field.Invalid(path.Child("group"), o.Group, "must be a group, such as core.gardener.cloud, or core"))
+	}
+	return append(errs, CheckPlace(path, o.Namespace, o.Object)...)
 }
 
 func validate(path *field.Path, harm link.Fault) field.ErrorList {

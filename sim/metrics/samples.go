@@ -3,9 +3,9 @@ package metrics
 import (
 	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +14,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 
+	"github.com/transplant-sim/transplant/sim/durable"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
@@ -38,19 +39,10 @@ func WriteFolder(folder string, judged *verdict.Report) error {
 	if err != nil {
 		return err
 	}
-	file, err := os.Create(filepath.Join(folder, FileName))
-	if err != nil {
-		return fmt.Errorf("make the file of samples: %w", err)
-	}
-	defer file.Close()
-	out := bufio.NewWriter(file)
-	if err := WriteSamples(out, record, judged); err != nil {
-		return fmt.Errorf("write the samples of %q: %w", folder, err)
-	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("write the samples of %q: %w", folder, err)
-	}
-	return file.Close()
+	return durable.Disk{}.Write(folder, durable.File{Name: FileName, Write: func(file io.Writer) error {
+		out := bufio.NewWriter(file)
+		return errors.Join(WriteSamples(out, record, judged), out.Flush())
+	}})
 }
 
 // WriteSamples replays a run and writes what would have been scraped while it was told, and the verdict at its end.

@@ -107,7 +107,11 @@ func headlineOf(run *Run, broken []brokenPromise) string {
 	case run.Verdict == nil:
 		return unjudged(run) + "; last: " + lastOf(run) + "."
 	case run.Verdict.Verdict == verdict.Held:
-		return fmt.Sprintf("Every promise was kept: %s judged the record of %s events.", counted(len(run.Verdict.Promises), "oracle"), thousands(len(run.Events)))
+		text := fmt.Sprintf("Every promise was kept: %s judged the record", counted(len(run.Verdict.Promises), "oracle"))
+		if len(run.Events) > 0 { // which were read
+			text += fmt.Sprintf(" of %s events", thousands(len(run.Events)))
+		}
+		return text + "."
 	case run.Verdict.Verdict == verdict.Violated:
 		first := broken[0].First
 		text := fmt.Sprintf("%s of %s: the first at %s", counted(len(run.Verdict.Violations), "violation"), namesOf(broken), first.At)

@@ -9,9 +9,11 @@ import (
 	"html/template"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/transplant-sim/transplant/api/userfile"
+	"github.com/transplant-sim/transplant/sim/durable"
 )
 
 // FileName of the report in a run's folder.
@@ -98,28 +100,9 @@ func Write(folder string) error {
 }
 
 // writeFile puts a whole file in its place: nobody ever sees half of one.
-func writeFile(path string, write func(io.Writer) error) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), ".report-*")
-	if err != nil {
-		return fmt.Errorf("make the report: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(file.Name()))
-		}
-	}()
-	if err = write(file); err != nil {
-		file.Close()
-		return err
-	}
-	if err = file.Chmod(0o644); err == nil {
-		err = file.Close()
-	}
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
+func writeFile(path string, write func(io.Writer) error) error {
+	if err := userfile.Check(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // a device would be replaced
 		return fmt.Errorf("write the report: %w", err)
 	}
-	return nil
+	return durable.Disk{}.Write(filepath.Dir(path), durable.File{Name: filepath.Base(path), Write: write})
 }

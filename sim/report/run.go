@@ -5,15 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/transplant-sim/transplant/api/userfile"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/scenario"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
+
+// maxFile bounds the files of a run beside its timeline, in bytes; a verdict has a few hundred kilobytes at most.
+const maxFile = 64 << 20
 
 // Run is what lies in a run's folder.
 type Run struct {
@@ -65,7 +68,7 @@ func Load(folder string) (*Run, error) {
 }
 
 func loadVerdict(folder string) (*verdict.Report, error) {
-	content, err := os.ReadFile(filepath.Join(folder, verdict.FileName))
+	content, err := userfile.Read(filepath.Join(folder, verdict.FileName), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -105,7 +108,7 @@ func (r *Run) prove() {
 }
 
 func loadText(folder string, story *scenario.Scenario) (string, error) {
-	content, err := os.ReadFile(filepath.Join(folder, verdict.StoryName))
+	content, err := userfile.Read(filepath.Join(folder, verdict.StoryName), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		content, err = scenario.Print(story)
 	}

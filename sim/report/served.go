@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/transplant-sim/transplant/sim/scenario"
 )
 
 // Served is what a report shows in addition when a server shows it.
@@ -59,17 +61,39 @@ func MoreOf(run *Run, after int) More {
 
 // Summary of a run, for a list.
 type Summary struct {
-	Verdict, Tone, Headline string
-	Took                    string
+	Scenario, Verdict, Tone, Headline string
+	Took                              string
 	// RTO, Down and Lost are measures with their units; empty when not measured.
 	RTO, Down, Lost string
 }
 
-// SummaryOf a run.
-func SummaryOf(run *Run) Summary {
-	p := pageOf(run)
-	s := Summary{Verdict: p.Verdict, Tone: p.Tone, Headline: p.Headline, Took: run.length().Round(100 * time.Millisecond).String()}
-	for _, m := range p.Measures {
+// SummaryIn is that of the run in a folder. Of one with a verdict nothing else is read: a timeline may have hundreds of megabytes, and
+// a list hundreds of runs.
+func SummaryIn(folder string) (Summary, error) {
+	judged, err := loadVerdict(folder)
+	if err != nil {
+		return Summary{}, err
+	}
+	if judged != nil {
+		return summaryOf(&Run{Verdict: judged, Story: &scenario.Scenario{}}, judged.Scenario, seconds(judged.WallSeconds)), nil
+	}
+	run, err := Load(folder)
+	if err != nil {
+		return Summary{}, err
+	}
+	return summaryOf(run, run.Start.Scenario, run.length()), nil
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+func summaryOf(run *Run, scenario string, took time.Duration) Summary {
+	s := Summary{Scenario: scenario, Verdict: stateOf(run), Tone: "unclear", Took: took.Round(100 * time.Millisecond).String()}
+	if run.Verdict == nil {
+		s.Headline = headlineOf(run, nil)
+		return s
+	}
+	s.Tone, s.Headline = verdictTone(run.Verdict.Verdict), headlineOf(run, brokenOf(violationsOf(run)))
+	for _, m := range measuresOf(run) {
 		switch m.Name {
 		case "RTO":
 			s.RTO = m.Value + " s"

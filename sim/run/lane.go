@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/transplant-sim/transplant/sim/durable"
 	"github.com/transplant-sim/transplant/sim/metrics"
 	"github.com/transplant-sim/transplant/sim/report"
 	"github.com/transplant-sim/transplant/sim/scenario"
@@ -149,7 +150,7 @@ func (l *lane) tell(ctx context.Context, s *scenario.Scenario, shared *stage, fo
 	following := l.metrics.Follow(ctx, l.place.name, journal)
 	logs := filepath.Join(folder, verdict.LogsName)
 	told := l.play(ctx, s, shared, journal, logs)
-	err = errors.Join(journal.Close(), file.Close())
+	err = errors.Join(journal.Close(), file.Close(), durable.Disk{}.Folder(folder)) // before the verdict is there
 	view.wait()
 	if err := shared.keepLogs(ctx, logs); err != nil {
 		fmt.Fprintf(out, "%v\n", err) // the run has its verdict without them

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
+	"github.com/transplant-sim/transplant/api/userfile"
 	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/scenario"
@@ -66,23 +66,29 @@ func appendable(flag, file string) error {
 	if file == "" {
 		return nil
 	}
-	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	f, err := userfile.Append(file)
 	if err != nil {
 		return fmt.Errorf("%s: %w", flag, err)
 	}
 	return f.Close()
 }
 
+// maxStretch is by how much deadlines are multiplied, or divided, at most; maxJobs is for how many landscapes there are addresses.
+const (
+	maxStretch = 100.0
+	maxJobs    = 28
+)
+
 // read all files, and report the mistakes of all; from tells each story's file.
 func (r *runner) read(files []string, extensions []landscape.Extension) (stories []*scenario.Scenario, from map[string]string, err error) {
-	if r.jobs < 1 || r.jobs > 1 && r.keep {
-		return nil, nil, fmt.Errorf("--jobs %d: must be 1 or more, and 1 with --keep, which keeps one landscape", r.jobs)
+	if r.jobs < 1 || r.jobs > maxJobs || r.jobs > 1 && r.keep {
+		return nil, nil, fmt.Errorf("--jobs %d: must be from 1 to %d, and 1 with --keep, which keeps one landscape", r.jobs, maxJobs)
 	}
 	if r.beginWithin < 0 {
 		return nil, nil, fmt.Errorf("--begin-within %s: must be above 0; leave it out to tell all", r.beginWithin)
 	}
-	if r.stretch <= 0 {
-		return nil, nil, fmt.Errorf("--timeout-multiplier %g: must be above 0; 2 gives every step twice its time", r.stretch)
+	if !(r.stretch >= 1/maxStretch && r.stretch <= maxStretch) { // NaN is neither
+		return nil, nil, fmt.Errorf("--timeout-multiplier %g: must be from %g to %d; 2 gives every step twice its time", r.stretch, 1/maxStretch, int(maxStretch))
 	}
 	var errs []error
 	from = map[string]string{}

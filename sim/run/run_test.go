@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -551,7 +552,10 @@ func TestNothingIsStartedForWhatCannotBe(t *testing.T) {
 		"a fault it cannot do":     {files: []string{fine}, refuse: errors.New("there are no links here"), want: `fine.yaml:8:36: spec.steps[0].fault.cut: cut(user,shoots): there are no links here; must be a fault that backend "small" can do`},
 		"a fault that another can": {files: []string{fine}, refuse: errors.New("there are no links here"), other: true, want: `there are no links here; give --backend other`},
 		"a folder":                 {files: []string{folder}, want: `it is a folder; give the files in it, such as ` + folder + `/*.yaml`},
-		"a time turned back":       {files: []string{fine}, stretch: -1, want: "--timeout-multiplier -1: must be above 0"},
+		"a time turned back":       {files: []string{fine}, stretch: -1, want: "--timeout-multiplier -1: must be from 0.01 to 100"},
+		"a time that is no number": {files: []string{fine}, stretch: math.NaN(), want: "--timeout-multiplier NaN: must be from 0.01 to 100"},
+		"a time without an end":    {files: []string{fine}, stretch: math.Inf(1), want: "--timeout-multiplier +Inf: must be from 0.01 to 100"},
+		"a time that overflows":    {files: []string{fine}, stretch: 1e308, want: "--timeout-multiplier 1e+308: must be from 0.01 to 100"},
 		"two of the same name":     {files: []string{fine, same}, want: `"fine" is also the name of the scenario in`},
 		"a point before a story":   {files: []string{swept, point}, want: `swept-dies-2.yaml:4:18: metadata.name: the story "swept-dies-2" is told by ` + swept},
 		"a story before a point":   {files: []string{point, swept}, want: `swept.yaml:4:18: metadata.name: the story "swept-dies-2" is told by ` + point},

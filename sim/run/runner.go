@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 
+	"github.com/transplant-sim/transplant/api/userfile"
 	"github.com/transplant-sim/transplant/sim/metrics"
 	"github.com/transplant-sim/transplant/sim/report"
 	"github.com/transplant-sim/transplant/sim/scenario"
@@ -96,7 +97,7 @@ func (r *runner) summarize(p *plan, all *results) error {
 	if r.summary == "" {
 		return nil
 	}
-	file, err := os.OpenFile(r.summary, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	file, err := userfile.Append(r.summary)
 	if err != nil {
 		return fmt.Errorf("open the summary: %w", err)
 	}

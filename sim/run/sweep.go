@@ -3,10 +3,9 @@ package run
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
+	"github.com/transplant-sim/transplant/sim/durable"
 	"github.com/transplant-sim/transplant/sim/scenario"
 	"github.com/transplant-sim/transplant/sim/summary"
 	"github.com/transplant-sim/transplant/sim/verdict"
@@ -89,7 +88,7 @@ func keepStory(folder string, s *scenario.Scenario) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(folder, verdict.StoryName), text, 0o644); err != nil {
+	if err := (durable.Disk{}).Write(folder, durable.Bytes(verdict.StoryName, text)); err != nil {
 		return fmt.Errorf("keep the story: %w", err)
 	}
 	return nil

@@ -4,14 +4,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/transplant-sim/transplant/api/userfile"
 	"github.com/transplant-sim/transplant/sim/trend"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
+
+// maxHistory bounds the file of a history, in bytes: about a million runs.
+const maxHistory = 1 << 30
 
 // NewTrendCommand is the command `trend FILE`.
 func NewTrendCommand() *cobra.Command {
@@ -30,10 +33,10 @@ about. Broken and Inconclusive runs do not count.
 Exit codes: 0 nothing got worse, 1 something did, 2 the file cannot be read.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, files []string) error {
-			if options.Last < 1 || options.Tolerance < 0 {
+			if options.Last < 1 || !(options.Tolerance >= 0) { // NaN is neither
 				return untold{fmt.Errorf("--last %d, --tolerance %g: must be at least 1 and at least 0", options.Last, options.Tolerance)}
 			}
-			file, err := os.Open(files[0])
+			file, err := userfile.Open(files[0], maxHistory)
 			if err != nil {
 				return untold{fmt.Errorf("open the history: %w", err)}
 			}

@@ -2,9 +2,11 @@ package scenario
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -19,6 +21,8 @@ const (
 	maxShoots  = 1000
 	maxWorkers = 100
 	maxObjects = 100_000
+	// minPeriod is the shortest time between two looks, or two backups, that a controller is asked for.
+	minPeriod = 10 * time.Millisecond
 	// maxName keeps a seed's or shoot's name inside the names that are made of it.
 	maxName = 20
 )
@@ -90,7 +94,11 @@ func checkLandscape(path *field.Path, l landscape.Landscape) field.ErrorList {
 		}
 		errs = append(errs, checkUnique(at, seed.Name, seen)...)
 		for j, taint := range seed.Taints {
-			errs = append(errs, checkKey(path.Child("seeds").Index(i).Child("taints").Index(j).Child("key"), taint.Key)...)
+			at := path.Child("seeds").Index(i).Child("taints").Index(j)
+			errs = append(errs, checkKey(at.Child("key"), taint.Key)...)
+			for _, problem := range validation.IsValidLabelValue(taint.Value) {
+				errs = append(errs, field.Invalid(at.Child("value"), taint.Value, problem))
+			}
 		}
 		if seed.Region != "" {
 			errs = append(errs, checkName(path.Child("seeds").Index(i).Child("region"), seed.Region, maxName)...)
@@ -169,6 +177,13 @@ func tooMany(path *field.Path, number, most int) field.ErrorList {
 
 func checkSettings(path *field.Path, s landscape.Settings) field.ErrorList {
 	var errs field.ErrorList
+	settings := reflect.ValueOf(s)
+	for i := range settings.NumField() {
+		period, is := settings.Field(i).Interface().(metav1.Duration)
+		if name, _ := jsonTag(settings.Type().Field(i)); is && period.Duration < minPeriod {
+			errs = append(errs, field.Invalid(path.Child(name), period.Duration.String(), "must be at least "+minPeriod.String()))
+		}
+	}
 	// As the guards have it (ownership.Timing), whom the harness does not import.
 	if s.OwnerCheckTimeout.Duration < 2*s.OwnerCheckInterval.Duration {
 		errs = append(errs, field.Invalid(path.Child("ownerCheckTimeout"), s.OwnerCheckTimeout.Duration.String(),

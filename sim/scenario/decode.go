@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"go.yaml.in/yaml/v4"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -30,6 +31,13 @@ type decoder struct {
 	large    []Mistake // numbers that are too large, if no check says it better
 }
 
+// What a file may have at most, whatever its fields are for: nobody means more, and no sum of durations overflows.
+const (
+	maxDuration = 7 * 24 * time.Hour
+	maxText     = 4096 // bytes
+	maxItems    = 1000
+)
+
 // place in a file, both from 1.
 type place struct{ line, column int }
 
@@ -40,6 +48,9 @@ func (d *decoder) fail(node *yaml.Node, path, format string, arguments ...any) {
 func mistakeAt(node *yaml.Node, path, format string, arguments ...any) Mistake {
 	return Mistake{Line: node.Line, Column: node.Column, Field: path, Message: fmt.Sprintf(format, arguments...)}
 }
+
+// maxQuantity is more bytes than any machine has.
+var maxQuantity = resource.MustParse("1Pi")
 
 var (
 	durationType = reflect.TypeFor[metav1.Duration]()
@@ -57,8 +68,11 @@ func (d *decoder) decode(node *yaml.Node, into reflect.Value, path string) {
 		d.foreign(node, into, path)
 	case into.Type() == durationType:
 		d.scalar(node, into, path, `a duration such as "30s"`+inSeconds(node), setDuration)
+		if into.Interface().(metav1.Duration).Duration > maxDuration {
+			d.fail(node, path, "is %s; must be at most %s", describe(node), maxDuration)
+		}
 	case into.Type() == quantityType:
-		d.scalar(node, into, path, `a quantity such as "64Ki"`, setQuantity)
+		d.scalar(node, into, path, `a quantity such as "64Ki", from 0 to `+maxQuantity.String(), setQuantity)
 	default:
 		d.byKind(node, into, path)
 	}
@@ -75,6 +89,7 @@ func (d *decoder) byKind(node *yaml.Node, into reflect.Value, path string) {
 		d.list(node, into, path)
 	case reflect.String:
 		d.scalar(node, into, path, "a string", setString)
+		d.text(node, path)
 	case reflect.Bool:
 		d.scalar(node, into, path, "true or false", setBool)
 	case reflect.Int, reflect.Int32, reflect.Int64:
@@ -189,6 +204,10 @@ func (d *decoder) list(node *yaml.Node, into reflect.Value, path string) {
 		d.fail(node, path, "is %s; must be a list", describe(node))
 		return
 	}
+	if len(node.Content) > maxItems {
+		d.fail(node, path, "has %d items; must have at most %d", len(node.Content), maxItems)
+		return
+	}
 	list := reflect.MakeSlice(into.Type(), len(node.Content), len(node.Content))
 	for i, element := range node.Content {
 		d.decode(element, list.Index(i), fmt.Sprintf("%s[%d]", path, i))
@@ -211,6 +230,16 @@ func unquoted(into reflect.Value, node *yaml.Node, set func(reflect.Value, *yaml
 		}
 	}
 	return ""
+}
+
+// text is short enough for a line of a report, and harms no terminal that shows it.
+func (d *decoder) text(node *yaml.Node, path string) {
+	switch {
+	case len(node.Value) > maxText:
+		d.fail(node, path, "has %d bytes; must have at most %d", len(node.Value), maxText)
+	case strings.ContainsFunc(node.Value, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }):
+		d.fail(node, path, "is %s; must have no control characters", describe(node))
+	}
 }
 
 // number is a whole number. What checks say of one that is too large is better, since they know what it is for.
@@ -283,7 +312,7 @@ func notNegative(f reflect.StructField) string {
 
 func setQuantity(into reflect.Value, node *yaml.Node) bool {
 	quantity, err := resource.ParseQuantity(node.Value)
-	if err != nil {
+	if err != nil || quantity.Sign() < 0 || quantity.Cmp(maxQuantity) > 0 {
 		return false
 	}
 	into.Set(reflect.ValueOf(quantity))

@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v4"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/transplant-sim/transplant/api/userfile"
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
@@ -31,15 +32,10 @@ func ParseFile(path string, extensions ...landscape.Extension) (*Scenario, error
 }
 
 func readFile(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	if info, err := file.Stat(); err == nil && info.IsDir() {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("open %s: it is a folder; give the files in it, such as %s", path, filepath.Join(path, "*.yaml"))
 	}
-	return io.ReadAll(io.LimitReader(file, maxSize+1))
+	return userfile.Read(path, maxSize)
 }
 
 // Parse reads a scenario, fills in the defaults and checks it. The name of the file stands in the errors, which are
@@ -108,7 +104,7 @@ func MistakeIn(file, path, message string) Mistake {
 func mistakeIn(file, path, message string, form any) Mistake {
 	object := reflect.ValueOf(form).Elem()
 	m := Mistake{File: file, Line: 1, Field: path, Message: message}
-	content, err := os.ReadFile(file)
+	content, err := readFile(file)
 	if err != nil {
 		return m // it was there a moment ago; the field still says where to look
 	}

@@ -25,7 +25,8 @@ func Reference() ([]byte, error) {
 	p := &page{comments: from.CommentMap}
 	p.say("# The words of scenarios\n\nEvery word that may stand in a scenario, from the Go types by `make generate`, as the [schema](../scenarios/scenario.schema.json) is.")
 	p.say("[The stories](../scenarios/README.md) are examples; `transplant validate` finds mistakes, `transplant plan` shows what is filled in.")
-	p.say("Durations are such as `30s`, sizes such as `64Ki`. A field marked * must be given.")
+	p.say("Durations are such as `30s` and at most %.0fh, sizes such as `64Ki`. A list has at most %d items, a text %d bytes. A field marked * must be given.",
+		maxDuration.Hours(), maxItems, maxText)
 	p.section("The file", "What stands in `spec`.", reflect.TypeFor[Spec]())
 	p.steps()
 	p.faults()

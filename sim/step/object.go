@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/fit"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
@@ -71,6 +72,9 @@ func (o Object) identified(path *field.Path) field.ErrorList {
 	metadata, _ := o.fields["metadata"].(map[string]any)
 	if text, is := metadata["name"].(string); !is || text == "" {
 		errs = append(errs, field.Required(path.Child("metadata", "name"), "an object has a name"))
+	} else {
+		namespace, _ := metadata["namespace"].(string)
+		errs = append(errs, fault.CheckPlace(path.Child("metadata"), namespace, text)...)
 	}
 	return errs
 }

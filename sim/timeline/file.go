@@ -7,8 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
+
+	"github.com/transplant-sim/transplant/api/userfile"
 )
 
 // FileName of a run's timeline in its folder.
@@ -26,6 +27,12 @@ type header struct {
 	Started time.Time `json:"started"`
 }
 
+// What a timeline may be at most; it is read into memory.
+const (
+	maxFile = 2 << 30
+	maxLine = 64 << 20
+)
+
 // Record of a run as read from a file.
 type Record struct {
 	Started time.Time
@@ -36,7 +43,7 @@ type Record struct {
 
 // ReadFile reads a timeline.
 func ReadFile(path string) (*Record, error) {
-	file, err := os.Open(path)
+	file, err := userfile.Open(path, maxFile)
 	if err != nil {
 		return nil, fmt.Errorf("open the timeline: %w", err)
 	}
@@ -53,10 +60,10 @@ func Decode(in io.Reader) (*Record, error) {
 	lines := bufio.NewReader(in)
 	record := &Record{}
 	for number := 1; ; number++ {
-		line, err := lines.ReadBytes('\n')
+		line, err := userfile.Line(lines, maxLine)
 		complete := err == nil
 		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
+			return nil, fmt.Errorf("line %d: %w", number, err)
 		}
 		if len(bytes.TrimSpace(line)) > 0 {
 			if err := record.take(number, line); err != nil {

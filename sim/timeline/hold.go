@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/transplant-sim/transplant/api/userfile"
 )
 
 // A glance is how long those who only look whether a run goes on may have the lock that a run wants.
@@ -44,7 +46,11 @@ func (e *GoesOnError) Error() string {
 
 // HoldEnded makes sure that the run in a folder has ended, and that no other begins there until it is released.
 func HoldEnded(folder string) (release func(), err error) {
-	lock := flock.New(filepath.Join(folder, FileName), flock.SetFlag(os.O_RDONLY)) // which must be there
+	file := filepath.Join(folder, FileName)
+	if err := userfile.Check(file); err != nil { // it must be there, and opening a named pipe would never end
+		return nil, fmt.Errorf("see whether the run has ended: %w", err)
+	}
+	lock := flock.New(file, flock.SetFlag(os.O_RDONLY))
 	held, err := lock.TryRLock()
 	if err != nil {
 		return nil, fmt.Errorf("see whether the run has ended: %w", err)

@@ -110,13 +110,19 @@ func (j *Journal) Follow(ctx context.Context) iter.Seq[Event] {
 	}
 }
 
-// Close ends the run's record and returns what went wrong in writing it.
+// Close ends the run's record and returns what went wrong in writing it. If out is a file, or syncs as one, all of it is on the disk then:
+// a verdict relies on it.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.closed {
 		j.closed = true
 		close(j.more)
+		if file, syncs := j.out.(interface{ Sync() error }); syncs && j.failure == nil {
+			if err := file.Sync(); err != nil {
+				j.failure = fmt.Errorf("sync the timeline to the disk: %w", err)
+			}
+		}
 	}
 	return j.failure
 }

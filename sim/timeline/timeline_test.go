@@ -189,3 +189,26 @@ func TestTheSetOfKindsIsComplete(t *testing.T) {
 		t.Errorf("kinds (-declared +listed):\n%s", diff)
 	}
 }
+
+// synced is a file that notes what it holds when it is synced.
+type synced struct {
+	bytes.Buffer
+	onDisk string
+	err    error
+}
+
+func (s *synced) Sync() error { s.onDisk = s.String(); return s.err }
+
+func TestJournal_Close_SyncsAll(t *testing.T) {
+	t.Parallel()
+	file := &synced{}
+	journal := timeline.NewJournal(testingclock.NewFakeClock(time.Now()), file)
+	journal.Record(timeline.Event{Payload: timeline.Note{Text: "the last"}})
+	if err := journal.Close(); err != nil || !strings.Contains(file.onDisk, "the last") || file.onDisk != file.String() {
+		t.Errorf("%v, on the disk is %q", err, file.onDisk)
+	}
+	broken := errors.New("the disk is broken")
+	if err := timeline.NewJournal(testingclock.NewFakeClock(time.Now()), &synced{err: broken}).Close(); !errors.Is(err, broken) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -8,9 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
+	"github.com/transplant-sim/transplant/api/userfile"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
@@ -48,7 +48,7 @@ func Append(file string, record Record) error {
 	if err != nil {
 		return fmt.Errorf("marshal the record of %q: %w", record.Scenario, err)
 	}
-	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	f, err := userfile.Append(file)
 	if err != nil {
 		return fmt.Errorf("open the history: %w", err)
 	}

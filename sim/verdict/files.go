@@ -3,13 +3,12 @@ package verdict
 import (
 	"encoding/json"
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"path/filepath"
 
 	"al.essio.dev/pkg/shellescape"
-	"github.com/google/renameio/v2"
 
+	"github.com/transplant-sim/transplant/sim/durable"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -66,8 +65,5 @@ func Write(folder string, report *Report, events []timeline.Event) error {
 	if err != nil {
 		return fmt.Errorf("marshal the verdict for JUnit: %w", err)
 	}
-	return errors.Join(
-		renameio.WriteFile(filepath.Join(folder, FileName), append(content, '\n'), 0o644), // who reads meanwhile finds the whole
-		renameio.WriteFile(filepath.Join(folder, JUnitName), []byte(xml.Header+string(junit)+"\n"), 0o644),
-	)
+	return durable.Disk{}.Write(folder, durable.Bytes(FileName, append(content, '\n')), durable.Bytes(JUnitName, []byte(xml.Header+string(junit)+"\n")))
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 )
 
@@ -117,11 +119,24 @@ func printLog(ctx context.Context, out io.Writer, path string, follow bool) erro
 		return fmt.Errorf("open the log: %w", err)
 	}
 	defer file.Close()
-	if _, err := io.Copy(out, file); err != nil || !follow {
+	if older, err := os.Open(process.Older(path)); err == nil {
+		_, err := io.Copy(out, older)
+		if err := errors.Join(err, older.Close()); err != nil {
+			return err
+		}
+	}
+	at, err := io.Copy(out, file)
+	if err != nil || !follow {
 		return err
 	}
 	err = wait.PollUntilContextCancel(ctx, followPoll, false, func(context.Context) (bool, error) {
-		_, err := io.Copy(out, file)
+		if info, err := file.Stat(); err == nil && info.Size() < at { // it was put aside, and begins anew
+			if at, err = file.Seek(0, io.SeekStart); err != nil {
+				return false, err
+			}
+		}
+		n, err := io.Copy(out, file)
+		at += n
 		return false, err
 	})
 	if ctx.Err() != nil {

@@ -75,6 +75,9 @@ func (r *Runner) Start(spec Spec) (*Process, error) {
 	p.birth, _ = birth(p.pid) // a child that has already gone has no birth to tell it by, and needs none
 	r.running = append(r.running, p)
 	go r.reap(p)
+	if spec.Log != "" {
+		go Rotate(p.done, spec.Log)
+	}
 	return p, nil
 }
 

@@ -1,13 +1,11 @@
 package program
 
 import (
-	"crypto/rand"
-	"encoding/base64"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
+	"github.com/transplant-sim/transplant/clusters/atrest"
 	"github.com/transplant-sim/transplant/clusters/pki"
 )
 
@@ -109,7 +107,7 @@ func issue(folder pki.Folder, authority *pki.Authority, name string, request pki
 }
 
 func (c Cluster) tokenFile() string      { return filepath.Join(c.Dir, "tokens.csv") }
-func (c Cluster) encryptionFile() string { return filepath.Join(c.Dir, "encryption.yaml") }
+func (c Cluster) encryptionFile() string { return filepath.Join(c.Dir, atrest.FileName) }
 
 func (c Cluster) writeTokens() error {
 	if c.AdminToken == "" {
@@ -122,28 +120,15 @@ func (c Cluster) writeTokens() error {
 	return nil
 }
 
-const encryptionConfiguration = `apiVersion: apiserver.config.k8s.io/v1
-kind: EncryptionConfiguration
-resources:
-- resources: [%s]
-  providers:
-  - secretbox:
-      keys:
-      - name: key1
-        secret: %s
-  - identity: {}
-`
-
 func (c Cluster) writeEncryption() error {
 	if len(c.Encrypted) == 0 {
 		return nil
 	}
-	key := make([]byte, 32)
-	if _, err := rand.Read(key); err != nil {
-		return fmt.Errorf("make the encryption key of cluster %q: %w", c.Name, err)
+	content, err := atrest.Configuration(c.Encrypted)
+	if err != nil {
+		return fmt.Errorf("encrypt cluster %q: %w", c.Name, err)
 	}
-	content := fmt.Sprintf(encryptionConfiguration, strings.Join(c.Encrypted, ", "), base64.StdEncoding.EncodeToString(key))
-	if err := os.WriteFile(c.encryptionFile(), []byte(content), 0o600); err != nil {
+	if err := os.WriteFile(c.encryptionFile(), content, 0o600); err != nil {
 		return fmt.Errorf("write the encryption of cluster %q: %w", c.Name, err)
 	}
 	return nil

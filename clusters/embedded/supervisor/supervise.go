@@ -21,6 +21,7 @@ import (
 	"k8s.io/klog/v2/textlogger"
 
 	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 )
 
@@ -107,6 +108,7 @@ func supervise(ctx context.Context, dir rundir.Dir, start Start, news *json.Enco
 		return err
 	}
 	go watchLeash(end)
+	go process.Rotate(ctx.Done(), dir.Log())
 
 	given := Given{Dir: dir, Lock: lock, Log: log, Progress: func(p embedded.Progress) {
 		log.Info(p.What, "subject", p.Subject)

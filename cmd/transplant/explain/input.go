@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +17,11 @@ import (
 	"k8s.io/utils/clock"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/userfile"
 )
+
+// maxInput bounds a file, and a question, in bytes: they are read into memory.
+const maxInput = 64 << 20
 
 // choice says which object is meant where a file has several of the kind.
 type choice struct {
@@ -115,9 +118,13 @@ func named(by, namespace, name string) choice {
 
 func readFile(command *cobra.Command, path string) ([]byte, error) {
 	if path == "-" {
-		return io.ReadAll(command.InOrStdin())
+		return userfile.ReadAll(command.InOrStdin(), "standard input", maxInput)
 	}
-	return os.ReadFile(path)
+	content, err := userfile.Read(path, maxInput)
+	if errors.Is(err, userfile.ErrNotRegular) {
+		return nil, fmt.Errorf("%w, or - for standard input", err)
+	}
+	return content, err
 }
 
 // nowFlag is the moment that is asked about: that of the machine, unless --now says another.

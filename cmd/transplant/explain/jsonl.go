@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/utils/ptr"
+
+	"github.com/transplant-sim/transplant/api/userfile"
 )
 
 // lines is what people have to know of a topic's questions.
@@ -59,11 +61,10 @@ func withJSONL[Q, A any](command *cobra.Command, form lines, answer func(Q) (A, 
 // its error; so is a line that is no question, and it makes the whole run fail in the end. Empty lines are no lines.
 // Fields that are not known here are told of and ignored, as those who ask are promised.
 func answerLines[Q, A any](in io.Reader, out io.Writer, warnings *warnings, form lines, answer func(Q) (A, error)) error {
-	// Lines may have any length: a scanner's limit would be somebody's surprise.
 	reader := bufio.NewReaderSize(in, 1<<16)
 	var unreadable []error
 	for number := 1; ; number++ {
-		line, readErr := reader.ReadBytes('\n')
+		line, readErr := userfile.Line(reader, maxInput)
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			ignored := ignoredIn[Q](line)
 			warnings.tell(ignored, func(unknown) string { return fmt.Sprintf("line %d of standard input", number) })

@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/clusters/kind"
 	"github.com/transplant-sim/transplant/sim/logs"
@@ -126,7 +127,7 @@ func copyProcesses(from, to string) error {
 	files, err := filepath.Glob(filepath.Join(from, "*.log"))
 	errs := []error{err}
 	for _, file := range files {
-		errs = append(errs, logs.Keep(filepath.Join(to, filepath.Base(file)), file))
+		errs = append(errs, logs.Keep(filepath.Join(to, filepath.Base(file)), process.Older(file), file))
 	}
 	return errors.Join(errs...)
 }

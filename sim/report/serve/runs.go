@@ -96,13 +96,12 @@ type listed struct {
 
 func (r run) listed() listed {
 	l := listed{run: r}
-	one, err := report.Load(r.Folder)
+	s, err := report.SummaryIn(r.Folder)
 	if err != nil {
 		l.Verdict, l.Tone, l.Headline = "Unreadable", "unclear", err.Error()
 		return l
 	}
-	s := report.SummaryOf(one)
-	l.Scenario, l.Verdict, l.Tone, l.Headline, l.Took = one.Start.Scenario, s.Verdict, s.Tone, s.Headline, s.Took
+	l.Scenario, l.Verdict, l.Tone, l.Headline, l.Took = s.Scenario, s.Verdict, s.Tone, s.Headline, s.Took
 	l.RTO, l.Down, l.Lost = s.RTO, s.Down, s.Lost
 	return l
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -219,4 +220,67 @@ func TestThereMustBeAFolder(t *testing.T) {
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
+}
+
+// The list reads no timeline of a run that is judged, however many there are: here all timelines but one are damaged.
+func TestTheListOfHundredsOfRuns(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	begin(t, filepath.Join(root, "run-0")).end()
+	judged, err := os.ReadFile(filepath.Join(root, "run-0", verdict.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 1; i < 500; i++ {
+		folder := filepath.Join(root, fmt.Sprint("run-", i))
+		if err := errors.Join(os.Mkdir(folder, 0o700), os.WriteFile(filepath.Join(folder, verdict.FileName), judged, 0o600),
+			os.WriteFile(filepath.Join(folder, timeline.FileName), []byte("no timeline\n"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := servetest.Start(t, root)
+	for range 2 {
+		if _, list := get(t, at); strings.Count(list, ">Held<") != 500 || strings.Contains(list, "Unreadable") {
+			t.Errorf("%d runs are listed as Held", strings.Count(list, ">Held<"))
+		}
+	}
+	if status, body := get(t, at+"run/run-1"); status != http.StatusInternalServerError {
+		t.Errorf("the page of a run with a damaged timeline: %d, %.200s", status, body)
+	}
+}
+
+// BenchmarkList shows what the first answer costs beside reading every timeline, as the list once did.
+func BenchmarkList(b *testing.B) {
+	root := b.TempDir()
+	var line strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&line, `{"seq":%d,"at":%d,"kind":"note","payload":{"text":"x"}}`+"\n", i+1, i)
+	}
+	head := `{"format":"transplant.dev/timeline","version":1,"started":"2026-01-01T00:00:00Z"}` + "\n"
+	const runs = 50
+	for i := range runs {
+		folder := filepath.Join(root, fmt.Sprint("run-", i))
+		if err := errors.Join(os.Mkdir(folder, 0o700), os.WriteFile(filepath.Join(folder, verdict.FileName), []byte(`{"verdict":"Held"}`), 0o600),
+			os.WriteFile(filepath.Join(folder, timeline.FileName), []byte(head+line.String()), 0o600)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	var whole, list time.Duration
+	for b.Loop() {
+		began := time.Now()
+		for i := range runs {
+			if _, err := report.Load(filepath.Join(root, fmt.Sprint("run-", i))); err != nil {
+				b.Fatal(err)
+			}
+		}
+		whole += time.Since(began)
+		began = time.Now()
+		for i := range runs {
+			if _, err := report.SummaryIn(filepath.Join(root, fmt.Sprint("run-", i))); err != nil {
+				b.Fatal(err)
+			}
+		}
+		list += time.Since(began)
+	}
+	b.ReportMetric(whole.Seconds()/list.Seconds(), "timelines/verdicts")
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"path"
@@ -11,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/transplant-sim/transplant/sim/report"
 )
@@ -60,6 +63,7 @@ func (s *site) list(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
+	s.forgetAllBut(runs)
 	index := report.Index{Folder: s.Folder}
 	for _, one := range runs {
 		l := s.look(one)
@@ -84,6 +88,17 @@ func (s *site) look(one run) listed {
 	defer s.mu.Unlock()
 	s.seen[one.ID] = l
 	return l
+}
+
+// forgetAllBut these runs: the others have gone.
+func (s *site) forgetAllBut(runs []run) {
+	there := sets.New[string]()
+	for _, one := range runs {
+		there.Insert(one.ID)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.seen, func(id string, _ listed) bool { return !there.Has(id) })
 }
 
 // to is the path of a page about a run.

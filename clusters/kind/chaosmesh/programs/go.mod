@@ -2,6 +2,8 @@ module github.com/transplant-sim/transplant/clusters/kind/chaosmesh/programs
 
 go 1.26.6
 
+toolchain go1.26.8
+
 tool (
 	github.com/chaos-mesh/chaos-mesh/cmd/chaos-controller-manager
 	github.com/chaos-mesh/chaos-mesh/cmd/chaos-daemon

@@ -2,6 +2,8 @@ module github.com/transplant-sim/transplant/clusters/kind/image/kubernetes
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	k8s.io/code-generator v0.36.3
 	k8s.io/sample-apiserver v0.36.3
