@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/etcd/access"
 )
 
 const (
@@ -131,9 +132,10 @@ func (o *Operation) backupContainer(mounts []corev1.VolumeMount) corev1.Containe
 		Name: "backup", Image: o.Image,
 		Command: append([]string{"transplant", "etcd-backup", "serve",
 			"--listen=$(POD_IP):" + strconv.Itoa(backupPort),
+			"--api-listen=$(POD_IP):" + strconv.Itoa(access.SidecarPort),
 			"--delta-interval=" + o.DeltaInterval.String(),
 			"--full-interval=" + o.FullSnapshotInterval.String(),
-		}, o.backupFlags()...),
+		}, append(serverFiles(), o.backupFlags()...)...),
 		Env: []corev1.EnvVar{podIP}, VolumeMounts: mounts, Ports: metricsAt(backupPort),
 		ReadinessProbe: httpProbe(corev1.URISchemeHTTP, "/healthz", backupPort, 3),
 	}
@@ -142,13 +144,11 @@ func (o *Operation) backupContainer(mounts []corev1.VolumeMount) corev1.Containe
 func (o *Operation) guardContainer(mounts []corev1.VolumeMount) corev1.Container {
 	return corev1.Container{
 		Name: "guard", Image: o.Image,
-		Command: []string{"transplant", "etcd-guard",
+		Command: append([]string{"transplant", "etcd-guard",
 			fmt.Sprintf("--listen=$(POD_IP):%d", etcdClientPort),
 			fmt.Sprintf("--http-listen=$(POD_IP):%d", guardPort),
+			fmt.Sprintf("--api-listen=$(POD_IP):%d", access.GuardPort),
 			"--endpoint=" + etcdEndpoint,
-			"--ca-file=" + secretFile(secretEtcdServer, keyCACert),
-			"--cert-file=" + secretFile(secretEtcdServer, keyCert),
-			"--key-file=" + secretFile(secretEtcdServer, keyKey),
 			"--data-dir=" + etcdDataDir,
 			"--garden-kubeconfig=" + secretFile(SecretKubeconfigGarden, "kubeconfig"),
 			"--cloud-kubeconfig=" + secretFile(SecretKubeconfigCloud, "kubeconfig"),
@@ -158,10 +158,19 @@ func (o *Operation) guardContainer(mounts []corev1.VolumeMount) corev1.Container
 			"--epoch=" + strconv.FormatInt(o.Epoch, 10),
 			"--owner-check-interval=" + o.OwnerCheckInterval.String(),
 			"--owner-check-timeout=" + o.OwnerCheckTimeout.String(),
-			fmt.Sprintf("--backup-url=http://$(POD_IP):%d", backupPort),
-		},
+			fmt.Sprintf("--backup-url=https://$(POD_IP):%d", access.SidecarPort),
+		}, serverFiles()...),
 		Env: []corev1.EnvVar{podIP}, VolumeMounts: mounts, Ports: metricsAt(guardPort),
 		ReadinessProbe: httpProbe(corev1.URISchemeHTTP, "/readyz", guardPort, 3),
+	}
+}
+
+// serverFiles are the credentials that guard and sidecar serve with.
+func serverFiles() []string {
+	return []string{
+		"--ca-file=" + secretFile(secretEtcdServer, keyCACert),
+		"--cert-file=" + secretFile(secretEtcdServer, keyCert),
+		"--key-file=" + secretFile(secretEtcdServer, keyKey),
 	}
 }
 
