@@ -64,7 +64,7 @@ func (o *Operation) DeployEtcd(ctx context.Context, replicas int32) error {
 					TerminationGracePeriodSeconds: ptr.To[int64](10),
 					Volumes:                       volumes,
 					InitContainers:                []corev1.Container{o.restoreContainer(mounts)},
-					Containers:                    []corev1.Container{o.etcdContainer(data, run), o.backupContainer(mounts), o.guardContainer(mounts)},
+					Containers:                    []corev1.Container{o.etcdContainer(data, run, mounts[0]), o.backupContainer(mounts), o.guardContainer(mounts)},
 				}),
 			},
 			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{
@@ -98,9 +98,15 @@ func (o *Operation) etcdContainer(mounts ...corev1.VolumeMount) corev1.Container
 			"--listen-client-urls=" + etcdEndpoint,
 			// etcd advertises no socket, and nobody asks a single member where it is.
 			"--advertise-client-urls=http://127.0.0.1:2379",
-			"--listen-peer-urls=http://$(POD_IP):2380",
-			"--initial-advertise-peer-urls=http://$(POD_IP):2380",
-			"--initial-cluster=" + EtcdName + "=http://$(POD_IP):2380",
+			"--listen-peer-urls=https://$(POD_IP):2380",
+			"--initial-advertise-peer-urls=https://$(POD_IP):2380",
+			"--initial-cluster=" + EtcdName + "=https://$(POD_IP):2380",
+			// A single member has no peers: nobody else comes in past the guard.
+			"--peer-client-cert-auth",
+			"--peer-cert-allowed-cn=" + string(access.Guard),
+			"--peer-trusted-ca-file=" + secretFile(secretEtcdServer, keyCACert),
+			"--peer-cert-file=" + secretFile(secretEtcdServer, keyCert),
+			"--peer-key-file=" + secretFile(secretEtcdServer, keyKey),
 			"--auto-compaction-mode=periodic", "--auto-compaction-retention=30m",
 		},
 		Env: []corev1.EnvVar{podIP}, VolumeMounts: mounts,

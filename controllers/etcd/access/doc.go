@@ -14,6 +14,7 @@
 //	guard    POST /fence          gardenlet
 //	guard    GET  /state          gardenlet observer
 //	guard    etcd's client port   etcd-client
+//	etcd     etcd's peer port     etcd-main
 //	sidecar  GET  /latest         gardenlet observer
 //	sidecar  POST /snapshot/full  etcd-main gardenlet
 //
