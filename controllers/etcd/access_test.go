@@ -9,11 +9,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -274,7 +276,7 @@ func TestClients_RefuseAServerThatIsNoGuard(t *testing.T) {
 	}
 }
 
-// One identity cannot take the turn of another, and a request is small.
+// A request is small.
 func TestServer_BoundsWhatAClientMayAsk(t *testing.T) {
 	t.Parallel()
 	l := startLive(t)
@@ -311,50 +313,65 @@ func TestServer_BoundsWhatAClientMayAsk(t *testing.T) {
 			t.Errorf("%s: %s, want %d", name, response.Status, c.code)
 		}
 	}
-	// A flood of questions that stay open, of which some are refused.
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	codes := make(chan int, 2*access.MaxRequests)
-	for range 2 * access.MaxRequests {
-		go func() {
-			request, _ := http.NewRequestWithContext(ctx, http.MethodGet, l.api+ownership.PathRevocation, nil)
-			if response, err := as(access.Gateway).Do(request); err == nil {
-				response.Body.Close()
-				codes <- response.StatusCode
+}
+
+// A flood of questions that stay open is bounded, and takes nobody else's turn: not that of who ends the epoch either.
+func TestHandler_AFloodOfOneIdentity_HoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	keys := newKeys(t)
+	config, err := access.ServeTLS(filesOf(keys, access.Guard), "http/1.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entered, release := make(chan struct{}, access.MaxRequests), make(chan struct{})
+	slow := access.Route{Method: http.MethodGet, Path: "/slow", Allowed: []access.Identity{access.Gateway}}
+	slow.Serve = func(http.ResponseWriter, *http.Request, access.Identity) {
+		entered <- struct{}{}
+		<-release
+	}
+	quick := access.Route{Method: http.MethodPost, Path: "/quick", Allowed: []access.Identity{access.Gateway, access.Gardenlet}}
+	quick.Serve = func(http.ResponseWriter, *http.Request, access.Identity) {}
+	server := httptest.NewUnstartedServer(access.Handler([]access.Route{slow, quick}))
+	server.TLS = config
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	do := func(identity access.Identity, route access.Route) (int, error) {
+		client := &http.Client{Transport: access.Transport(filesOf(keys, identity).Read)}
+		defer client.CloseIdleConnections()
+		request, err := http.NewRequestWithContext(t.Context(), route.Method, server.URL+route.Path, nil)
+		if err != nil {
+			return 0, err
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return 0, err
+		}
+		return response.StatusCode, response.Body.Close()
+	}
+	var flood sync.WaitGroup
+	for range access.MaxRequests {
+		flood.Go(func() {
+			if code, err := do(access.Gateway, slow); code != http.StatusOK || err != nil {
+				t.Errorf("one of as many as may be: %d, %v", code, err)
 			}
-		}()
+		})
 	}
 	for range access.MaxRequests {
-		select {
-		case code := <-codes:
-			if code != http.StatusTooManyRequests {
-				t.Errorf("one of too many is answered with %d", code)
-			}
-		case <-time.After(time.Minute):
-			t.Fatal("nobody of too many is refused")
-		}
+		<-entered
 	}
-	code, body, err := ask(t, as(access.Gateway), l.api, access.Route{Method: http.MethodGet, Path: ownership.PathValidity})
-	if code != http.StatusTooManyRequests {
-		t.Errorf("the same identity: %d %s, %v", code, body, err)
+	if code, err := do(access.Gateway, slow); code != http.StatusTooManyRequests {
+		t.Errorf("one more: %d, %v", code, err)
 	}
-	code, body, err = ask(t, as(access.Extensions), l.api, access.Route{Method: http.MethodGet, Path: ownership.PathValidity})
-	if code != http.StatusOK {
-		t.Errorf("another identity: %d %s, %v", code, body, err)
+	if code, err := do(access.Gateway, quick); code != http.StatusTooManyRequests {
+		t.Errorf("one more, at another endpoint: %d, %v", code, err)
 	}
-	// Nor do they hold up the end of the epoch: that ends the questions.
-	release, stop := context.WithTimeout(t.Context(), 30*time.Second)
-	defer stop()
-	request, _ := http.NewRequestWithContext(release, http.MethodPost, l.api+"/fence?epoch=3", nil)
-	go func() {
-		if response, err := as(access.Gardenlet).Do(request); err == nil {
-			response.Body.Close()
-		}
-	}()
-	for range access.MaxRequests {
-		if code := <-codes; code != http.StatusOK {
-			t.Errorf("a question that stayed open is answered with %d", code)
-		}
+	if code, err := do(access.Gardenlet, quick); code != http.StatusOK {
+		t.Errorf("another identity: %d, %v", code, err)
+	}
+	close(release)
+	flood.Wait()
+	if code, err := do(access.Gateway, quick); code != http.StatusOK {
+		t.Errorf("after the flood: %d, %v", code, err)
 	}
 }
 
