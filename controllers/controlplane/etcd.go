@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/etcd/access"
 )
 
 const (
@@ -63,7 +64,7 @@ func (o *Operation) DeployEtcd(ctx context.Context, replicas int32) error {
 					TerminationGracePeriodSeconds: ptr.To[int64](10),
 					Volumes:                       volumes,
 					InitContainers:                []corev1.Container{o.restoreContainer(mounts)},
-					Containers:                    []corev1.Container{o.etcdContainer(data, run), o.backupContainer(mounts), o.guardContainer(mounts)},
+					Containers:                    []corev1.Container{o.etcdContainer(data, run, mounts[0]), o.backupContainer(mounts), o.guardContainer(mounts)},
 				}),
 			},
 			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{
@@ -97,9 +98,15 @@ func (o *Operation) etcdContainer(mounts ...corev1.VolumeMount) corev1.Container
 			"--listen-client-urls=" + etcdEndpoint,
 			// etcd advertises no socket, and nobody asks a single member where it is.
 			"--advertise-client-urls=http://127.0.0.1:2379",
-			"--listen-peer-urls=http://$(POD_IP):2380",
-			"--initial-advertise-peer-urls=http://$(POD_IP):2380",
-			"--initial-cluster=" + EtcdName + "=http://$(POD_IP):2380",
+			"--listen-peer-urls=https://$(POD_IP):2380",
+			"--initial-advertise-peer-urls=https://$(POD_IP):2380",
+			"--initial-cluster=" + EtcdName + "=https://$(POD_IP):2380",
+			// A single member has no peers: nobody else comes in past the guard.
+			"--peer-client-cert-auth",
+			"--peer-cert-allowed-cn=" + string(access.Guard),
+			"--peer-trusted-ca-file=" + secretFile(secretEtcdServer, keyCACert),
+			"--peer-cert-file=" + secretFile(secretEtcdServer, keyCert),
+			"--peer-key-file=" + secretFile(secretEtcdServer, keyKey),
 			"--auto-compaction-mode=periodic", "--auto-compaction-retention=30m",
 		},
 		Env: []corev1.EnvVar{podIP}, VolumeMounts: mounts,
@@ -131,9 +138,10 @@ func (o *Operation) backupContainer(mounts []corev1.VolumeMount) corev1.Containe
 		Name: "backup", Image: o.Image,
 		Command: append([]string{"transplant", "etcd-backup", "serve",
 			"--listen=$(POD_IP):" + strconv.Itoa(backupPort),
+			"--api-listen=$(POD_IP):" + strconv.Itoa(access.SidecarPort),
 			"--delta-interval=" + o.DeltaInterval.String(),
 			"--full-interval=" + o.FullSnapshotInterval.String(),
-		}, o.backupFlags()...),
+		}, append(serverFiles(), o.backupFlags()...)...),
 		Env: []corev1.EnvVar{podIP}, VolumeMounts: mounts, Ports: metricsAt(backupPort),
 		ReadinessProbe: httpProbe(corev1.URISchemeHTTP, "/healthz", backupPort, 3),
 	}
@@ -142,13 +150,11 @@ func (o *Operation) backupContainer(mounts []corev1.VolumeMount) corev1.Containe
 func (o *Operation) guardContainer(mounts []corev1.VolumeMount) corev1.Container {
 	return corev1.Container{
 		Name: "guard", Image: o.Image,
-		Command: []string{"transplant", "etcd-guard",
+		Command: append([]string{"transplant", "etcd-guard",
 			fmt.Sprintf("--listen=$(POD_IP):%d", etcdClientPort),
 			fmt.Sprintf("--http-listen=$(POD_IP):%d", guardPort),
+			fmt.Sprintf("--api-listen=$(POD_IP):%d", access.GuardPort),
 			"--endpoint=" + etcdEndpoint,
-			"--ca-file=" + secretFile(secretEtcdServer, keyCACert),
-			"--cert-file=" + secretFile(secretEtcdServer, keyCert),
-			"--key-file=" + secretFile(secretEtcdServer, keyKey),
 			"--data-dir=" + etcdDataDir,
 			"--garden-kubeconfig=" + secretFile(SecretKubeconfigGarden, "kubeconfig"),
 			"--cloud-kubeconfig=" + secretFile(SecretKubeconfigCloud, "kubeconfig"),
@@ -158,10 +164,19 @@ func (o *Operation) guardContainer(mounts []corev1.VolumeMount) corev1.Container
 			"--epoch=" + strconv.FormatInt(o.Epoch, 10),
 			"--owner-check-interval=" + o.OwnerCheckInterval.String(),
 			"--owner-check-timeout=" + o.OwnerCheckTimeout.String(),
-			fmt.Sprintf("--backup-url=http://$(POD_IP):%d", backupPort),
-		},
+			fmt.Sprintf("--backup-url=https://$(POD_IP):%d", access.SidecarPort),
+		}, serverFiles()...),
 		Env: []corev1.EnvVar{podIP}, VolumeMounts: mounts, Ports: metricsAt(guardPort),
 		ReadinessProbe: httpProbe(corev1.URISchemeHTTP, "/readyz", guardPort, 3),
+	}
+}
+
+// serverFiles are the credentials that guard and sidecar serve with.
+func serverFiles() []string {
+	return []string{
+		"--ca-file=" + secretFile(secretEtcdServer, keyCACert),
+		"--cert-file=" + secretFile(secretEtcdServer, keyCert),
+		"--key-file=" + secretFile(secretEtcdServer, keyKey),
 	}
 }
 

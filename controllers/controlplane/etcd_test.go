@@ -1,8 +1,10 @@
 package controlplane
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,6 +51,41 @@ func TestAnEtcdThatIsNeverReadyDoesNotStandInTheWayOfTheNextEpoch(t *testing.T) 
 	}
 	if set.Spec.PodManagementPolicy != "Parallel" {
 		t.Errorf("its pods are managed by the policy %q", set.Spec.PodManagementPolicy)
+	}
+}
+
+// Whatever listens in etcd's pod asks for a certificate of the shoot's etcd CA, but for probes and metrics, and but for a unix
+// socket that is in the pod alone.
+func TestDeployEtcd_Listeners_AreKnown(t *testing.T) {
+	t.Parallel()
+	o := newOperation(t, gardencorev1beta1.LastOperationTypeCreate, interceptor.Funcs{},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha"}})
+	o.Epoch, o.SeedObject = 1, &gardencorev1beta1.Seed{}
+	if err := o.DeployEtcd(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	set := &appsv1.StatefulSet{}
+	if err := o.Seed.Get(t.Context(), o.key("etcd-main"), set); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for _, container := range set.Spec.Template.Spec.Containers {
+		for _, arg := range container.Command {
+			if strings.Contains(arg, "listen") || strings.HasPrefix(arg, "--peer-client-cert-auth") || strings.HasPrefix(arg, "--peer-cert-allowed") {
+				got[container.Name] = append(got[container.Name], arg)
+			}
+		}
+	}
+	want := map[string][]string{
+		"etcd": {
+			"--listen-client-urls=unix:///var/etcd/run/etcd.sock", "--listen-peer-urls=https://$(POD_IP):2380",
+			"--peer-client-cert-auth", "--peer-cert-allowed-cn=etcd-main",
+		},
+		"backup": {"--listen=$(POD_IP):8080", "--api-listen=$(POD_IP):8081"},
+		"guard":  {"--listen=$(POD_IP):2379", "--http-listen=$(POD_IP):2381", "--api-listen=$(POD_IP):2382"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what listens (-want +got):\n%s", diff)
 	}
 }
 

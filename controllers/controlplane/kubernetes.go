@@ -3,12 +3,15 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"path"
 
 	"github.com/Masterminds/semver/v3"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/transplant-sim/transplant/controllers/etcd/access"
 )
 
 // Names of the Deployments of a control plane.
@@ -128,7 +131,7 @@ func (o *Operation) emulatedVersion() string {
 // DeployMachineController deploys the controller of the shoot's machine objects. While restoring it stays at zero
 // replicas until the Worker extension has restored the machines and scales it up (SPEC 3.7).
 func (o *Operation) DeployMachineController(ctx context.Context, replicas int32) error {
-	volumes, mounts := secretVolumes(secretMachineController, SecretKubeconfigCloud)
+	volumes, mounts := secretVolumes(secretMachineController, SecretKubeconfigCloud, access.MachineController.Secret())
 	return o.deploy(ctx, DeploymentMachineController, replicas, corev1.PodSpec{
 		ServiceAccountName:            DeploymentMachineController,
 		TerminationGracePeriodSeconds: ptr.To[int64](5),
@@ -140,7 +143,8 @@ func (o *Operation) DeployMachineController(ctx context.Context, replicas int32)
 				"--namespace=" + o.Namespace(),
 				"--target-kubeconfig=" + secretFile(secretMachineController, "kubeconfig"),
 				"--cloud-kubeconfig=" + secretFile(SecretKubeconfigCloud, "kubeconfig"),
-				fmt.Sprintf("--guard-url=http://$(ETCD_MAIN_CLIENT_SERVICE_HOST):%d", guardPort),
+				fmt.Sprintf("--guard-url=https://$(ETCD_MAIN_CLIENT_SERVICE_HOST):%d", access.GuardPort),
+				"--guard-credentials=" + path.Join(mountRoot, access.MachineController.Secret()),
 				metricsFlag,
 			},
 			Env: []corev1.EnvVar{podIP}, VolumeMounts: mounts, Ports: metricsAt(metricsPort),

@@ -20,6 +20,8 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/transplant-sim/transplant/controllers/etcd/access"
 )
 
 // Names of the secrets of a control plane. The persisted ones cover the list of [S0], but for a password file that API
@@ -202,6 +204,9 @@ func (o *Operation) secretSpecs(ctx context.Context, now time.Time) []secretSpec
 			},
 		})
 	}
+	for _, identity := range access.Clients() {
+		specs = append(specs, guardClient(ctx, identity.Secret(), identity, now))
+	}
 	return append(specs,
 		secretSpec{name: SecretServiceAccountKey, persist: true, make: makeServiceAccountKey},
 		secretSpec{name: SecretStaticToken, persist: true, make: makeStaticTokens},
@@ -214,14 +219,19 @@ func (o *Operation) secretSpecs(ctx context.Context, now time.Time) []secretSpec
 			return o.apiServerCertificate(), nil
 		}, ctx), outdated: o.lacksDomain},
 		secretSpec{name: secretEtcdServer, make: issued(SecretCAEtcd, now, o.etcdServerCertificate, ctx)},
-		secretSpec{name: secretEtcdClient, make: issued(SecretCAEtcd, now, func(context.Context) (certificate, error) {
-			return certificate{commonName: "etcd-client", usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, nil
-		}, ctx)},
+		guardClient(ctx, secretEtcdClient, access.APIServer, now),
 		o.clientSecret(ctx, secretControllerManager, now, "system:kube-controller-manager"),
 		o.clientSecret(ctx, secretScheduler, now, "system:kube-scheduler"),
 		o.clientSecret(ctx, secretMachineController, now, "transplant:machine-controller", "system:masters"),
 		o.clientSecret(ctx, secretResourceManager, now, "transplant:gardener-resource-manager", "system:masters"),
 	)
+}
+
+// guardClient is the certificate by which guard and sidecar know a caller (package etcd/access).
+func guardClient(ctx context.Context, name string, identity access.Identity, now time.Time) secretSpec {
+	return secretSpec{name: name, make: issued(SecretCAEtcd, now, func(context.Context) (certificate, error) {
+		return certificate{commonName: string(identity), usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, nil
+	}, ctx)}
 }
 
 func issued(ca string, now time.Time, describe func(context.Context) (certificate, error), ctx context.Context) func(*secretSet) (map[string][]byte, error) {
@@ -265,7 +275,7 @@ func (o *Operation) etcdServerCertificate(ctx context.Context) (certificate, err
 		return certificate{}, fmt.Errorf("read service %q: %w", ServiceEtcdClient, err)
 	}
 	return certificate{
-		commonName: "etcd-main",
+		commonName: string(access.Guard),
 		dnsNames:   []string{"localhost", ServiceEtcdClient, ServiceEtcdClient + "." + o.Namespace() + ".svc"},
 		addresses:  []net.IP{net.ParseIP(service.Spec.ClusterIP)},
 		usages:     []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},

@@ -7,19 +7,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/transplant-sim/transplant/controllers/etcd/access"
 )
 
 const (
 	// ServiceKubeAPIServer and ServiceEtcdClient are the Services of a control plane.
 	ServiceKubeAPIServer = "kube-apiserver"
-	ServiceEtcdClient    = "etcd-main-client"
+	ServiceEtcdClient    = access.ServerName
 
 	// annotationSNIHosts lists the public names that the seed's gateway routes to a Service (SPEC 7.4).
 	annotationSNIHosts = "networking.transplant.dev/sni-hosts"
 
 	apiServerPort   = 6443
 	etcdClientPort  = 2379
-	guardPort       = 2381
+	guardPort       = 2381 // of probes and metrics, as backupPort
 	backupPort      = 8080
 	shootServices   = "100.64.0.0/13"
 	shootPods       = "100.96.0.0/11"
@@ -33,7 +35,7 @@ const (
 // kubeconfigs, so they come first.
 func (o *Operation) DeployServices(ctx context.Context) error {
 	for component, ports := range map[string][]corev1.ServicePort{
-		ServiceEtcdClient:    {port("client", etcdClientPort), port("guard", guardPort), port("backup", backupPort)},
+		ServiceEtcdClient:    {port("client", etcdClientPort), port("guard", access.GuardPort), port("backup", access.SidecarPort)},
 		ServiceKubeAPIServer: {port("https", apiServerPort)},
 	} {
 		role := component

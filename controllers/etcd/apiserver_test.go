@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
+	"github.com/transplant-sim/transplant/controllers/etcd/access"
 )
 
 // TestAPIServerLivesBehindTheGuard runs a real kube-apiserver on an etcd behind the guard's process: it serves, it stops
@@ -20,8 +21,9 @@ import (
 func TestAPIServerLivesBehindTheGuard(t *testing.T) {
 	t.Parallel()
 	g := startGuard(t, 3*time.Second)
+	files := filesOf(g.keys, access.APIServer)
 	config := apiservertest.Start(t, apiservertest.Options{Flags: []string{
-		"--etcd-servers=https://" + g.endpoint, "--etcd-cafile=" + g.files.cert, "--etcd-certfile=" + g.files.cert, "--etcd-keyfile=" + g.files.key,
+		"--etcd-servers=https://" + g.endpoint, "--etcd-cafile=" + files.CA, "--etcd-certfile=" + files.Cert, "--etcd-keyfile=" + files.Key,
 	}})
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
 	"github.com/transplant-sim/transplant/controllers/etcd/datadir"
 	"github.com/transplant-sim/transplant/controllers/ownership"
@@ -95,7 +96,8 @@ const (
 // serveFlags are those of etcd-backup serve.
 type serveFlags struct {
 	*backupFlags
-	listen                      string
+	listen, apiListen           string
+	files                       access.Files
 	deltaInterval, fullInterval time.Duration
 }
 
@@ -110,9 +112,16 @@ func newServeCommand(shared *backupFlags) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address of the HTTP server")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address for probes and metrics (HTTP)")
+	flags.StringVar(&f.apiListen, "api-listen", "127.0.0.1:8081", "address for the guard and the owner (HTTP, mutual TLS)")
+	files(flags, &f.files)
 	flags.DurationVar(&f.deltaInterval, "delta-interval", 5*time.Second, "how old a change may become before its upload begins")
 	flags.DurationVar(&f.fullInterval, "full-interval", time.Hour, "time between full snapshots")
+	for _, name := range []string{"ca-file", "cert-file", "key-file"} {
+		if err := command.MarkFlagRequired(name); err != nil {
+			panic(err) // a name that is no flag
+		}
+	}
 	return command
 }
 
@@ -149,10 +158,13 @@ func (f *serveFlags) run(ctx context.Context) error {
 		Clock: clock.RealClock{}, Metrics: metrics, Log: log,
 	})
 	mux := http.NewServeMux()
-	mux.Handle("/", sidecar.Handler())
+	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true}))
 	group, ctx := errgroup.WithContext(ctx)
-	if err := serveHTTP(ctx, group, f.listen, mux); err != nil {
+	if err := serveHTTP(ctx, group, f.listen, nil, mux); err != nil {
+		return err
+	}
+	if err := serveAPI(ctx, group, f.apiListen, f.files, sidecar.Routes()); err != nil {
 		return err
 	}
 	group.Go(func() error { return sidecar.Run(ctx) })

@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -12,7 +13,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/klog/v2"
+
+	"github.com/transplant-sim/transplant/controllers/etcd/access"
 )
 
 // stopGrace is how long servers may take to end their answers.
@@ -32,13 +37,32 @@ func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 }
 
-// serveHTTP adds an HTTP server on the address to the group.
-func serveHTTP(ctx context.Context, group *errgroup.Group, address string, handler http.Handler) error {
+// files add the flags of the credentials that guard and sidecar serve with.
+func files(flags *pflag.FlagSet, f *access.Files) {
+	flags.StringVar(&f.CA, "ca-file", "", "CA that clients' certificates must come from")
+	flags.StringVar(&f.Cert, "cert-file", "", "serving certificate")
+	flags.StringVar(&f.Key, "key-file", "", "key of the serving certificate")
+}
+
+// serveAPI adds a server of the routes to the group, which only clients of the CA reach.
+func serveAPI(ctx context.Context, group *errgroup.Group, address string, files access.Files, routes []access.Route) error {
+	config, err := access.ServeTLS(files, "http/1.1")
+	if err != nil {
+		return err
+	}
+	return serveHTTP(ctx, group, address, config, access.Handler(routes))
+}
+
+// serveHTTP adds an HTTP server on the address to the group, without TLS if there is no configuration of it.
+func serveHTTP(ctx context.Context, group *errgroup.Group, address string, config *tls.Config, handler http.Handler) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("listen for HTTP: %w", err)
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	if config != nil {
+		listener = tls.NewListener(listener, config)
+	}
+	server := access.Server(handler, klog.FromContext(ctx).V(1))
 	group.Go(func() error {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve HTTP: %w", err)

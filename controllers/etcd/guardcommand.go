@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/etcd/datadir"
 	"github.com/transplant-sim/transplant/controllers/etcd/guard"
 	"github.com/transplant-sim/transplant/controllers/ownership"
@@ -23,8 +24,9 @@ import (
 
 // guardFlags are the flags of etcd-guard.
 type guardFlags struct {
-	listen, httpListen, endpoint           string
-	caFile, certFile, keyFile              string
+	listen, httpListen, apiListen          string
+	endpoint                               string
+	files                                  access.Files
 	dataDir, backupURL                     string
 	gardenKubeconfig, lease                string
 	cloudKubeconfig, ownerRecord, ownerUID string
@@ -47,14 +49,13 @@ func NewGuardCommand() *cobra.Command {
 		SilenceUsage: true,
 	}
 	flags := command.Flags()
-	flags.StringVar(&f.listen, "listen", "127.0.0.1:2379", "address for clients of etcd (gRPC, mutual TLS)")
-	flags.StringVar(&f.httpListen, "http-listen", "127.0.0.1:2381", "address for holders, the owner and probes (HTTP)")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:2379", "address for the API server (gRPC, mutual TLS)")
+	flags.StringVar(&f.httpListen, "http-listen", "127.0.0.1:2381", "address for probes and metrics (HTTP)")
+	flags.StringVar(&f.apiListen, "api-listen", "127.0.0.1:2382", "address for holders and the owner (HTTP, mutual TLS)")
 	flags.StringVar(&f.endpoint, "endpoint", "", "unix socket of etcd, as unix:///path")
-	flags.StringVar(&f.caFile, "ca-file", "", "CA that clients' certificates must come from")
-	flags.StringVar(&f.certFile, "cert-file", "", "serving certificate")
-	flags.StringVar(&f.keyFile, "key-file", "", "key of the serving certificate")
+	files(flags, &f.files)
 	flags.StringVar(&f.dataDir, "data-dir", "", "etcd's data directory")
-	flags.StringVar(&f.backupURL, "backup-url", "", "base URL of the backup sidecar, for the final snapshot")
+	flags.StringVar(&f.backupURL, "backup-url", "", "base URL of the API of the backup sidecar, for the final snapshot")
 	flags.StringVar(&f.gardenKubeconfig, "garden-kubeconfig", "", "kubeconfig of the garden")
 	flags.StringVar(&f.lease, "lease", "", "ownership lease in the garden, as namespace/name")
 	flags.StringVar(&f.cloudKubeconfig, "cloud-kubeconfig", "", "kubeconfig of the cloud")
@@ -95,10 +96,14 @@ func (f *guardFlags) run(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	server := &guard.Server{Guard: g, Clock: clock, Gatherer: registry}
-	if err := serveHTTP(ctx, group, f.httpListen, server.Handler()); err != nil {
+	if err := serveHTTP(ctx, group, f.httpListen, nil, server.Probes()); err != nil {
 		return err
 	}
-	end := &guard.End{Guard: g, Clock: clock, Backup: f.backupURL, Client: &http.Client{}, Log: log}
+	if err := serveAPI(ctx, group, f.apiListen, f.files, server.Routes()); err != nil {
+		return err
+	}
+	sidecar := &http.Client{Transport: access.Transport(f.files.Read)}
+	end := &guard.End{Guard: g, Clock: clock, Backup: f.backupURL, Client: sidecar, Log: log}
 	group.Go(func() error { g.Follow(ctx, ownership.Claim, claim, log); return nil })
 	group.Go(func() error { g.Follow(ctx, ownership.Decision, decision, log); return nil })
 	group.Go(func() error { end.Run(ctx); return nil })
@@ -133,7 +138,7 @@ func (f *guardFlags) newProxy(ctx context.Context, g *ownership.Guard, clock own
 	if err != nil {
 		return nil, nil, err
 	}
-	tlsConfig, err := guard.MutualTLS(f.caFile, f.certFile, f.keyFile)
+	tlsConfig, err := access.ServeTLS(f.files, "h2", access.APIServer)
 	if err != nil {
 		return nil, nil, err
 	}

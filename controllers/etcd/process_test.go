@@ -2,17 +2,9 @@ package etcd_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
-	"math/big"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -29,7 +21,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
+	"github.com/transplant-sim/transplant/clusters/pki"
 	"github.com/transplant-sim/transplant/controllers/etcd"
+	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/etcd/datadir"
 	"github.com/transplant-sim/transplant/controllers/etcd/etcdtest"
 	"github.com/transplant-sim/transplant/controllers/ownership"
@@ -103,44 +97,38 @@ func (a *authorities) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pair is a key and certificate that serves and shows itself, and is its own CA.
-type pair struct {
-	cert, key string
-	config    *tls.Config
+// identities are all that a shoot's etcd CA signs certificates for.
+var identities = append(access.Clients(), access.APIServer, access.Guard)
+
+// newKeys makes a shoot's etcd CA, and a certificate for each identity.
+func newKeys(t *testing.T, hosts ...string) pki.Folder {
+	t.Helper()
+	keys := pki.Folder(t.TempDir())
+	authority, err := pki.NewAuthority("ca-etcd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := keys.WriteAuthority("ca", authority); err != nil {
+		t.Fatal(err)
+	}
+	for _, identity := range append(identities, stranger) {
+		request := pki.Request{Name: string(identity)}
+		if identity == access.Guard {
+			request.Hosts = append(hosts, access.ServerName)
+		}
+		pair, err := authority.Issue(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := keys.WriteKeyPair(string(identity), pair); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return keys
 }
 
-func newPair(t *testing.T, ip string) pair {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "etcd"}, IPAddresses: []net.IP{net.ParseIP(ip)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
-		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	p := pair{cert: filepath.Join(dir, "tls.crt"), key: filepath.Join(dir, "tls.key")}
-	write(t, p.cert, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
-	write(t, p.key, string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret})))
-	pool := x509.NewCertPool()
-	certificate, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool.AddCert(certificate)
-	p.config = &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
-	return p
+func filesOf(keys pki.Folder, identity access.Identity) access.Files {
+	return access.Files{CA: keys.Certificate("ca"), Cert: keys.Certificate(string(identity)), Key: keys.Key(string(identity))}
 }
 
 func write(t *testing.T, path, content string) {
@@ -154,9 +142,10 @@ func write(t *testing.T, path, content string) {
 type guardProcess struct {
 	command     *exec.Cmd
 	endpoint    string
-	http        string
+	http, api   string // what is open, and the API
 	tls         *tls.Config
-	files       pair
+	keys        pki.Folder
+	kubeconfig  string
 	authorities *authorities
 	etcd        *etcdtest.Etcd
 }
@@ -168,7 +157,7 @@ func startGuard(t *testing.T, validity time.Duration) *guardProcess {
 	t.Helper()
 	ip := fmt.Sprintf("127.220.20.%d", guardAddress.Add(1))
 	owner := ownership.Record{Owner: "uid-a", Epoch: 3, Seed: "a"}
-	g := &guardProcess{endpoint: ip + ":2379", http: "http://" + ip + ":2381", authorities: &authorities{}, etcd: etcdtest.Start(t, t.TempDir())}
+	g := &guardProcess{endpoint: ip + ":2379", http: "http://" + ip + ":2381", api: "https://" + ip + ":2382", authorities: &authorities{}, etcd: etcdtest.Start(t, t.TempDir())}
 	g.authorities.set(owner, owner)
 	if err := datadir.Dir(g.etcd.DataDir).WriteEpoch(datadir.Epoch{Epoch: 3}); err != nil {
 		t.Fatal(err)
@@ -179,10 +168,18 @@ func startGuard(t *testing.T, validity time.Duration) *guardProcess {
 	write(t, kubeconfig, fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: x,
   contexts: [{name: x, context: {cluster: x, user: x}}], users: [{name: x, user: {token: t}}],
   clusters: [{name: x, cluster: {server: %q}}]}`, server.URL))
-	files := newPair(t, ip)
-	g.tls, g.files = files.config, files
-	g.command = exec.Command(os.Args[0], "--listen="+g.endpoint, "--http-listen="+ip+":2381", "--endpoint="+g.etcd.Endpoint,
-		"--ca-file="+files.cert, "--cert-file="+files.cert, "--key-file="+files.key, "--data-dir="+g.etcd.DataDir,
+	g.keys, g.kubeconfig = newKeys(t, ip), kubeconfig
+	credentials, err := filesOf(g.keys, access.APIServer).Read(t.Context())
+	if err == nil {
+		g.tls, err = credentials.Client()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.tls.NextProtos = nil
+	files := filesOf(g.keys, access.Guard)
+	g.command = exec.Command(os.Args[0], "--listen="+g.endpoint, "--http-listen="+ip+":2381", "--api-listen="+ip+":2382", "--endpoint="+g.etcd.Endpoint,
+		"--ca-file="+files.CA, "--cert-file="+files.Cert, "--key-file="+files.Key, "--data-dir="+g.etcd.DataDir,
 		"--garden-kubeconfig="+kubeconfig, "--cloud-kubeconfig="+kubeconfig, "--lease=garden-p/"+lease, "--owner-record="+record,
 		"--owner=uid-a", "--epoch=3", "--owner-check-interval=200ms", "--owner-check-timeout="+validity.String(), "--backup-url=http://127.220.20.250:8080")
 	g.command.Env = append(os.Environ(), asGuard+"=1")

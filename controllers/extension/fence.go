@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
@@ -21,8 +22,7 @@ import (
 const (
 	etcdStatefulSet = "etcd-main"
 	etcdPod         = etcdStatefulSet + "-0"
-	etcdService     = "etcd-main-client"
-	guardPort       = 2381
+	etcdService     = access.ServerName
 )
 
 // ErrNoEpoch says that nothing tells under which epoch a namespace may be acted for, because it is not there.
@@ -51,7 +51,7 @@ type GuardFence struct {
 	Idle time.Duration
 	// Decision is the owner record of that name, at the primary.
 	Decision func(record string) ownership.Authority
-	// Address gives the base URL of the guard behind a Service; nil means its cluster IP and the guard's port.
+	// Address gives the base URL of the guard behind a Service; nil means its cluster IP and the port of the guard's API.
 	Address func(*corev1.Service) string
 
 	mu      sync.Mutex
@@ -142,7 +142,7 @@ func (f *GuardFence) guard(ctx context.Context, namespace string) (address, rest
 	if f.Address != nil {
 		return f.Address(service), "", nil
 	}
-	return fmt.Sprintf("http://%s:%d", service.Spec.ClusterIP, guardPort), "", nil
+	return fmt.Sprintf("https://%s:%d", service.Spec.ClusterIP, access.GuardPort), "", nil
 }
 
 // held is the holder of the shoot, begun if need be. It asks on by itself, so that a lapse or a revocation reaches
@@ -177,7 +177,15 @@ func (f *GuardFence) begin(namespace string, by source) (validity, error) {
 	if by.guard == "" {
 		return f.decided(namespace, by.claim)
 	}
-	return ownership.NewHolder(by.guard, f.Name+"/"+namespace, f.Clock, nil)
+	transport := access.Transport(func(ctx context.Context) (access.Credentials, error) {
+		secret := &corev1.Secret{}
+		err := f.Seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: access.Extensions.Secret()}, secret)
+		if err != nil {
+			return access.Credentials{}, fmt.Errorf("read the credentials for the guard of %q: %w", namespace, err)
+		}
+		return access.FromSecret(secret.Data), nil
+	})
+	return ownership.NewHolder(by.guard, f.Name+"/"+namespace, f.Clock, transport)
 }
 
 func (f *GuardFence) retire(ctx context.Context, namespace string, held *heldShoot) {

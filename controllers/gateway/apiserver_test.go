@@ -36,6 +36,9 @@ func (w *world) onSeed(seed kubernetes.Interface, namespace, hosts string) *worl
 	}
 	shoot := &world{T: w.T, address: w.address, table: w.table}
 	shoot.guard = startGuard(w.T, create("etcd-main-client", 2379, ""))
+	if _, err := seed.CoreV1().Secrets(namespace).Create(w.Context(), shoot.guard.credentials(namespace), metav1.CreateOptions{}); err != nil {
+		w.Fatal(err)
+	}
 	// The route is there with this one, at the latest: the guard has to answer before.
 	shoot.apiAddress = create("kube-apiserver", 6443, hosts)
 	shoot.api = startAPIServer(w.T, shoot.apiAddress, echo)

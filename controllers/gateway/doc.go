@@ -7,5 +7,5 @@
 //
 // It knows neither shoots nor Gardener: a route is a Service with the annotation
 // networking.transplant.dev/sni-hosts in a namespace labelled gardener.cloud/role=shoot, beside a Service
-// etcd-main-client whose guard is asked.
+// etcd-main-client whose guard is asked, with the certificate in the Secret guard-client-gateway.
 package gateway

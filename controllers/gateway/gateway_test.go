@@ -31,6 +31,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/transplant-sim/transplant/clusters/pki"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
@@ -55,6 +56,7 @@ type guard struct {
 	asked   int
 	fenced  chan struct{}
 	revoked chan string
+	secret  map[string][]byte // the gateway's certificate for it
 }
 
 func startGuard(t *testing.T, ip string) *guard {
@@ -62,8 +64,8 @@ func startGuard(t *testing.T, ip string) *guard {
 	g.set(ownership.Serving, 1, time.Hour)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /validity", func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Get("holder") == "" {
-			t.Error("the gateway asks without its name")
+		if by := r.TLS.PeerCertificates[0].Subject.CommonName; by != "gateway" || r.URL.Query().Get("instance") == "" {
+			t.Errorf("%q asks, as the instance %q", by, r.URL.Query().Get("instance"))
 		}
 		g.mu.Lock()
 		defer g.mu.Unlock()
@@ -77,12 +79,35 @@ func startGuard(t *testing.T, ip string) *guard {
 		case <-r.Context().Done():
 		}
 	})
-	mux.HandleFunc("POST /revoked", func(_ http.ResponseWriter, r *http.Request) { g.revoked <- r.URL.Query().Get("holder") })
-	listener := listen(t, ip+":2381")
+	mux.HandleFunc("POST /revoked", func(_ http.ResponseWriter, r *http.Request) { g.revoked <- r.URL.Query().Get("instance") })
+	authority, err := pki.NewAuthority("ca-etcd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	issue := func(request pki.Request) tls.Certificate {
+		pair, err := authority.Issue(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pair
+	}
+	certificate, key, err := pki.PEM(issue(pki.Request{Name: "gateway"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.secret = map[string][]byte{"ca.crt": authority.PEM(), "tls.crt": certificate, "tls.key": key}
+	listener := tls.NewListener(listen(t, ip+":2382"), &tls.Config{
+		Certificates: []tls.Certificate{issue(pki.Request{Name: "etcd-main", Hosts: []string{"etcd-main-client"}})},
+		ClientAuth:   tls.RequireAndVerifyClientCert, ClientCAs: authority.Pool(),
+	})
 	server := &http.Server{Handler: mux}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { server.Close() })
 	return g
+}
+
+func (g *guard) credentials(namespace string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "guard-client-gateway"}, Data: g.secret}
 }
 
 func (g *guard) set(state ownership.State, epoch int64, remaining time.Duration) {
@@ -177,10 +202,11 @@ func newWorld(t *testing.T, serve func(net.Conn)) *world {
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha", Labels: map[string]string{"gardener.cloud/role": "shoot"}}},
 		service("shoot--p--alpha", "kube-apiserver", apiIP, 6443, host+","+external),
 		service("shoot--p--alpha", "etcd-main-client", etcdIP, 2379, ""),
+		w.guard.credentials("shoot--p--alpha"),
 	)
 	watched := watches(w.client)
 	w.run(w.client)
-	for range 2 { // Services and Namespaces: this client forgets what happens between a list and its watch
+	for range 3 { // Services, Namespaces and Secrets: this client forgets what happens between a list and its watch
 		<-watched
 	}
 	w.eventually("validity", func() bool {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
@@ -67,7 +67,8 @@ func (l *link) close() {
 
 // newRoute starts to ask the guard for validity.
 func newRoute(ctx context.Context, want target, t *table) (*route, error) {
-	holder, err := ownership.NewHolder(want.guard, t.name, t.clock, &http.Transport{MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute})
+	transport := access.Transport(func(context.Context) (access.Credentials, error) { return t.credentials(want.namespace) })
+	holder, err := ownership.NewHolder(want.guard, t.name, t.clock, transport)
 	if err != nil {
 		return nil, err
 	}

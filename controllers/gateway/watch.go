@@ -13,11 +13,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+
+	"github.com/transplant-sim/transplant/controllers/etcd/access"
 )
 
 const (
@@ -27,8 +30,7 @@ const (
 	labelRole         = "gardener.cloud/role"
 	roleShoot         = "shoot"
 	serviceAPIServer  = "kube-apiserver"
-	serviceEtcdClient = "etcd-main-client"
-	guardPort         = 2381
+	serviceEtcdClient = access.ServerName
 )
 
 // watcher keeps the table in step with the Services of the seed.
@@ -46,7 +48,11 @@ func watch(ctx context.Context, client kubernetes.Interface, table *table, ready
 		table: table, services: factory.Core().V1().Services().Lister(), namespaces: factory.Core().V1().Namespaces().Lister(),
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 10*time.Second)),
 	}
-	var seen []cache.InformerSynced
+	keys := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, access.Gateway.Secret()).String()
+	}))
+	table.secrets = keys.Core().V1().Secrets().Lister()
+	seen := []cache.InformerSynced{keys.Core().V1().Secrets().Informer().HasSynced}
 	for _, informer := range []cache.SharedIndexInformer{factory.Core().V1().Services().Informer(), factory.Core().V1().Namespaces().Informer()} {
 		handler, err := informer.AddEventHandler(w.enqueue())
 		if err != nil {
@@ -54,8 +60,10 @@ func watch(ctx context.Context, client kubernetes.Interface, table *table, ready
 		}
 		seen = append(seen, informer.HasSynced, handler.HasSynced)
 	}
-	factory.Start(ctx.Done())
-	defer factory.Shutdown()
+	for _, f := range []informers.SharedInformerFactory{factory, keys} {
+		f.Start(ctx.Done())
+		defer f.Shutdown()
+	}
 	if !cache.WaitForCacheSync(ctx.Done(), seen...) {
 		return nil // ctx is done
 	}
@@ -123,7 +131,7 @@ func (w *watcher) targetOf(name string) (*target, error) {
 	if err != nil || etcd == nil {
 		return nil, err
 	}
-	t := &target{namespace: name, hosts: hostsOf(apiServer), guard: "http://" + net.JoinHostPort(etcd.Spec.ClusterIP, strconv.Itoa(guardPort))}
+	t := &target{namespace: name, hosts: hostsOf(apiServer), guard: "https://" + net.JoinHostPort(etcd.Spec.ClusterIP, strconv.Itoa(access.GuardPort))}
 	if len(t.hosts) == 0 {
 		return nil, nil
 	}

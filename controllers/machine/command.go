@@ -21,13 +21,15 @@ import (
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/metricsserver"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
 type flags struct {
 	targetKubeconfig, cloudKubeconfig string
-	namespace, guardURL               string
+	namespace                         string
+	guardURL, guardCredentials        string
 	metricsAddress                    string
 	beside                            []Beside
 }
@@ -58,9 +60,10 @@ func NewCommand(beside ...Beside) *cobra.Command {
 	set.StringVar(&f.targetKubeconfig, "target-kubeconfig", "", "kubeconfig of the shoot")
 	set.StringVar(&f.cloudKubeconfig, "cloud-kubeconfig", "", "kubeconfig file of the cloud's API")
 	set.StringVar(&f.namespace, "namespace", "", "control-plane namespace of the shoot, which is its technical id")
-	set.StringVar(&f.guardURL, "guard-url", "", "base URL of the HTTP server of the shoot's guard")
+	set.StringVar(&f.guardURL, "guard-url", "", "base URL of the API of the shoot's guard")
+	set.StringVar(&f.guardCredentials, "guard-credentials", "", "folder with the credentials for the guard: ca.crt, tls.crt, tls.key")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", "0", "address of the metrics server; 0 for none")
-	for _, name := range []string{"target-kubeconfig", "cloud-kubeconfig", "namespace", "guard-url"} {
+	for _, name := range []string{"target-kubeconfig", "cloud-kubeconfig", "namespace", "guard-url", "guard-credentials"} {
 		if err := command.MarkFlagRequired(name); err != nil {
 			panic(err) // the flag is defined above
 		}
@@ -124,7 +127,7 @@ func (f *flags) cloud() (*GuardedCloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	holder, err := ownership.NewHolder(f.guardURL, "machine-controller-"+rand.String(6), boot, nil)
+	holder, err := ownership.NewHolder(f.guardURL, "machine-controller-"+rand.String(6), boot, access.Transport(access.Folder(f.guardCredentials).Read))
 	if err != nil {
 		return nil, err
 	}

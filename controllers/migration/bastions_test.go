@@ -27,9 +27,9 @@ type held struct{}
 
 var errHeld = errors.New("the epoch is held")
 
-func (held) AwaitEnd(context.Context, string, int64) error { return errHeld }
+func (held) AwaitEnd(context.Context, controlplane.Guard, int64) error { return errHeld }
 
-func (held) Release(context.Context, string, int64) error { return errHeld }
+func (held) Release(context.Context, controlplane.Guard, int64) error { return errHeld }
 
 func inNamespace(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "shoot--p--s", Name: name}

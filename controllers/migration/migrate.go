@@ -272,7 +272,7 @@ func (m *migrate) endEpoch(ctx context.Context) error {
 }
 
 func (m *migrate) askGuardToEnd(ctx context.Context) error {
-	guard, err := m.GuardURL(ctx)
+	guard, err := m.Guard(ctx)
 	if err != nil {
 		return err
 	}

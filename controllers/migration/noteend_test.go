@@ -14,14 +14,14 @@ import (
 // ends ends epochs, and looks whether anybody has said so before.
 type ends struct{ said func() string }
 
-func (e ends) Release(_ context.Context, _ string, epoch int64) error {
+func (e ends) Release(_ context.Context, _ controlplane.Guard, epoch int64) error {
 	if said := e.said(); epoch != 3 || said != "" {
 		return errors.New("epoch 3 is to end, and nobody says that before: " + said)
 	}
 	return nil
 }
 
-func (ends) AwaitEnd(context.Context, string, int64) error { return errHeld }
+func (ends) AwaitEnd(context.Context, controlplane.Guard, int64) error { return errHeld }
 
 // While the destination has not written to DNS, DNS names the source; and the destination, which has a final snapshot, does
 // not wait. So the seed says itself that the epoch has ended, not before it has, and before its guard goes.

@@ -29,13 +29,13 @@ type Reconciler struct {
 	Release Releaser
 }
 
-// Releaser speaks with the guard at a URL about the end of its epoch.
+// Releaser speaks with a guard about the end of its epoch.
 type Releaser interface {
 	// Release has it end the epoch, as the last step of the owner (SPEC 9.2, O11): clients stopped, holders revoked, final
 	// snapshot in the bucket.
-	Release(ctx context.Context, guardURL string, epoch int64) error
+	Release(ctx context.Context, guard controlplane.Guard, epoch int64) error
 	// AwaitEnd waits until it has done the same because another owner has ended the epoch (O3).
-	AwaitEnd(ctx context.Context, guardURL string, epoch int64) error
+	AwaitEnd(ctx context.Context, guard controlplane.Guard, epoch int64) error
 }
 
 // busyRetry is when to look again at a shoot that another flow of this gardenlet works on.

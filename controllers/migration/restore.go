@@ -133,7 +133,7 @@ func (r *Reconciler) awaitEnd(ctx context.Context, o *controlplane.Operation) er
 	if err != nil || epoch == 0 {
 		return err
 	}
-	guard, err := o.GuardURL(ctx)
+	guard, err := o.Guard(ctx)
 	if apierrors.IsNotFound(err) {
 		return &UnheardError{epoch, err}
 	}

@@ -20,9 +20,11 @@ import (
 // epochEnd is what the guard of an epoch that was left does when somebody waits for it.
 type epochEnd func(epoch int64) error
 
-func (epochEnd) Release(context.Context, string, int64) error { return errHeld }
+func (epochEnd) Release(context.Context, controlplane.Guard, int64) error { return errHeld }
 
-func (e epochEnd) AwaitEnd(_ context.Context, _ string, epoch int64) error { return e(epoch) }
+func (e epochEnd) AwaitEnd(_ context.Context, _ controlplane.Guard, epoch int64) error {
+	return e(epoch)
+}
 
 // saved are buckets in which there is more than in shelves.
 type saved struct {

@@ -26,7 +26,7 @@ func (g *Guard) fenceLocked(fence Fence) error {
 	if !fence.By.Absent() {
 		// Before there was a guard, holders may have read the decision by themselves (docs/adr/0013). Who ends its epoch by
 		// its own decision has had everybody let go before.
-		g.grants.add("", g.began.Add(withDrift(g.timing.Timeout)))
+		g.grants.add(HolderName{}, g.began.Add(withDrift(g.timing.Timeout)), g.clock.Now())
 	}
 	g.memory.Fence = &fence
 	g.notifyLocked()
@@ -47,8 +47,8 @@ func (g *Guard) Record() error {
 }
 
 // Grant answers a holder that asks: the remaining time, to be added to the holder's own clock as it was before it
-// asked. An anonymous holder ("") cannot confirm a revocation, so a fence waits for its grant to lapse.
-func (g *Guard) Grant(holder string) (Validity, error) {
+// asked. A holder without an instance cannot confirm a revocation, so a fence waits for its grant to lapse.
+func (g *Guard) Grant(holder HolderName) (Validity, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.memory.Fence != nil {
@@ -58,13 +58,14 @@ func (g *Guard) Grant(holder string) (Validity, error) {
 	if remaining <= 0 {
 		return Validity{}, ErrLapsed
 	}
-	g.grants.add(holder, g.clock.Now().Add(withDrift(remaining)))
+	now := g.clock.Now()
+	g.grants.add(holder, now.Add(withDrift(remaining)), now)
 	return Validity{Owner: g.self.Owner, Epoch: g.self.Epoch, Remaining: remaining, BootID: g.clock.BootID()}, nil
 }
 
 // Confirm notes that a holder has given up what it was granted (O3 (3)). Only a fenced guard listens: before the
 // fence the holder could ask again.
-func (g *Guard) Confirm(holder string) {
+func (g *Guard) Confirm(holder HolderName) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.memory.Fence != nil && g.grants.confirm(holder) {
@@ -74,7 +75,7 @@ func (g *Guard) Confirm(holder string) {
 
 // Left notes that a holder has ended for good: nobody has to wait for what it was granted. A question of it that was
 // still on its way counts as a new grant, which nobody uses.
-func (g *Guard) Left(holder string) {
+func (g *Guard) Left(holder HolderName) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.grants.confirm(holder) {

@@ -239,18 +239,18 @@ func TestO3FenceWaitsForWhatWasGranted(t *testing.T) {
 	t.Parallel()
 	b := serving(t)
 	for _, holder := range []string{"gateway", "machine-controller", ""} {
-		if _, err := b.guard.Grant(holder); err != nil {
+		if _, err := b.guard.Grant(one(holder)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b.guard.Confirm("gateway") // before the fence this means nothing: it may ask again
+	b.guard.Confirm(one("gateway")) // before the fence this means nothing: it may ask again
 	b.reads(ownership.Decision, at(4), 0)
-	if _, err := b.guard.Grant("gateway"); !errors.Is(err, ownership.ErrFenced) {
+	if _, err := b.guard.Grant(one("gateway")); !errors.Is(err, ownership.ErrFenced) {
 		t.Errorf("a fenced guard answered a holder: %v", err)
 	}
-	b.guard.Confirm("gateway")
-	b.guard.Confirm("machine-controller")
-	b.guard.Confirm("") // nobody can speak for the anonymous
+	b.guard.Confirm(one("gateway"))
+	b.guard.Confirm(one("machine-controller"))
+	b.guard.Confirm(one("")) // nobody can speak for the anonymous
 	if got := b.guard.RevocationRemaining(); got != 5500*time.Millisecond {
 		t.Errorf("wait for the anonymous holder is %v, want its 5 s and 10 %%", got)
 	}
@@ -263,11 +263,11 @@ func TestO3FenceWaitsForWhatWasGranted(t *testing.T) {
 func TestO3FenceWaitsForNobodyWhenAllHaveConfirmed(t *testing.T) {
 	t.Parallel()
 	b := settled(t)
-	if _, err := b.guard.Grant("gateway"); err != nil {
+	if _, err := b.guard.Grant(one("gateway")); err != nil {
 		t.Fatal(err)
 	}
 	b.reads(ownership.Decision, at(4), 0)
-	b.guard.Confirm("gateway")
+	b.guard.Confirm(one("gateway"))
 	if got := b.guard.RevocationRemaining(); got > 0 {
 		t.Errorf("%v to wait although the only holder has confirmed", got)
 	}
@@ -277,20 +277,20 @@ func TestO3FenceWaitsForNobodyWhoHasLeftBefore(t *testing.T) {
 	t.Parallel()
 	b := settled(t)
 	for _, holder := range []string{"machine-controller", ""} {
-		if _, err := b.guard.Grant(holder); err != nil {
+		if _, err := b.guard.Grant(one(holder)); err != nil {
 			t.Fatal(err)
 		}
-		b.guard.Left(holder)
+		b.guard.Left(one(holder))
 	}
 	b.reads(ownership.Decision, at(4), 0)
 	if got := b.guard.RevocationRemaining(); got != 5500*time.Millisecond {
 		t.Errorf("wait is %v, want that of the anonymous holder, for whom nobody can speak", got)
 	}
 	other := settled(t)
-	if _, err := other.guard.Grant("machine-controller"); err != nil {
+	if _, err := other.guard.Grant(one("machine-controller")); err != nil {
 		t.Fatal(err)
 	}
-	other.guard.Left("machine-controller")
+	other.guard.Left(one("machine-controller"))
 	other.reads(ownership.Decision, at(4), 0)
 	if got := other.guard.RevocationRemaining(); got > 0 {
 		t.Errorf("%v to wait although the only holder has left", got)
@@ -319,12 +319,12 @@ func TestO3FenceWaitsForWhoReadDNSBeforeTheGuardBegan(t *testing.T) {
 func TestO3RestartForgetsWhoWasGrantedSoItWaitsTheBound(t *testing.T) {
 	t.Parallel()
 	b := serving(t)
-	if _, err := b.guard.Grant("gateway"); err != nil {
+	if _, err := b.guard.Grant(one("gateway")); err != nil {
 		t.Fatal(err)
 	}
 	b.restart(b.memory)
 	b.reads(ownership.Decision, at(4), 0)
-	b.guard.Confirm("gateway")
+	b.guard.Confirm(one("gateway"))
 	if got := b.guard.RevocationRemaining(); got != 5500*time.Millisecond {
 		t.Errorf("wait is %v, want the bound", got)
 	}

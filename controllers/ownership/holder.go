@@ -30,8 +30,9 @@ type Holder struct {
 	changed chan struct{}
 }
 
-// NewHolder returns a holder that is not valid yet. The guard is the base URL of a guard's HTTP server; the name must
-// be unique among the holders of that guard, a restarted process being another holder.
+// NewHolder returns a holder that is not valid yet. The guard is the base URL of a guard's API, the transport shows it who
+// asks (package etcd/access). The name must be unique among the holders of that identity, a restarted process being another
+// holder.
 func NewHolder(guard, name string, clock Clock, transport http.RoundTripper) (*Holder, error) {
 	base, err := url.Parse(guard)
 	if err != nil {
@@ -158,7 +159,7 @@ func (h *Holder) revoke(epoch int64) {
 
 func (h *Holder) call(ctx context.Context, method, path string, into any) (int, error) {
 	address := h.guard.JoinPath(path)
-	address.RawQuery = url.Values{"holder": {h.name}}.Encode()
+	address.RawQuery = url.Values{"instance": {h.name}}.Encode()
 	return call(ctx, h.client, method, address.String(), into)
 }
 

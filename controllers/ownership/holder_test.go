@@ -48,7 +48,7 @@ func (a *answering) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 		}
 	case ownership.PathRevoked, ownership.PathLeft:
-		a.revoked <- r.URL.Query().Get("holder")
+		a.revoked <- r.URL.Query().Get("instance")
 		w.WriteHeader(http.StatusNoContent)
 	}
 }

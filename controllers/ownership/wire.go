@@ -6,19 +6,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Paths of a guard's HTTP server.
+// Paths of a guard's API. Who may ask where is in package etcd/access. A holder is an identity, by the certificate of the caller,
+// and ?instance=<name>, which of its processes it is.
 const (
-	// PathValidity answers GET with a ValidityAnswer; ?holder=<name> lets the holder confirm a revocation later.
+	// PathValidity answers GET with a ValidityAnswer. With an instance the holder can confirm a revocation later.
 	PathValidity = "/validity"
 	// PathState answers GET with a ValidityAnswer that is granted to nobody: a fence does not wait for who asks here, and
 	// so nobody may pass anything on the strength of it.
 	PathState = "/state"
-	// PathRevocation answers GET ?holder=<name> with a FenceAnswer as soon as the guard is fenced (200), or with
+	// PathRevocation answers GET with a FenceAnswer as soon as the guard is fenced (200), or with
 	// nothing after a while (204). Who waits for the end of an epoch that another owner has ended asks here, too.
 	PathRevocation = "/revocation"
-	// PathRevoked takes POST ?holder=<name>: the holder has given up its validity.
+	// PathRevoked takes POST: the holder has given up its validity.
 	PathRevoked = "/revoked"
-	// PathLeft takes POST ?holder=<name>: the holder has ended, and its name will not be used again.
+	// PathLeft takes POST: the holder has ended, and its name will not be used again.
 	PathLeft = "/left"
 	// PathFence takes POST ?epoch=<n>: the owner ends its epoch by its own decision (O11). It answers with a
 	// FenceAnswer when the final snapshot is in the bucket.

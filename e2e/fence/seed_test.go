@@ -22,6 +22,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/program"
 	"github.com/transplant-sim/transplant/clusters/pki"
+	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
 	"github.com/transplant-sim/transplant/controllers/etcd/datadir"
 	"github.com/transplant-sim/transplant/controllers/etcd/etcdtest"
@@ -50,10 +51,12 @@ type seed struct {
 	processes map[string]*process.Process // etcd, guard, apiserver, gateway
 	etcd      *clientv3.Client            // past the guard
 	bucket    *etcdtest.Bucket
-	backup    string // URL of the sidecar
-	entry     string // address of the gateway
-	server    string // address of the API server
-	ca        string // file: whom the API server's certificate is from
+	guard     string     // address of the guard
+	keys      pki.Folder // of the shoot's etcd CA: a certificate for each identity
+	backup    string     // URL of the sidecar
+	entry     string     // address of the gateway
+	server    string     // address of the API server
+	ca        string     // file: whom the API server's certificate is from
 }
 
 func newSeed(t *testing.T, h *host, shoot string) *seed {
@@ -76,6 +79,7 @@ func newSeed(t *testing.T, h *host, shoot string) *seed {
 	}
 	must(t, os.MkdirAll(string(s.data), 0o700))
 	must(t, s.data.WriteEpoch(datadir.Epoch{Epoch: epoch}))
+	s.writeKeys(t)
 	s.startEtcd(t)
 	s.startSidecar(t)
 	s.startControlPlane(t)
@@ -155,6 +159,27 @@ func (s *seed) startEtcd(t *testing.T) {
 	})
 }
 
+// writeKeys makes what the gardenlet makes for those who ask guard and sidecar.
+func (s *seed) writeKeys(t *testing.T) {
+	t.Helper()
+	s.guard, s.keys = address(), pki.Folder(filepath.Join(s.dir, "pki"))
+	authority, err := pki.NewAuthority("ca-etcd")
+	must(t, err)
+	must(t, s.keys.WriteAuthority("ca", authority))
+	for _, request := range []pki.Request{
+		{Name: string(access.Guard), Hosts: []string{access.ServerName, s.guard}}, {Name: string(access.APIServer)}, {Name: string(access.Gateway)},
+	} {
+		pair, err := authority.Issue(request)
+		must(t, err)
+		must(t, s.keys.WriteKeyPair(request.Name, pair))
+	}
+}
+
+func (s *seed) files(identity access.Identity) access.Files {
+	name := string(identity)
+	return access.Files{CA: s.keys.Certificate("ca"), Cert: s.keys.Certificate(name), Key: s.keys.Key(name)}
+}
+
 // startSidecar runs the backup sidecar, which is no part of the path and is not frozen.
 func (s *seed) startSidecar(t *testing.T) {
 	t.Helper()
@@ -173,7 +198,10 @@ func (s *seed) startSidecar(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- sidecar.Run(ctx) }()
-	server := httptest.NewServer(sidecar.Handler())
+	server := httptest.NewUnstartedServer(access.Handler(sidecar.Routes()))
+	server.TLS, err = access.ServeTLS(s.files(access.Guard), "http/1.1")
+	must(t, err)
+	server.StartTLS()
 	s.backup = server.URL
 	t.Cleanup(func() {
 		s.kill(t)
@@ -197,26 +225,21 @@ func (s *seed) fence() *ownership.Fence {
 // startControlPlane starts guard, API server and gateway, wired as on a seed.
 func (s *seed) startControlPlane(t *testing.T) {
 	t.Helper()
-	guard, server, entry := address(), address(), address()
-	keys := pki.Folder(filepath.Join(s.dir, "pki"))
-	authority, err := pki.NewAuthority("etcd")
-	must(t, err)
-	pair, err := authority.Issue(pki.Request{Name: "etcd", Hosts: []string{guard}})
-	must(t, err)
-	must(t, keys.WriteAuthority("ca", authority))
-	must(t, keys.WriteKeyPair("etcd", pair))
-	s.startOwn(t, "guard", "--listen="+guard+":2379", "--http-listen="+guard+":2381", "--endpoint="+s.socket,
-		"--ca-file="+keys.Certificate("ca"), "--cert-file="+keys.Certificate("etcd"), "--key-file="+keys.Key("etcd"),
+	guard, server, entry := s.guard, address(), address()
+	files := s.files(access.Guard)
+	s.startOwn(t, "guard", "--listen="+guard+":2379", "--http-listen="+guard+":2381", "--api-listen="+guard+":2382", "--endpoint="+s.socket,
+		"--ca-file="+files.CA, "--cert-file="+files.Cert, "--key-file="+files.Key,
 		"--data-dir="+string(s.data), "--garden-kubeconfig="+s.kubeconfig, "--cloud-kubeconfig="+s.cloudKubeconfig,
 		"--lease="+project+"/"+s.lease(), "--owner-record="+s.record(), "--owner=uid-a", fmt.Sprintf("--epoch=%d", epoch),
 		"--owner-check-interval="+timing.Interval.String(), "--owner-check-timeout="+timing.Timeout.String(), "--backup-url="+s.backup)
-	s.startAPIServer(t, server, guard, keys)
+	s.startAPIServer(t, server, guard)
 	s.entry = entry + ":9443"
 	s.startOwn(t, "gateway", "--kubeconfig="+s.services(t, guard, server), "--listen="+s.entry, "--owner-check-interval="+timing.Interval.String())
 }
 
-func (s *seed) startAPIServer(t *testing.T, address, guard string, keys pki.Folder) {
+func (s *seed) startAPIServer(t *testing.T, address, guard string) {
 	t.Helper()
+	files := s.files(access.APIServer)
 	cluster := program.Cluster{
 		Name: s.shoot, Binary: etcdtest.Binary(t), Dir: filepath.Join(s.dir, "cluster"), AdminToken: token,
 		Address: netip.MustParseAddr(address), Services: netip.MustParsePrefix("127.254.0.0/16"),
@@ -225,8 +248,8 @@ func (s *seed) startAPIServer(t *testing.T, address, guard string, keys pki.Fold
 	spec := cluster.APIServer()
 	// A further --etcd-servers would be a second member.
 	spec.Args = slices.DeleteFunc(spec.Args, func(arg string) bool { return strings.HasPrefix(arg, "--etcd-") })
-	spec.Args = append(spec.Args, "--etcd-servers=https://"+guard+":2379", "--etcd-cafile="+keys.Certificate("ca"),
-		"--etcd-certfile="+keys.Certificate("etcd"), "--etcd-keyfile="+keys.Key("etcd"))
+	spec.Args = append(spec.Args, "--etcd-servers=https://"+guard+":2379", "--etcd-cafile="+files.CA,
+		"--etcd-certfile="+files.Cert, "--etcd-keyfile="+files.Key)
 	spec.Name = "apiserver"
 	s.start(t, spec)
 	s.server = cluster.Address.String() + ":" + strconv.Itoa(program.APIServerPort)

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/program"
+	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/gateway"
 )
 
@@ -28,7 +29,16 @@ func (s *seed) services(t *testing.T, guard, server string) string {
 			Spec:       corev1.ServiceSpec{ClusterIP: ip, Ports: []corev1.ServicePort{{Port: port}}},
 		}
 	}
+	credentials, err := s.files(access.Gateway).Read(t.Context())
+	must(t, err)
 	lists := map[string]any{
+		"/api/v1/secrets": corev1.SecretList{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "SecretList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"},
+			Items: []corev1.Secret{{
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: access.Gateway.Secret(), ResourceVersion: "1"},
+				Data:       map[string][]byte{"ca.crt": credentials.CA, "tls.crt": credentials.Cert, "tls.key": credentials.Key},
+			}},
+		},
 		"/api/v1/namespaces": corev1.NamespaceList{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NamespaceList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"},
 			Items: []corev1.Namespace{{ObjectMeta: metav1.ObjectMeta{Name: namespace, ResourceVersion: "1", Labels: map[string]string{"gardener.cloud/role": "shoot"}}}},

@@ -32,6 +32,7 @@ import (
 	securityv1alpha1 "github.com/transplant-sim/transplant/api/security/v1alpha1"
 	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 
@@ -123,16 +124,22 @@ func (b *buckets) HasFinalSnapshot(ctx context.Context, bucket, prefix string, e
 // releaser asks guards about the end of their epoch.
 type releaser struct{ clock ownership.Clock }
 
-func (r releaser) Release(ctx context.Context, guardURL string, epoch int64) error {
-	return ownership.Release(ctx, guardURL, epoch, r.clock, guardClient())
+func (r releaser) Release(ctx context.Context, guard controlplane.Guard, epoch int64) error {
+	client := guardClient(guard)
+	defer client.CloseIdleConnections()
+	return ownership.Release(ctx, guard.URL, epoch, r.clock, client)
 }
 
-func (r releaser) AwaitEnd(ctx context.Context, guardURL string, epoch int64) error {
-	return ownership.AwaitEnd(ctx, guardURL, epoch, r.clock, guardClient())
+func (r releaser) AwaitEnd(ctx context.Context, guard controlplane.Guard, epoch int64) error {
+	client := guardClient(guard)
+	defer client.CloseIdleConnections()
+	return ownership.AwaitEnd(ctx, guard.URL, epoch, r.clock, client)
 }
 
 // guardClient is more patient than a guard lets a question stay open.
-func guardClient() *http.Client { return &http.Client{Timeout: 30 * time.Second} }
+func guardClient(guard controlplane.Guard) *http.Client {
+	return &http.Client{Timeout: 30 * time.Second, Transport: access.Transport(guard.Credentials)}
+}
 
 // shootClients reaches shoots by name, through a proxy if there is one.
 type shootClients struct {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -26,7 +25,6 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
-	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -48,7 +46,7 @@ type World struct {
 	garden    client.Client
 	seeds     map[string]client.Client
 	cloud     *cloud.Client
-	http      *http.Client
+	guards    sync.Map     // *http.Client by guardKey
 	where     *whereabouts // nil in tests: everybody is asked then
 }
 
@@ -56,7 +54,7 @@ var _ world.World = &World{}
 
 // NewWorld looks at a landscape that is ready.
 func NewWorld(l Landscape, s *Stage) (*World, error) {
-	w := &World{landscape: l, stage: s, seeds: map[string]client.Client{}, http: &http.Client{Timeout: guardTimeout}}
+	w := &World{landscape: l, stage: s, seeds: map[string]client.Client{}}
 	garden, err := observe(l, landscape.Garden)
 	if err != nil {
 		return nil, err
@@ -222,12 +220,7 @@ func hostsOf(shoot string) []string {
 	return []string{"api." + shoot + "." + Project + "." + Domain, "api." + domainOf(shoot)}
 }
 
-const (
-	apiPort   = 6443 // of a shoot's API server
-	guardPort = 2381 // of a guard, for those who only ask
-	// guardTimeout bounds a question to a guard: what takes longer is unknown.
-	guardTimeout = 5 * time.Second
-)
+const apiPort = 6443 // of a shoot's API server
 
 func technicalID(shoot string) string {
 	return constants.TechnicalIDPrefix + Project + "--" + shoot
@@ -358,36 +351,4 @@ func publisherOf(access *corev1.Secret) types.UID {
 		}
 	}
 	return ""
-}
-
-// validityOf asks a guard for its state, which grants nothing, so that it never waits for us.
-func (w *World) validityOf(seed string, etcd *corev1.Pod) func(context.Context) (world.Validity, error) {
-	return func(ctx context.Context) (world.Validity, error) {
-		address, err := w.landscape.Reach(ctx, seed, etcd, guardPort)
-		if err != nil {
-			return world.Validity{}, err
-		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+ownership.PathState, nil)
-		if err != nil {
-			return world.Validity{}, err
-		}
-		response, err := w.http.Do(request)
-		if err != nil {
-			return world.Validity{}, fmt.Errorf("ask the guard: %w", err)
-		}
-		defer response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			return world.Validity{}, fmt.Errorf("ask the guard: it answers %s", response.Status)
-		}
-		answer := ownership.ValidityAnswer{}
-		if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-			return world.Validity{}, fmt.Errorf("read the guard's answer: %w", err)
-		}
-		if answer.Epoch == 0 {
-			return world.Validity{}, errors.New("read the guard's answer: it names no epoch")
-		}
-		return world.Validity{
-			State: string(answer.State), Owner: answer.Owner, Epoch: answer.Epoch, Remaining: answer.Remaining.Duration,
-		}, nil
-	}
 }

@@ -67,12 +67,13 @@ func TestValidityIsWhatAGuardSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			asked := ""
-			w := &World{landscape: &embedded.Landscape{}, http: &http.Client{Transport: answering(func(r *http.Request) *http.Response {
+			w := &World{landscape: &embedded.Landscape{}}
+			w.guards.Store(guardKey{"a", "shoot--p--alpha"}, &http.Client{Transport: answering(func(r *http.Request) *http.Response {
 				asked = r.URL.String()
 				return &http.Response{StatusCode: c.code, Status: fmt.Sprintf("%d %s", c.code, http.StatusText(c.code)), Body: io.NopCloser(strings.NewReader(c.body)), Request: r}
-			})}}
-			got, err := w.validityOf("a", &corev1.Pod{Status: corev1.PodStatus{PodIP: "127.0.0.9"}})(t.Context())
-			if asked != "http://127.0.0.9:2381/state" {
+			})})
+			got, err := w.validityOf("a", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha"}, Status: corev1.PodStatus{PodIP: "127.0.0.9"}})(t.Context())
+			if asked != "https://127.0.0.9:2382/state" {
 				t.Errorf("asked %s", asked)
 			}
 			if c.want != "" {

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"time"
+
+	"github.com/transplant-sim/transplant/controllers/etcd/access"
 )
 
-// Paths of a sidecar's HTTP server.
+// Paths of a sidecar's API. Who may ask where is in package access.
 const (
 	// PathLatest answers GET with a Latest.
 	PathLatest = "/latest"
@@ -16,16 +19,21 @@ const (
 	PathFull = "/snapshot/full"
 )
 
-// Handler serves the sidecar over HTTP.
-func (s *Sidecar) Handler() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+PathLatest, func(w http.ResponseWriter, _ *http.Request) { answer(w, s.Latest()) })
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, "ok") })
-	mux.HandleFunc("POST "+PathFull, s.serveFull)
-	return mux
+// Routes of the sidecar's API.
+func (s *Sidecar) Routes() []access.Route {
+	return []access.Route{
+		{Method: http.MethodGet, Path: PathLatest, Allowed: []access.Identity{access.Gardenlet, access.Observer}, Serve: s.serveLatest},
+		{Method: http.MethodPost, Path: PathFull, Allowed: []access.Identity{access.Guard, access.Gardenlet}, Serve: s.serveFull},
+	}
 }
 
-func (s *Sidecar) serveFull(w http.ResponseWriter, r *http.Request) {
+func (s *Sidecar) serveLatest(w http.ResponseWriter, _ *http.Request, _ access.Identity) {
+	answer(w, s.Latest())
+}
+
+func (s *Sidecar) serveFull(w http.ResponseWriter, r *http.Request, _ access.Identity) {
+	// A snapshot takes as long as it takes; the answer is small.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 	if epoch := r.URL.Query().Get("epoch"); epoch != "" && epoch != strconv.FormatInt(s.options.Epoch, 10) {
 		http.Error(w, "this sidecar backs up epoch "+strconv.FormatInt(s.options.Epoch, 10), http.StatusConflict)
 		return

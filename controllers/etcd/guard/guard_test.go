@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
 	"github.com/transplant-sim/transplant/controllers/etcd/etcdtest"
 	"github.com/transplant-sim/transplant/controllers/ownership"
@@ -164,7 +165,7 @@ func TestReleaseEndsTheEpochWithEverythingThatWasAcknowledged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.is(ownership.Serving)
-	holder, err := ownership.NewHolder(w.url, "gateway-1", w.clock, http.DefaultTransport)
+	holder, err := ownership.NewHolder(w.url, "gateway-1", w.clock, w.as(access.Gateway).Transport)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +197,7 @@ func TestReleaseEndsTheEpochWithEverythingThatWasAcknowledged(t *testing.T) {
 	begin := time.Now()
 	release, stop := context.WithTimeout(t.Context(), 30*time.Second)
 	defer stop()
-	if err := ownership.Release(release, w.url, owner.Epoch, w.clock, &http.Client{}); err != nil {
+	if err := ownership.Release(release, w.url, owner.Epoch, w.clock, w.as(access.Gardenlet)); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("released after %v, the validity of %v was not waited for", time.Since(begin), timing.Timeout)
@@ -206,7 +207,7 @@ func TestReleaseEndsTheEpochWithEverythingThatWasAcknowledged(t *testing.T) {
 	default:
 		t.Error("released although the holder has not given up")
 	}
-	if err := ownership.Release(release, w.url, owner.Epoch, w.clock, &http.Client{}); err != nil {
+	if err := ownership.Release(release, w.url, owner.Epoch, w.clock, w.as(access.Gardenlet)); err != nil {
 		t.Errorf("a second release: %v", err)
 	}
 	final, err := backup.FinalSnapshot(t.Context(), w.bucket, owner.Epoch)
@@ -249,7 +250,7 @@ func TestFinalSnapshotWaitsForAHolderThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.is(ownership.Serving)
-	holder, err := ownership.NewHolder(w.url, "silent", w.clock, http.DefaultTransport)
+	holder, err := ownership.NewHolder(w.url, "silent", w.clock, w.as(access.Gateway).Transport)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +275,7 @@ func TestO10TheEndOfAnEpochIsWaitedFor(t *testing.T) {
 	await := func(epoch int64, patience time.Duration) error {
 		ctx, stop := context.WithTimeout(t.Context(), patience)
 		defer stop()
-		return ownership.AwaitEnd(ctx, w.url, epoch, w.clock, &http.Client{})
+		return ownership.AwaitEnd(ctx, w.url, epoch, w.clock, w.as(access.Gardenlet))
 	}
 	if err := await(owner.Epoch, 500*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) || w.guard.State() != ownership.Serving {
 		t.Fatalf("while it serves: %v, and then it is %s", err, w.guard.State())
@@ -296,7 +297,7 @@ func TestReleaseIsRefusedToAnotherEpochAndToASuspendedGuard(t *testing.T) {
 	w := newWorld(t)
 	w.is(ownership.Serving)
 	post := func(epoch string) (int, string) {
-		response, err := http.Post(w.url+"/fence?epoch="+epoch, "", nil)
+		response, err := w.as(access.Gardenlet).Post(w.url+"/fence?epoch="+epoch, "", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -325,8 +326,16 @@ func TestAnswersHoldersAndProbes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.is(ownership.Serving)
+	holders := w.as(access.MachineController)
 	get := func(path string) (int, []byte) {
-		response, err := http.Get(w.url + path)
+		address, client := w.probes, http.DefaultClient
+		switch {
+		case path == "/state":
+			address, client = w.url, w.as(access.Observer)
+		case strings.HasPrefix(path, "/validity"):
+			address, client = w.url, holders
+		}
+		response, err := client.Get(address + path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -345,7 +354,7 @@ func TestAnswersHoldersAndProbes(t *testing.T) {
 		}
 		return answer
 	}
-	validity := func() ownership.ValidityAnswer { return ask("/validity?holder=me") }
+	validity := func() ownership.ValidityAnswer { return ask("/validity?instance=me") }
 	if state := ask("/state"); state.Epoch != 3 || state.State != ownership.Serving || state.Remaining.Duration <= 0 {
 		t.Errorf("state is %+v", state)
 	}
@@ -353,7 +362,7 @@ func TestAnswersHoldersAndProbes(t *testing.T) {
 		t.Errorf("a fence would wait for %q, who only looked", pending)
 	}
 	answer := validity()
-	if diff := cmp.Diff([]string{"me"}, w.guard.RevocationPending()); diff != "" {
+	if diff := cmp.Diff([]string{"machine-controller/me"}, w.guard.RevocationPending()); diff != "" {
 		t.Errorf("a fence would wait for:\n%s", diff)
 	}
 	if answer.Epoch != 3 || answer.Owner != "uid-a" || answer.BootID != w.clock.BootID() || answer.State != ownership.Serving ||

@@ -12,39 +12,68 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
 // longPoll bounds how long a question stays open.
 const longPoll = 20 * time.Second
 
-// Server answers holders, the owner and probes over HTTP.
+// Server answers holders, the owner and probes.
 type Server struct {
 	Guard    *ownership.Guard
 	Clock    ownership.Clock
 	Gatherer prometheus.Gatherer
 }
 
-// Handler of the server.
-func (s *Server) Handler() http.Handler {
+// maxInstance is the length of the name of an instance, in bytes.
+const maxInstance = 256
+
+// Routes of the API.
+func (s *Server) Routes() []access.Route {
+	holders := access.Holders()
+	waiting := append(access.Holders(), access.Gardenlet)
+	return []access.Route{
+		{Method: http.MethodGet, Path: ownership.PathValidity, Allowed: holders, Serve: s.validity},
+		{Method: http.MethodGet, Path: ownership.PathRevocation, Allowed: waiting, Serve: s.revocation},
+		{Method: http.MethodPost, Path: ownership.PathRevoked, Allowed: holders, Serve: s.revoked},
+		{Method: http.MethodPost, Path: ownership.PathLeft, Allowed: holders, Serve: s.left},
+		{Method: http.MethodPost, Path: ownership.PathFence, Allowed: []access.Identity{access.Gardenlet}, Serve: s.fence},
+		{
+			Method: http.MethodGet, Path: ownership.PathState,
+			Allowed: []access.Identity{access.Gardenlet, access.Observer}, Serve: s.state,
+		},
+	}
+}
+
+// Probes is the handler of what is open to everybody.
+func (s *Server) Probes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+ownership.PathValidity, s.validity)
-	mux.HandleFunc("GET "+ownership.PathState, s.state)
-	mux.HandleFunc("GET "+ownership.PathRevocation, s.revocation)
-	mux.HandleFunc("POST "+ownership.PathRevoked, s.revoked)
-	mux.HandleFunc("POST "+ownership.PathLeft, s.left)
-	mux.HandleFunc("POST "+ownership.PathFence, s.fence)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", s.ready)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.Gatherer, promhttp.HandlerOpts{DisableCompression: true}))
 	return mux
 }
 
+// holder is who asks. Only the instance is the caller's to say.
+func holder(r *http.Request, by access.Identity) (ownership.HolderName, error) {
+	name := ownership.HolderName{Identity: string(by), Instance: r.URL.Query().Get("instance")}
+	if len(name.Instance) > maxInstance {
+		return name, fmt.Errorf("the name of the instance has %d bytes, it may have %d", len(name.Instance), maxInstance)
+	}
+	return name, nil
+}
+
 // validity grants what remains. A guard that is not valid says so with nothing remaining.
-func (s *Server) validity(w http.ResponseWriter, r *http.Request) {
+func (s *Server) validity(w http.ResponseWriter, r *http.Request, by access.Identity) {
+	name, err := holder(r, by)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
 	self := s.Guard.Self()
 	answer := ownership.ValidityAnswer{Owner: self.Owner, Epoch: self.Epoch, BootID: s.Clock.BootID()}
-	if validity, err := s.Guard.Grant(r.URL.Query().Get("holder")); err == nil {
+	if validity, err := s.Guard.Grant(name); err == nil {
 		answer.Remaining = metav1.Duration{Duration: validity.Remaining}
 	}
 	answer.State = s.Guard.State()
@@ -52,7 +81,7 @@ func (s *Server) validity(w http.ResponseWriter, r *http.Request) {
 }
 
 // state tells how things are, to people and probes.
-func (s *Server) state(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) state(w http.ResponseWriter, _ *http.Request, _ access.Identity) {
 	self := s.Guard.Self()
 	write(w, http.StatusOK, ownership.ValidityAnswer{
 		Owner: self.Owner, Epoch: self.Epoch, BootID: s.Clock.BootID(), State: s.Guard.State(),
@@ -61,7 +90,7 @@ func (s *Server) state(w http.ResponseWriter, _ *http.Request) {
 }
 
 // revocation stays open until the guard is fenced.
-func (s *Server) revocation(w http.ResponseWriter, r *http.Request) {
+func (s *Server) revocation(w http.ResponseWriter, r *http.Request, _ access.Identity) {
 	end := s.Clock.After(longPoll)
 	for {
 		changed := s.Guard.Changed()
@@ -80,19 +109,27 @@ func (s *Server) revocation(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) revoked(w http.ResponseWriter, r *http.Request) {
-	s.Guard.Confirm(r.URL.Query().Get("holder"))
-	w.WriteHeader(http.StatusNoContent)
+func (s *Server) revoked(w http.ResponseWriter, r *http.Request, by access.Identity) {
+	givesUp(w, r, by, s.Guard.Confirm)
 }
 
-func (s *Server) left(w http.ResponseWriter, r *http.Request) {
-	s.Guard.Left(r.URL.Query().Get("holder"))
+func (s *Server) left(w http.ResponseWriter, r *http.Request, by access.Identity) {
+	givesUp(w, r, by, s.Guard.Left)
+}
+
+func givesUp(w http.ResponseWriter, r *http.Request, by access.Identity, note func(ownership.HolderName)) {
+	name, err := holder(r, by)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	note(name)
 	w.WriteHeader(http.StatusNoContent)
 }
 
 // fence ends the epoch by the owner's decision and answers when the end is reached, or after a while with how far it
 // is (202). Who asks again gets the same.
-func (s *Server) fence(w http.ResponseWriter, r *http.Request) {
+func (s *Server) fence(w http.ResponseWriter, r *http.Request, _ access.Identity) {
 	if epoch := r.URL.Query().Get("epoch"); epoch != strconv.FormatInt(s.Guard.Self().Epoch, 10) {
 		http.Error(w, "this guard stands for epoch "+strconv.FormatInt(s.Guard.Self().Epoch, 10), http.StatusConflict)
 		return

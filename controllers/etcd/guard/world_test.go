@@ -14,6 +14,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/utils/clock"
 
+	"github.com/transplant-sim/transplant/clusters/pki"
+	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
 	"github.com/transplant-sim/transplant/controllers/etcd/datadir"
 	"github.com/transplant-sim/transplant/controllers/etcd/etcdtest"
@@ -37,10 +39,11 @@ type world struct {
 	dir             datadir.Dir
 	guard           *ownership.Guard
 	bucket          *etcdtest.Bucket
-	// endpoint is the guard's for clients, url that of its HTTP server.
-	endpoint, url string
-	client        *clientv3.Client
-	stop          func() // ends the guard's process, so to say
+	// endpoint is the guard's for clients, url that of its API, probes that of what is open.
+	endpoint, url, probes string
+	keys                  pki.Folder // a certificate for each identity
+	client                *clientv3.Client
+	stop                  func() // ends the guard's process, so to say
 }
 
 func newWorld(t testing.TB) *world {
@@ -56,9 +59,57 @@ func newWorld(t testing.TB) *world {
 	w.dir = datadir.Dir(w.etcd.DataDir)
 	w.claim.Set(owner)
 	w.decision.Set(owner)
+	w.writeKeys()
 	w.start()
 	t.Cleanup(func() { w.stop() })
 	return w
+}
+
+// writeKeys makes the shoot's etcd CA and what it signs.
+func (w *world) writeKeys() {
+	w.Helper()
+	w.keys = pki.Folder(w.TempDir())
+	authority, err := pki.NewAuthority("ca-etcd")
+	if err != nil {
+		w.Fatal(err)
+	}
+	if err := w.keys.WriteAuthority("ca", authority); err != nil {
+		w.Fatal(err)
+	}
+	for _, identity := range append(access.Clients(), access.APIServer, access.Guard) {
+		request := pki.Request{Name: string(identity)}
+		if identity == access.Guard {
+			request.Hosts = []string{access.ServerName}
+		}
+		pair, err := authority.Issue(request)
+		if err != nil {
+			w.Fatal(err)
+		}
+		if err := w.keys.WriteKeyPair(string(identity), pair); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+func (w *world) files(identity access.Identity) access.Files {
+	return access.Files{CA: w.keys.Certificate("ca"), Cert: w.keys.Certificate(string(identity)), Key: w.keys.Key(string(identity))}
+}
+
+// as asks the guard's API as somebody.
+func (w *world) as(identity access.Identity) *http.Client {
+	return &http.Client{Transport: access.Transport(w.files(identity).Read)}
+}
+
+func (w *world) serveAPI(routes []access.Route) *httptest.Server {
+	w.Helper()
+	config, err := access.ServeTLS(w.files(access.Guard), "http/1.1")
+	if err != nil {
+		w.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(access.Handler(routes))
+	server.TLS = config
+	server.StartTLS()
+	return server
 }
 
 // start the guard, its proxy and the sidecar, as their processes do.
@@ -90,10 +141,10 @@ func (w *world) start() {
 	if err := proxy.Register(registry); err != nil {
 		w.Fatal(err)
 	}
-	server := httptest.NewServer((&guard.Server{Guard: w.guard, Clock: w.clock, Gatherer: registry}).Handler())
-	w.url = server.URL
-	sidecar := httptest.NewServer(w.sidecar(ctx).Handler())
-	end := &guard.End{Guard: w.guard, Clock: w.clock, Backup: sidecar.URL, Client: &http.Client{}, Log: log}
+	guarding := &guard.Server{Guard: w.guard, Clock: w.clock, Gatherer: registry}
+	server, probes, sidecar := w.serveAPI(guarding.Routes()), httptest.NewServer(guarding.Probes()), w.serveAPI(w.sidecar(ctx).Routes())
+	w.url, w.probes = server.URL, probes.URL
+	end := &guard.End{Guard: w.guard, Clock: w.clock, Backup: sidecar.URL, Client: w.as(access.Guard), Log: log}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -113,6 +164,8 @@ func (w *world) start() {
 		}
 		server.CloseClientConnections()
 		server.Close()
+		probes.Close()
+		sidecar.CloseClientConnections()
 		sidecar.Close()
 	}
 }
