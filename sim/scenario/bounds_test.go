@@ -81,6 +81,7 @@ const moreFaults = `{apiVersion: transplant.dev/v1alpha1, kind: Scenario, metada
   landscape: {seeds: [{name: a}, {name: b}], shoots: [{name: alpha, seed: a}]},
   steps: [
     {fault: {name: t, cloudThrottle: {actor: extensions-a, perSecond: 1, burst: 1}}},
+    {fault: {name: c, crash: {actor: gardenlet-a, target: garden, victim: {shoot: alpha, program: etcd}}}},
     {fault: {name: q, cloudQuota: {kind: machines, max: 3}}},
     {expect: {that: "shoot('alpha').healthy"}}]}}`
 

@@ -85,7 +85,8 @@ func (p *Plot) noSuch(path *field.Path, name string, fits func(*Role) bool) *fie
 // noneOf refuses a name that is none of these.
 func noneOf(path *field.Path, name string, fitting []string) *field.Error {
 	if len(fitting) == 0 {
-		return field.Invalid(path, name, "does not exist, and no other name fits at this step")
+		return field.Invalid(path, name, "does not exist, and no other name fits at this step: "+
+			"add one to the landscape, or leave the step out")
 	}
 	return field.NotSupported(path, name, fitting)
 }
