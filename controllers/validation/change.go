@@ -73,8 +73,7 @@ func tolerance(spec *gardencorev1beta1.ShootSpec) *string {
 	return ptr.To(string(spec.ControlPlane.HighAvailability.FailureTolerance.Type))
 }
 
-// networkingUnchanged: everything that runs has addresses of these ranges. The range of the nodes may be set later, to
-// the one of the infrastructure.
+// networkingUnchanged: everything that runs has addresses of these ranges.
 func networkingUnchanged(shoot, old *gardencorev1beta1.Shoot) field.ErrorList {
 	path := field.NewPath("spec", "networking")
 	now, before := ptr.Deref(shoot.Spec.Networking, gardencorev1beta1.Networking{}),
@@ -83,6 +82,10 @@ func networkingUnchanged(shoot, old *gardencorev1beta1.Shoot) field.ErrorList {
 		cmp.Or(before.Type, &old.Spec.Provider.Type))
 	errs = append(errs, unchangedOnceSet(path.Child("pods"), now.Pods, before.Pods)...)
 	errs = append(errs, unchangedOnceSet(path.Child("services"), now.Services, before.Services)...)
+	if before.Nodes == nil && now.Nodes != nil {
+		errs = append(errs, field.Forbidden(path.Child("nodes"),
+			"must stay empty: the infrastructure has chosen its own network"))
+	}
 	errs = append(errs, unchangedOnceSet(path.Child("nodes"), now.Nodes, before.Nodes)...)
 	return errs
 }

@@ -13,6 +13,9 @@ import (
 // ipFamilies are what networks here can have.
 var ipFamilies = []gardencorev1beta1.IPFamily{gardencorev1beta1.IPFamilyIPv4}
 
+// maxNodesBits is the length of the longest prefix that the infrastructure can divide into subnets.
+const maxNodesBits = 24
+
 // network is a range and the field that has it.
 type network struct {
 	path *field.Path
@@ -30,9 +33,14 @@ func networking(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 		errs = append(errs, subdomain(path.Child("type"), *wanted.Type)...)
 	}
 	errs = append(errs, families(path.Child("ipFamilies"), wanted.IPFamilies)...)
+	nodes := ptr.Deref(wanted.Nodes, "")
+	if prefix, err := netip.ParsePrefix(nodes); err == nil && prefix.Addr().Is4() && prefix.Bits() > maxNodesBits {
+		errs = append(errs, field.Invalid(path.Child("nodes"), nodes,
+			fmt.Sprintf("must be a /%d or larger: the subnets of the zones are parts of it", maxNodesBits)))
+	}
 	return append(errs, networks([]network{
 		{path.Child("pods"), ptr.Deref(wanted.Pods, "")},
-		{path.Child("nodes"), ptr.Deref(wanted.Nodes, "")},
+		{path.Child("nodes"), nodes},
 		{path.Child("services"), ptr.Deref(wanted.Services, "")},
 	})...)
 }

@@ -104,7 +104,7 @@ func shootGeneral() Table {
 		ignored("spec.monitoring"),
 		checked("spec.networking.ipFamilies[]", "IPv4"),
 		checked("spec.networking.nodes",
-			rangeRule+"; immutable once set"),
+			rangeRule+", of /24 or larger; cannot be set later, and is immutable"),
 		{
 			Path:    "spec.networking.pods",
 			Rule:    rangeRule + "; immutable once set",
