@@ -49,6 +49,9 @@ func kindOf(info fs.FileInfo) string {
 // Check says why a path cannot be opened as a regular file, or nil: it does so too if nothing is there.
 func Check(path string) error {
 	info, err := os.Stat(path) // opening a device may do something already
+	if pathError := (*fs.PathError)(nil); errors.As(err, &pathError) {
+		return &fs.PathError{Op: "open", Path: path, Err: pathError.Err}
+	}
 	if err != nil {
 		return err
 	}

@@ -35,13 +35,14 @@ var launchers = map[string][]launcher{
 	"gateway":                   {{manifests + "seed-actors.yaml", "- gateway\n", "env:"}},
 	"machine-controller":        {{controlPlane + "kubernetes.go", `"machine-controller",`, "}"}, metricsFlag},
 	"resource-manager":          {{controlPlane + "resourcemanager.go", `"resource-manager",`, "}"}, metricsFlag},
-	"etcd-guard":                {{controlPlane + "etcd.go", `"etcd-guard",`, "}"}},
-	"etcd-backup serve":         {{controlPlane + "etcd.go", `"etcd-backup", "serve",`, "}"}, backupFlags},
+	"etcd-guard":                {{controlPlane + "etcd.go", `"etcd-guard",`, "}"}, serverFiles},
+	"etcd-backup serve":         {{controlPlane + "etcd.go", `"etcd-backup", "serve",`, "}"}, backupFlags, serverFiles},
 	"etcd-backup restore":       {backupFlags},
 }
 
 var (
 	metricsFlag = launcher{controlPlane + "pod.go", "metricsFlag = ", "\n"}
+	serverFiles = launcher{controlPlane + "etcd.go", "serverFiles() []string", "\n}"}
 	backupFlags = launcher{controlPlane + "etcd.go", "backupFlags() []string", "}"}
 )
 

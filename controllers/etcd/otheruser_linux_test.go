@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// inOtherUsersThread never gives the thread back: it ends with the goroutine.
+// inOtherUsersThread lends its thread to another user while run works.
 func inOtherUsersThread(run func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
