@@ -42,7 +42,7 @@ var launchers = map[string][]launcher{
 
 var (
 	metricsFlag = launcher{controlPlane + "pod.go", "metricsFlag = ", "\n"}
-	serverFiles = launcher{controlPlane + "etcd.go", "serverFiles() []string", "\n}"}
+	serverFiles = launcher{controlPlane + "etcd.go", "serverFiles() []string", "}"}
 	backupFlags = launcher{controlPlane + "etcd.go", "backupFlags() []string", "}"}
 )
 
