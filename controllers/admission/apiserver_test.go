@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -286,6 +287,23 @@ func moveOnServer(t *testing.T, g *gardenOnServer) {
 	wantLabels(t, g.wire(t).GetLabels(), "a", "b")
 }
 
+// An annotation that is set to nothing is asked about as one that is set to something.
+func emptyOnServer(t *testing.T, g *gardenOnServer) {
+	t.Helper()
+	const name = "shoot.gardener.cloud/cleanup-webhooks-finalize-grace-period-seconds"
+	set := func(value string) error {
+		return g.merge(t.Context(), fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, name, value))
+	}
+	refused(t, set(`""`), http.StatusUnprocessableEntity, "metadata.annotations["+name+"]", `Invalid value: ""`)
+	if err := set(`"60"`); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, set(`""`), http.StatusUnprocessableEntity, "metadata.annotations["+name+"]", `Invalid value: ""`)
+	if err := set("null"); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func lockOnServer(t *testing.T, g *gardenOnServer) {
 	ctx := t.Context()
 	g.status(t, `{"status":{"lastOperation":{"type":"Migrate","state":"Processing"}}}`)
@@ -295,6 +313,7 @@ func lockOnServer(t *testing.T, g *gardenOnServer) {
 	if err := g.merge(ctx, `{"metadata":{"annotations":{"gardener.cloud/operation":"retry"},"finalizers":["gardener"]}}`); err != nil {
 		t.Errorf("metadata during a migration: %v", err)
 	}
+	emptyOnServer(t, g)
 	refused(t, g.Delete(ctx, key("alpha")), http.StatusForbidden, "metadata.deletionTimestamp", "status.lastOperation is Migrate Processing")
 	// The hand-over is a write to the status: labels follow by themselves.
 	g.status(t, `{"status":{"seedName":"b","lastOperation":{"type":"Restore","state":"Succeeded"}}}`)

@@ -67,12 +67,16 @@ func (c *configuration) validating() *applyadmissionregistrationv1.ValidatingWeb
 	)
 }
 
-// whenAsked is the condition that one of the annotations, or an item of its list, asks for something that it did not ask
-// for before.
+// whenAsked is the condition that one of the annotations is new, or has an item in its list that it did not have before.
+// An empty value counts: rules refuse some.
 func whenAsked(annotations []string) string {
-	const items = `.metadata.?annotations[?a].orValue("").replace(",", ";").split(";")`
-	return fmt.Sprintf(`["%s"].exists(a, object%s.exists(asked, asked != "" && !(asked in oldObject%s)))`,
-		strings.Join(annotations, `", "`), items, items)
+	const (
+		value = `.metadata.?annotations[?a]`
+		items = value + `.orValue("").replace(",", ";").split(";")`
+	)
+	return fmt.Sprintf(`["%s"].exists(a, object%s.hasValue() && `+
+		`(!oldObject%s.hasValue() || object%s.exists(asked, !(asked in oldObject%s))))`,
+		strings.Join(annotations, `", "`), value, value, items, items)
 }
 
 // changes is the condition that the specification changes, or that one of the annotations asks for something new.

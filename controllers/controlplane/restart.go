@@ -55,9 +55,8 @@ func (o *Operation) restarts(task string) bool {
 // one that is there again was added later.
 func (o *Operation) endingTasks() []string { return slices.DeleteFunc(tasksOf(o.Shoot), o.restarts) }
 
-// restartTime is what annotationRestartedAt says of what this run restarts: when the first of the tries began of which it
-// is one. A try that fails before the task is done must not restart everything anew: as long as a DNS provider does not
-// answer, say, each would take the API server away again.
+// restartTime is the value of annotationRestartedAt: the beginning of the retry cycle. A retry must not restart anything
+// again: while a DNS provider does not answer, each retry would take the API server away.
 func (o *Operation) restartTime() string {
 	begun := metav1.NewTime(o.Clock.Now())
 	if first := o.Shoot.Status.RetryCycleStartTime; first != nil {

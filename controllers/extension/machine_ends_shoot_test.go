@@ -69,9 +69,9 @@ type shootWithMachines struct {
 // owner is the cloud for who owns the shoot, or does not.
 type owner struct {
 	lapsed bool
-	// keeps is the answer of the cloud to who ends a machine; nil if it ends it.
-	keeps  error
-	client *cloud.Client
+	// keeps is the answer of the cloud to who ends a machine, and hides that to who asks for one; nil if it does so.
+	keeps, hides error
+	client       *cloud.Client
 }
 
 func (o *owner) Valid(context.Context) error {
@@ -91,6 +91,9 @@ func (o *owner) Create(ctx context.Context, m *cloud.Machine, token string) (*cl
 }
 
 func (o *owner) Get(ctx context.Context, id string) (*cloud.Machine, error) {
+	if o.hides != nil {
+		return nil, o.hides
+	}
 	found, err := o.client.Machines().Get(ctx, id)
 	if cloud.IsNotFound(err) {
 		return nil, nil

@@ -1,6 +1,7 @@
 package extension
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -10,12 +11,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/extension/contract"
 )
 
 // rules are what holds when a machine ends: the columns of the table in docs/machines.md.
@@ -295,37 +298,61 @@ func TestHibernation_CutShort_LeavesNoForcedMachine(t *testing.T) {
 	}
 }
 
-// TestMachineEnds_CloudRefuses_WorkerSaysWhy: a machine that the cloud does not let end is named with the codes of its
-// answer, as one that it does not make. (Nobody waits for the old machine of a rolling update; the next reconcile says so.)
+// TestMachineEnds_CloudRefuses_WorkerSaysWhy: a machine that the cloud does not let end, or does not show, is named with
+// the codes of its answer, as one that it does not make. Nobody waits for the old machine of a rolling update.
 func TestMachineEnds_CloudRefuses_WorkerSaysWhy(t *testing.T) {
 	t.Parallel()
-	for name, start := range map[string]func(*shootWithMachines){
+	starts := map[string]func(*shootWithMachines){
 		"shoot deleted":    func(w *shootWithMachines) { w.delete(w.worker) },
 		"hibernation":      func(w *shootWithMachines) { w.hibernate(nil) },
 		"pool scaled down": func(w *shootWithMachines) { w.reconcile(withMachines(1)) },
 		"pool removed":     func(w *shootWithMachines) { w.reconcile(withoutPool) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := started(t, way{start: start}, func(w *shootWithMachines) {
-				w.owner.keeps = &cloud.Error{Code: cloud.CodeUnauthorized, Reason: "UnauthorizedOperation", Message: "it may not end machines"}
-				pods := &corev1.PodList{}
-				w.must(w.target.List(t.Context(), pods))
-				for i := range pods.Items {
-					w.must(w.target.Delete(t.Context(), &pods.Items[i]))
+	}
+	refused := &cloud.Error{
+		Code: cloud.CodeUnauthorized, Reason: "UnauthorizedOperation", Message: "it may not end machines",
+	}
+	refusals := map[string]func(*owner, error){
+		"to end it":  func(o *owner, err error) { o.keeps = err },
+		"to show it": func(o *owner, err error) { o.hides = err },
+	}
+	for name, start := range starts {
+		for what, refuse := range refusals {
+			t.Run(name+", refused "+what, func(t *testing.T) {
+				t.Parallel()
+				w := started(t, way{start: start}, func(w *shootWithMachines) {
+					refuse(w.owner, refused)
+					w.must(w.target.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace("default")))
+				})
+				w.passUntil(20, func() bool {
+					w.get(w.worker)
+					last := w.worker.Status.LastError
+					return last != nil && strings.Contains(last.Description, refused.Message) &&
+						slices.Equal(last.Codes, []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorInfraUnauthorized})
+				})
+				refuse(w.owner, nil)
+				if !w.endsWithin(20) {
+					t.Error("it does not end when the cloud lets it")
 				}
 			})
-			told := func() bool {
-				w.get(w.worker)
-				last := w.worker.Status.LastError
-				return last != nil && slices.Equal(last.Codes, []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorInfraUnauthorized}) &&
-					strings.Contains(last.Description, "it may not end machines")
-			}
-			w.passUntil(20, told)
-			w.owner.keeps = nil
-			if !w.endsWithin(20) {
-				t.Error("it does not end when the cloud lets it")
-			}
-		})
+		}
+	}
+}
+
+// A machine that the cloud has refused to make, and that is to end, is no reason why its shoot cannot be deleted.
+func TestWaitForEnds_MachineNeverMade_IsWaitedFor(t *testing.T) {
+	t.Parallel()
+	w := newShootWithMachines(t, way{})
+	machines := &machinev1alpha1.MachineList{}
+	w.must(w.seed.List(t.Context(), machines))
+	m := &machines.Items[0]
+	m.Status.LastOperation = machinev1alpha1.LastOperation{
+		Type: machinev1alpha1.MachineOperationCreate, State: machinev1alpha1.MachineStateFailed,
+		ErrorCode: string(cloud.CodeQuotaExceeded), Description: "VcpuLimitExceeded: you have requested more",
+	}
+	w.must(w.seed.Status().Update(t.Context(), m))
+	w.must(w.seed.Delete(t.Context(), m))
+	err := w.provider.waitForEnds(t.Context(), m.Namespace, "the end")
+	if _, waits := errors.AsType[*contract.Pending](err); !waits {
+		t.Errorf("got %v, want that it waits", err)
 	}
 }

@@ -203,7 +203,8 @@ func (p *Provider) waitForEnds(ctx context.Context, namespace, what string) erro
 	}
 	var refused []error
 	for _, m := range machines.Items {
-		if m.DeletionTimestamp != nil {
+		// A machine that was never made, and is to end, waits for nothing that the cloud has refused.
+		if m.Status.LastOperation.Type == machinev1alpha1.MachineOperationDelete {
 			refused = append(refused, refusal(m.Name, m.Status.LastOperation))
 		}
 	}

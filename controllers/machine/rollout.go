@@ -87,7 +87,8 @@ func grow(replicas int32, b bounds, current setSize, oldWanted, oldActual int32)
 		return replicas
 	}
 	// A surge may be as large as its type allows.
-	room := int64(replicas) + int64(b.surge) - int64(max(current.wanted, current.actual)) - int64(max(oldWanted, oldActual))
+	room := int64(replicas) + int64(b.surge) -
+		int64(max(current.wanted, current.actual)) - int64(max(oldWanted, oldActual))
 	return int32(min(int64(replicas), int64(current.wanted)+max(room, 0)))
 }
 

@@ -30,8 +30,12 @@ func (r *Machines) terminate(ctx context.Context, logger logr.Logger, m *machine
 	}
 	forced := isForced(m)
 	if !forced && r.Clock.Since(m.DeletionTimestamp.Time) < r.drainTimeout(m) {
-		if drained, err := r.drained(ctx, logger, m); err != nil || !drained {
-			return r.Timeouts.Poll, err
+		drained, err := r.drained(ctx, logger, m)
+		if err != nil {
+			return r.Timeouts.Poll, r.notEnded(ctx, m, err)
+		}
+		if !drained {
+			return r.Timeouts.Poll, nil
 		}
 	}
 	gone, err := r.end(ctx, m)
