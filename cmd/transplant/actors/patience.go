@@ -10,7 +10,7 @@ import (
 // faster than the right was given asks again, for patienceLimit at most.
 const (
 	patiencePause = 100 * time.Millisecond
-	patienceLimit = 2 * time.Second
+	patienceLimit = 10 * time.Second
 )
 
 // patient asks an API server again that has refused a request as forbidden.

@@ -41,7 +41,7 @@ func TestPatient_RefusedRequest_IsSentAgainForAWhile(t *testing.T) {
 	}{
 		"allowed at once":     {[]int{200}, strings.NewReader("x"), 200, 1, 0},
 		"allowed later":       {[]int{403, 403, 200}, strings.NewReader("x"), 200, 3, 200 * time.Millisecond},
-		"never allowed":       {[]int{403}, strings.NewReader("x"), 403, 20, 2 * time.Second},
+		"never allowed":       {[]int{403}, strings.NewReader("x"), 403, 100, 10 * time.Second},
 		"a read":              {[]int{403, 404}, nil, 404, 2, 100 * time.Millisecond},
 		"a body that is gone": {[]int{403, 200}, io.MultiReader(strings.NewReader("x")), 403, 1, 0},
 		"another refusal":     {[]int{409, 200}, strings.NewReader("x"), 409, 1, 0},
