@@ -18,6 +18,8 @@ const (
 	// SuffixCA of the ConfigMap that has the shoot's certificate authority, after the name of the shoot; KeyCA is its key, and
 	// KeyHosts that of the names that it vouches for, separated by commas.
 	SuffixCA, KeyCA, KeyHosts = ".ca-cluster", keyCACert, "hosts"
+	// SuffixKubeconfig of the Secret that has an administrator's kubeconfig, after the name of the shoot.
+	SuffixKubeconfig = ".kubeconfig"
 	// AddressInternal names the advertised address that is the shoot's internal name.
 	AddressInternal = gardencorev1beta1.AdvertisedAddressInternal
 )
@@ -54,7 +56,7 @@ func (o *Operation) PublishAccess(ctx context.Context) error {
 		&corev1.Secret{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 			ObjectMeta: metav1.ObjectMeta{
-				Name: o.Shoot.Name + ".kubeconfig", Namespace: o.Shoot.Namespace,
+				Name: o.Shoot.Name + SuffixKubeconfig, Namespace: o.Shoot.Namespace,
 				Labels:          map[string]string{"gardener.cloud/role": "kubeconfig", "shoot.gardener.cloud/name": o.Shoot.Name},
 				OwnerReferences: []metav1.OwnerReference{owner},
 			},

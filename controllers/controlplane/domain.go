@@ -64,14 +64,19 @@ type domainServer struct {
 	credentials string
 }
 
+// credentialsOf a provider are the name of a Secret of the project; empty for none.
+func credentialsOf(provider *gardencorev1beta1.DNSProvider) string {
+	if ref := provider.CredentialsRef; ref != nil {
+		return ref.Name
+	}
+	return ptr.Deref(provider.SecretName, "")
+}
+
 // domainServer is the primary provider that the shoot brings, or else its seed, by the default domain that the shoot's
 // domain lies below (SPEC 1.2, 1.4).
 func (o *Operation) domainServer() (domainServer, error) {
 	if primary := PrimaryDNSProvider(o.Shoot); primary != nil {
-		server := domainServer{kind: ptr.Deref(primary.Type, o.Shoot.Spec.Provider.Type), credentials: ptr.Deref(primary.SecretName, "")}
-		if ref := primary.CredentialsRef; ref != nil {
-			server.credentials = ref.Name
-		}
+		server := domainServer{kind: ptr.Deref(primary.Type, o.Shoot.Spec.Provider.Type), credentials: credentialsOf(primary)}
 		if primary.Zones != nil && len(primary.Zones.Include) == 1 {
 			server.zone = &primary.Zones.Include[0]
 		}

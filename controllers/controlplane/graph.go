@@ -35,6 +35,7 @@ func (o *Operation) ReconcileGraph() *flow.Graph {
 	exposed := g.Add(flow.Task{Name: "Deploying Kubernetes API server service SNI settings", Run: o.ExposeAPIServer, After: after(apiReady)})
 	published := g.Add(flow.Task{Name: "Publishing the shoot's certificate authority", Run: o.PublishAccess, After: after(secrets)})
 	reachable := g.Add(flow.Task{Name: "Initializing connection to Shoot", Run: o.WaitShootReachable, After: after(exposed, dns, published), Skip: !awake})
+	granted := g.Add(flow.Task{Name: "Granting access to Shoot", Run: o.GrantShootAccess, After: after(reachable), Skip: !awake})
 	controllers := g.Add(flow.Task{Name: "Deploying kube-controller-manager and kube-scheduler", Run: o.deployControllers, After: after(apiReady)})
 
 	// One more program that starts must not take the processor from the way to the API server: users wait for that.
@@ -42,7 +43,7 @@ func (o *Operation) ReconcileGraph() *flow.Graph {
 	// Nobody waits for it but the flow: extensions that need it wait for what it says of their ManagedResources.
 	g.Add(flow.Task{Name: "Waiting until gardener-resource-manager rolled out", Run: o.waitFor(DeploymentResourceManager), After: after(resources), Skip: !awake})
 
-	o.addExtensions(g, workers, awake, after(controllers, reachable, infrastructure, resources))
+	o.addExtensions(g, workers, awake, after(controllers, granted, infrastructure, resources))
 	return g
 }
 

@@ -88,6 +88,7 @@ var restoreOrder = []order{
 	{"Deploying gardener-resource-manager", []flow.TaskID{"Waiting until Kubernetes API server rolled out"}, "31: after 27"},
 	{"Waiting until gardener-resource-manager rolled out", []flow.TaskID{"Deploying gardener-resource-manager"}, "31"},
 	{"Initializing connection to Shoot", []flow.TaskID{"Deploying internal domain DNS record", "Deploying Kubernetes API server service SNI settings"}, "35: by its name"},
+	{"Granting access to Shoot", []flow.TaskID{"Initializing connection to Shoot"}, "those that work in it are in no group that may do everything"},
 	{"Deploying kube-controller-manager and kube-scheduler", []flow.TaskID{"Waiting until Kubernetes API server rolled out"}, "36: after the API server; they need no resource manager here"},
 	{"Deploying shoot control plane components", []flow.TaskID{taskSecrets, taskCredentials, taskReferenced, "Deploying gardener-resource-manager", "Waiting until Shoot infrastructure has been reconciled"}, "32: after 4, 3, 31, 7, 5"},
 	{"Waiting until shoot control plane has been reconciled", []flow.TaskID{"Deploying shoot control plane components"}, "33: after 32"},

@@ -175,6 +175,16 @@ func (o *Operation) BackupEntryName() string {
 	return fmt.Sprintf("%s--%s", o.Namespace(), o.Shoot.Status.UID)
 }
 
+// BackupEntriesOf are the names of a shoot's BackupEntry and of the one that leads to where it comes from; none as long as
+// the shoot has no identity.
+func BackupEntriesOf(shoot *gardencorev1beta1.Shoot) []string {
+	if shoot.Status.TechnicalID == "" || shoot.Status.UID == "" {
+		return nil
+	}
+	name := (&Operation{Shoot: shoot}).BackupEntryName()
+	return []string{name, sourcePrefix + name}
+}
+
 // key is the key of an object in the control-plane namespace.
 func (o *Operation) key(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: o.Namespace(), Name: name}

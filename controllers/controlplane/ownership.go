@@ -21,7 +21,10 @@ import (
 )
 
 // ownerLeaseName is the Lease in the project namespace that is the claim (SPEC 9.1).
-func (o *Operation) ownerLeaseName() string { return "owner." + o.Shoot.Name }
+func (o *Operation) ownerLeaseName() string { return OwnerLease(o.Shoot.Name) }
+
+// OwnerLease is the name of the Lease that is the claim of a shoot (SPEC 9.1).
+func OwnerLease(shoot string) string { return "owner." + shoot }
 
 // ownerRecordName is the DNS TXT record that is the decision (SPEC 9.1).
 func (o *Operation) ownerRecordName() string {

@@ -21,6 +21,23 @@ const (
 	labelReferenced = "transplant.dev/referenced-resource"
 )
 
+// Referenced are the names of the project's Secrets and ConfigMaps that a shoot's control plane is given.
+func Referenced(shoot *gardencorev1beta1.Shoot) (secrets, configs []string) {
+	for _, reference := range shoot.Spec.Resources {
+		switch ref := reference.ResourceRef; {
+		case ref.APIVersion != "v1":
+		case ref.Kind == "Secret":
+			secrets = append(secrets, ref.Name)
+		case ref.Kind == "ConfigMap":
+			configs = append(configs, ref.Name)
+		}
+	}
+	if primary := PrimaryDNSProvider(shoot); primary != nil && credentialsOf(primary) != "" {
+		secrets = append(secrets, credentialsOf(primary))
+	}
+	return secrets, configs
+}
+
 // DeployReferencedResources copies the Secrets and ConfigMaps of the project that the shoot's spec.resources refers to
 // into the control-plane namespace, where extensions read them (SPEC 2.9, task 5). Of a shoot in deletion what is gone from
 // the project stays as it was copied: extensions may need it to delete what they have made.

@@ -222,8 +222,8 @@ func (o *Operation) secretSpecs(ctx context.Context, now time.Time) []secretSpec
 		guardClient(ctx, secretEtcdClient, access.APIServer, now),
 		o.clientSecret(ctx, secretControllerManager, now, "system:kube-controller-manager"),
 		o.clientSecret(ctx, secretScheduler, now, "system:kube-scheduler"),
-		o.clientSecret(ctx, secretMachineController, now, "transplant:machine-controller", "system:masters"),
-		o.clientSecret(ctx, secretResourceManager, now, "transplant:gardener-resource-manager", "system:masters"),
+		o.clientSecret(ctx, secretMachineController, now, UserMachineController),
+		o.clientSecret(ctx, secretResourceManager, now, UserResourceManager),
 	)
 }
 
@@ -321,7 +321,7 @@ func makeStaticTokens(*secretSet) (map[string][]byte, error) {
 		keyClusterAdminToken: []byte(admin),
 		keyNodeToken:         []byte(node),
 		keyTokens: []byte(admin + `,system:cluster-admin,system:cluster-admin,"system:masters"` + "\n" +
-			node + `,transplant:nodes,transplant:nodes,"system:masters"` + "\n"),
+			node + "," + UserNodes + "," + UserNodes + "\n"),
 	}, nil
 }
 

@@ -51,14 +51,15 @@ func (h *Heartbeat) AddToManager(mgr manager.Manager) error {
 func (h *Heartbeat) Start(ctx context.Context) error {
 	logger := log.FromContext(ctx).WithName("heartbeat")
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := h.beat(ctx); err != nil {
+		if err := h.Beat(ctx); err != nil {
 			logger.Info("The seed's heartbeat is missed", "seed", h.SeedName, "reason", err.Error())
 		}
 	}, h.Interval)
 	return nil
 }
 
-func (h *Heartbeat) beat(ctx context.Context) error {
+// Beat renews the Lease and reports, once.
+func (h *Heartbeat) Beat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 4*h.Interval)
 	defer cancel()
 	if err := h.Seed.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &corev1.Namespace{}); err != nil {

@@ -23,15 +23,15 @@ type testCloud struct {
 	dir  string
 }
 
-func tokenFile(t testing.TB) string {
+func tokenFile(t testing.TB, more ...Token) string {
 	t.Helper()
-	content, err := json.Marshal(TokenFile{Tokens: []Token{
+	content, err := json.Marshal(TokenFile{Tokens: append([]Token{
 		{Token: "t-admin", Identity: "admin", Roles: []Role{RoleAdmin}},
 		{Token: "t-observer", Identity: "observer", Roles: []Role{RoleObserver}},
 		{Token: "t-nodes", Identity: "nodes", Roles: []Role{RoleNodes}},
 		{Token: "t-a", Identity: "extensions-a"},
 		{Token: "t-b", Identity: "extensions-b"},
-	}})
+	}, more...)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,10 +34,14 @@ type Token struct {
 	Token    string `json:"token"`
 	Identity string `json:"identity"`
 	Roles    []Role `json:"roles,omitempty"`
+	// Seed binds the token to what DNS decides about shoots: for one that it gives to another seed, the token may neither
+	// raise the epoch nor write the records. Empty for a token that is bound to no seed.
+	Seed string `json:"seed,omitempty"`
 }
 
 type identity struct {
 	name  string
+	seed  string // empty for one that is bound to no seed
 	roles []Role
 }
 
@@ -84,7 +88,7 @@ func (i *identities) reload() error {
 		if token.Token == "" || token.Identity == "" {
 			return fmt.Errorf("parse the token file %q: tokens[%d]: token and identity are required", i.path, n)
 		}
-		tokens[sha256.Sum256([]byte(token.Token))] = identity{name: token.Identity, roles: token.Roles}
+		tokens[sha256.Sum256([]byte(token.Token))] = identity{name: token.Identity, seed: token.Seed, roles: token.Roles}
 	}
 	i.seen, i.tokens = info, tokens
 	return nil

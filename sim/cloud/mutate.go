@@ -64,6 +64,9 @@ func (s *Server) decide(c *call, decide func(*view) (change, error)) (change, er
 	if known := s.state.epoch(c.scope.Shoot); c.scope.Epoch != 0 && c.scope.Epoch < known {
 		return change{}, staleEpoch(c.scope, known)
 	}
+	if err := s.view().checkEpoch(c); err != nil {
+		return change{}, err
+	}
 	if c.verb == api.VerbCreate {
 		if err := s.faults.quota(c, len(s.live(c.kind))); err != nil {
 			return change{}, err

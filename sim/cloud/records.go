@@ -76,6 +76,9 @@ func (s *Server) putRecord(c *call, w http.ResponseWriter, r *http.Request) erro
 		if err := admitRecord(v, zone, set); err != nil {
 			return change{}, err
 		}
+		if err := v.checkRecord(c, zone, set.Name, set); err != nil {
+			return change{}, err
+		}
 		return putChange(v, zone, set, condition)
 	})
 	if err != nil {
@@ -108,6 +111,13 @@ func (s *Server) deleteRecord(c *call, w http.ResponseWriter, r *http.Request) e
 	_, err = s.mutate(c, func(v *view) (change, error) {
 		before, err := find[api.RecordSet](v.state, api.KindRecords, id)
 		if err != nil {
+			return change{}, err
+		}
+		zone, err := find[api.Zone](v.state, api.KindZones, r.PathValue("zone"))
+		if err != nil {
+			return change{}, err
+		}
+		if err := v.checkRecord(c, zone, before.Name, nil); err != nil {
 			return change{}, err
 		}
 		return change{id: id, name: before.Name, before: before}, check(condition, id, before)

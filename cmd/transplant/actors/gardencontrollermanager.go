@@ -196,6 +196,10 @@ func (f *gardenControllerManagerFlags) addSeedLoss(mgr manager.Manager, garden c
 	if err := lifecycle.AddToManager(mgr); err != nil {
 		return err
 	}
+	access := &seed.Access{Garden: mgr.GetClient(), Clock: clock.RealClock{}, Grace: f.seedLossGracePeriod - f.seedMonitorPeriod}
+	if err := access.AddToManager(mgr); err != nil {
+		return err
+	}
 	states := &shootstate.Store{Garden: garden, Clock: clock.RealClock{}}
 	restore := &migration.ForcedRestore{Garden: garden, States: states, Clock: clock.RealClock{}, Events: events, Retry: f.waitInterval}
 	if err := restore.AddToManager(mgr); err != nil {

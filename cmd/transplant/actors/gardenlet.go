@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -108,6 +109,7 @@ func (f *gardenletFlags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	gardenConfig.Wrap(patient)
 	seedConfig, err := loadConfig(f.seedKubeconfig, gardenlet)
 	if err != nil {
 		return err
@@ -152,6 +154,10 @@ func (f *gardenletFlags) run(ctx context.Context) error {
 	}
 	if err := f.care.addToManager(mgr, seedCluster, factory, shoots, workers, measured.care); err != nil {
 		return err
+	}
+	// A seed that was lost gets its rights back by being heard, which it needs for what comes next.
+	if err := f.heartbeat(factory).Beat(ctx); err != nil {
+		klog.FromContext(ctx).Info("The seed's first heartbeat is missed", "seed", f.settings.SeedName, "reason", err.Error())
 	}
 	if err := shoot.AbortInterrupted(ctx, factory.Garden, factory.Clock, f.settings.SeedName); err != nil {
 		return err
@@ -231,7 +237,7 @@ func (f *gardenletFlags) addDuties(mgr manager.Manager, seedCluster cluster.Clus
 			return (&migration.BackupEntries{Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock, SeedName: f.settings.SeedName, Retry: retry}).AddToManager(mgr, seedCluster, workers)
 		},
 		func() error {
-			return (&seed.Heartbeat{Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock, SeedName: f.settings.SeedName, Version: Version, Interval: f.leaseInterval}).AddToManager(mgr)
+			return f.heartbeat(factory).AddToManager(mgr)
 		},
 	}
 	for _, a := range add {
@@ -240,6 +246,13 @@ func (f *gardenletFlags) addDuties(mgr manager.Manager, seedCluster cluster.Clus
 		}
 	}
 	return nil
+}
+
+func (f *gardenletFlags) heartbeat(factory *controlplane.Factory) *seed.Heartbeat {
+	return &seed.Heartbeat{
+		Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock,
+		SeedName: f.settings.SeedName, Version: Version, Interval: f.leaseInterval,
+	}
 }
 
 // loadConfig of a program that writes under its own name: the managers of an object tell who has written it.

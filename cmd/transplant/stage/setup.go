@@ -54,8 +54,10 @@ func (s *Stage) setUpGarden(ctx context.Context, l Landscape, garden client.Clie
 		Project: Project, Image: image, ShootProxyURL: proxy.URL(), Tolerable: s.Tolerable, User: s.User, Settings: s.Settings, CloudProfile: landscape.CloudProfile,
 		KubernetesVersions: landscape.Kubernetes(), MachineImage: landscape.MachineImage, ImageVersions: landscape.Images(),
 	}
-	if err := apply(ctx, garden, "garden.yaml", values); err != nil {
-		return err
+	for _, manifest := range []string{"garden.yaml", "seed-restriction.yaml"} {
+		if err := apply(ctx, garden, manifest, values); err != nil {
+			return err
+		}
 	}
 	if err := s.giveKubeconfig(ctx, l, garden, kubeconfigFor{
 		actor: gcm, target: landscape.Garden, account: "garden/" + gcm, namespace: "garden", secret: "kubeconfig-garden",

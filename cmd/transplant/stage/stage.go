@@ -215,19 +215,20 @@ func (s *Stage) nodes(l Landscape) (clusters.Companion, error) {
 // writeTokens gives everybody who calls the cloud a token.
 func (s *Stage) writeTokens(l Landscape) error {
 	file := simcloud.TokenFile{}
+	of := "" // the seed whose actors get tokens
 	add := func(identity string, roles ...simcloud.Role) {
 		s.tokens[identity] = newToken()
-		file.Tokens = append(file.Tokens, simcloud.Token{Token: s.tokens[identity], Identity: identity, Roles: roles})
+		file.Tokens = append(file.Tokens, simcloud.Token{Token: s.tokens[identity], Identity: identity, Seed: of, Roles: roles})
 	}
 	add(cloudAdmin, simcloud.RoleAdmin)
 	add(cloudObserver, simcloud.RoleObserver)
 	add(cloudNodes, simcloud.RoleNodes)
-	for _, seed := range seeds(l) {
-		for _, actor := range seedActors(seed) {
+	for _, of = range seeds(l) {
+		for _, actor := range seedActors(of) {
 			add(actor)
 		}
 		for _, e := range s.Extensions {
-			add(e.ActorOn(seed))
+			add(e.ActorOn(of))
 		}
 	}
 	content, err := yaml.Marshal(file)

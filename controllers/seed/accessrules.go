@@ -1,0 +1,120 @@
+package seed
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+)
+
+// belongings are the names, in one project namespace, of what a seed needs to look after its shoots.
+type belongings struct {
+	shoots, entries                    sets.Set[string]
+	readSecrets, readConfigs           sets.Set[string]
+	claims, writeSecrets, writeConfigs sets.Set[string]
+}
+
+func newBelongings() *belongings {
+	return &belongings{
+		shoots: sets.New[string](), entries: sets.New[string](), readSecrets: sets.New[string](), readConfigs: sets.New[string](),
+		claims: sets.New[string](), writeSecrets: sets.New[string](), writeConfigs: sets.New[string](),
+	}
+}
+
+// belongingsOf the seeds in one project namespace, by seed. A shoot belongs to the seed that it is bound to and to the one
+// that has it: in a migration both have work to do.
+func belongingsOf(shoots []gardencorev1beta1.Shoot, entries []gardencorev1beta1.BackupEntry) map[string]*belongings {
+	all := map[string]*belongings{}
+	of := func(seeds ...*string) []*belongings {
+		var found []*belongings
+		for _, seed := range seeds {
+			name := ptr.Deref(seed, "")
+			if name == "" {
+				continue
+			}
+			if all[name] == nil {
+				all[name] = newBelongings()
+			}
+			found = append(found, all[name])
+		}
+		return found
+	}
+	for i := range shoots {
+		for _, b := range of(shoots[i].Spec.SeedName, shoots[i].Status.SeedName) {
+			b.add(&shoots[i])
+		}
+	}
+	// An entry outlives its shoot.
+	for i := range entries {
+		for _, b := range of(entries[i].Spec.SeedName, entries[i].Status.SeedName) {
+			b.entries.Insert(entries[i].Name)
+		}
+	}
+	return all
+}
+
+func (b *belongings) add(shoot *gardencorev1beta1.Shoot) {
+	b.shoots.Insert(shoot.Name)
+	b.claims.Insert(controlplane.OwnerLease(shoot.Name))
+	b.writeSecrets.Insert(shoot.Name + controlplane.SuffixKubeconfig)
+	b.writeConfigs.Insert(shoot.Name + controlplane.SuffixCA)
+	b.entries.Insert(controlplane.BackupEntriesOf(shoot)...)
+	secrets, configs := controlplane.Referenced(shoot)
+	b.readSecrets.Insert(secrets...)
+	b.readConfigs.Insert(configs...)
+}
+
+// gardenletRules are what a gardenlet may do in the namespace. That it creates nothing but what it may patch by name is for
+// the policy seeds-create-their-own: RBAC does not know the name of what is created.
+func (b *belongings) gardenletRules() []rbacv1.PolicyRule {
+	core := gardencorev1beta1.SchemeGroupVersion.Group
+	chunks := transplantv1alpha1.SchemeGroupVersion.Group
+	rules := b.controlPlaneRules()
+	named := func(group string, names sets.Set[string], verbs []string, resources ...string) {
+		if len(names) > 0 { // a rule without names is one for all
+			rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, ResourceNames: sets.List(names), Verbs: verbs})
+		}
+	}
+	named(core, b.shoots, []string{"patch"}, "shoots", "shoots/status")
+	named(core, b.shoots, []string{"get", "patch", "delete"}, "shootstates")
+	named(core, b.entries, []string{"patch", "delete"}, "backupentries", "backupentries/status")
+	named("coordination.k8s.io", b.claims, []string{"delete"}, "leases")
+	named("", b.readSecrets, []string{"get"}, "secrets")
+	named("", b.readConfigs, []string{"get"}, "configmaps")
+	named("", b.writeSecrets, []string{"patch"}, "secrets")
+	named("", b.writeConfigs, []string{"patch"}, "configmaps")
+	if len(b.shoots) == 0 {
+		return rules
+	}
+	return append(rules,
+		rbacv1.PolicyRule{APIGroups: []string{core}, Resources: []string{"backupentries", "shootstates"}, Verbs: []string{"create"}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps", "secrets"}, Verbs: []string{"create"}},
+		// Their names are made of what they hold. That they are of a shoot of the seed is for the policy seeds-write-their-chunks.
+		rbacv1.PolicyRule{APIGroups: []string{chunks}, Resources: []string{"shootstatechunks"}, Verbs: []string{"create", "delete", "get", "list", "patch"}},
+	)
+}
+
+// controlPlaneRules are what the control planes of the seed's shoots may do in the namespace: mend the claim, one that the
+// garden has lost too (SPEC 9.2, O3).
+func (b *belongings) controlPlaneRules() []rbacv1.PolicyRule {
+	if len(b.claims) == 0 {
+		return nil
+	}
+	leases := []string{"coordination.k8s.io"}
+	return []rbacv1.PolicyRule{
+		{APIGroups: leases, Resources: []string{"leases"}, Verbs: []string{"create"}},
+		{APIGroups: leases, Resources: []string{"leases"}, ResourceNames: sets.List(b.claims), Verbs: []string{"patch"}},
+	}
+}
+
+// bucketRules are what a gardenlet may do with its BackupBucket, which has the name of the Seed's UID.
+func bucketRules(seed *gardencorev1beta1.Seed) []rbacv1.PolicyRule {
+	core := []string{gardencorev1beta1.SchemeGroupVersion.Group}
+	return []rbacv1.PolicyRule{
+		{APIGroups: core, Resources: []string{"backupbuckets"}, Verbs: []string{"create"}},
+		{APIGroups: core, Resources: []string{"backupbuckets", "backupbuckets/status"}, ResourceNames: []string{string(seed.UID)}, Verbs: []string{"patch"}},
+	}
+}

@@ -1,0 +1,154 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	api "github.com/transplant-sim/transplant/api/cloud"
+)
+
+const (
+	ofAlpha, ofBeta = "owner.alpha.p.example.test", "owner.beta.p.example.test"
+	alphaID, betaID = "shoot--p--alpha", "shoot--p--beta"
+)
+
+func ownerOf(name, seed string, epoch int64) *api.RecordSet {
+	return &api.RecordSet{Name: name, Type: api.RecordTXT, TTL: 1, Values: []string{fmt.Sprintf("owner=uid-%s epoch=%d seed=%s", seed, epoch, seed)}}
+}
+
+// A seed's token may do for a shoot what the owner record in DNS allows, whatever it calls. alpha is seed a's with epoch 3,
+// beta is seed b's with epoch 5; the token is seed a's.
+func TestBoundToken_EachCall_OnlyWhatTheDecisionAllows(t *testing.T) {
+	t.Parallel()
+	scoped := func(shoot string, epoch int64) api.Scope { return api.Scope{Shoot: shoot, Epoch: epoch} }
+	network := func(scope api.Scope) func(context.Context, *boundCloud) error {
+		return func(ctx context.Context, b *boundCloud) error {
+			_, err := b.a.WithScope(scope).Networks().Create(ctx, &api.Network{CIDR: "10.0.0.0/16"})
+			return err
+		}
+	}
+	update := func(scope api.Scope) func(context.Context, *boundCloud) error {
+		return func(ctx context.Context, b *boundCloud) error {
+			_, err := b.a.WithScope(scope).Networks().Update(ctx, b.network, &api.Network{CIDR: "10.9.0.0/16", Tags: map[string]string{"x": "y"}})
+			return err
+		}
+	}
+	remove := func(scope api.Scope) func(context.Context, *boundCloud) error {
+		return func(ctx context.Context, b *boundCloud) error {
+			return b.a.WithScope(scope).Networks().Delete(ctx, b.network)
+		}
+	}
+	object := func(scope api.Scope) func(context.Context, *boundCloud) error {
+		return func(ctx context.Context, b *boundCloud) error {
+			_, err := b.a.WithScope(scope).Bucket("backups").Put(ctx, "k", strings.NewReader("v"), api.PutOptions{})
+			return err
+		}
+	}
+	fence := func(scope api.Scope) func(context.Context, *boundCloud) error {
+		return func(ctx context.Context, b *boundCloud) error {
+			_, err := b.a.Fence(ctx, scope)
+			return err
+		}
+	}
+	put := func(set *api.RecordSet) func(context.Context, *boundCloud) error {
+		return func(ctx context.Context, b *boundCloud) error {
+			_, err := b.a.Records(b.zone).Put(ctx, set, api.If{})
+			return err
+		}
+	}
+	drop := func(kind, name string) func(context.Context, *boundCloud) error {
+		return func(ctx context.Context, b *boundCloud) error {
+			return b.a.Records(b.zone).Delete(ctx, kind, name, api.If{})
+		}
+	}
+	address := func(name string) *api.RecordSet {
+		return &api.RecordSet{Name: name, Type: api.RecordA, TTL: 1, Values: []string{"127.0.0.9"}}
+	}
+	tests := map[string]struct {
+		call    func(context.Context, *boundCloud) error
+		refused string // a part of the message; empty for a call that is allowed
+	}{
+		"fence its own shoot with its epoch":    {fence(scoped(alphaID, 3)), ""},
+		"fence its own shoot with an older one": {fence(scoped(alphaID, 2)), ""},
+		"jump its own epoch":                    {fence(scoped(alphaID, 4)), "its owner record gives seed 'a' epoch 3"},
+		"fence another's shoot":                 {fence(scoped(betaID, 6)), "its owner record gives seed 'b' epoch 5"},
+		"fence another's with its epoch":        {fence(scoped(betaID, 5)), "its owner record gives seed 'b' epoch 5"},
+		"fence a shoot that nobody owns":        {fence(scoped("shoot--p--gamma", 1)), "may not act for 'shoot--p--gamma'"},
+		"fence what is no shoot":                {fence(scoped("nonsense", 1)), "may not act for 'nonsense'"},
+		"create in its scope":                   {network(scoped(alphaID, 3)), ""},
+		"create with a jump":                    {network(scoped(alphaID, 9)), "epoch 9"},
+		"create in another's scope":             {network(scoped(betaID, 7)), "seed 'b'"},
+		"update with a jump":                    {update(scoped(alphaID, 9)), "epoch 9"},
+		"update in another's scope":             {update(scoped(betaID, 7)), "seed 'b'"},
+		"delete with a jump":                    {remove(scoped(alphaID, 9)), "epoch 9"},
+		"delete in another's scope":             {remove(scoped(betaID, 7)), "seed 'b'"},
+		"upload with a jump":                    {object(scoped(alphaID, 9)), "epoch 9"},
+		"upload in another's scope":             {object(scoped(betaID, 7)), "seed 'b'"},
+		"without an epoch":                      {network(api.Scope{Shoot: betaID}), ""},
+		"renew its own decision":                {put(ownerOf(ofAlpha, "a", 4)), ""},
+		"take over with the next epoch":         {put(ownerOf(ofBeta, "a", 6)), ""},
+		"take over after tries that failed":     {put(ownerOf(ofBeta, "a", 12)), ""},
+		"take over with a jump":                 {put(ownerOf(ofBeta, "a", 5000)), "from 5 to 5000"},
+		"take over with the same epoch":         {put(ownerOf(ofBeta, "a", 5)), "from 5 to 5"},
+		"lower its own epoch":                   {put(ownerOf(ofAlpha, "a", 2)), "from 3 to 2"},
+		"give its shoot away":                   {put(ownerOf(ofAlpha, "b", 4)), "may name no seed but 'a'"},
+		"begin a new shoot":                     {put(ownerOf("owner.gamma.p.example.test", "a", 1)), ""},
+		"begin a new shoot with a jump":         {put(ownerOf("owner.gamma.p.example.test", "a", 1<<40)), "from 0 to"},
+		"make nonsense of a decision":           {put(&api.RecordSet{Name: ofBeta, Type: api.RecordTXT, TTL: 1, Values: []string{"x"}}), "may name no seed"},
+		"retire its own shoot":                  {put(&api.RecordSet{Name: ofAlpha, Type: api.RecordTXT, TTL: 1, Values: []string{"owner=none epoch=4 seed=a"}}), ""},
+		"remove another's decision":             {drop(api.RecordTXT, ofBeta), "not remove it"},
+		"remove its own decision":               {drop(api.RecordTXT, ofAlpha), "not remove it"},
+		"point its own name":                    {put(address("api.alpha.p.example.test")), ""},
+		"point another's name":                  {put(address("api.beta.p.example.test")), "the shoot is seed 'b's"},
+		"point another's name, in capitals":     {put(address("API.Beta.P.example.test.")), "the shoot is seed 'b's"},
+		"point a wildcard of another's":         {put(address("x.y.beta.p.example.test")), "the shoot is seed 'b's"},
+		"remove another's name":                 {drop(api.RecordA, "api-too.beta.p.example.test"), "the shoot is seed 'b's"},
+		"point a name of no shoot":              {put(address("www.example.test")), ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := startBound(t)
+			err := test.call(t.Context(), b)
+			if test.refused == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			wantCode(t, err, api.CodeUnauthorized)
+			if err == nil || !strings.Contains(err.Error(), test.refused) {
+				t.Errorf("it is refused with %v, want %q", err, test.refused)
+			}
+			entries := b.ledgerOf(t)
+			if last := entries[len(entries)-1]; last.Outcome != string(api.CodeUnauthorized) || last.Identity != "extensions-of-a" {
+				t.Errorf("the refusal is recorded as %+v", last)
+			}
+			for _, fence := range must(b.as(t, "observer").Fences(t.Context()))(t) {
+				t.Errorf("%s is fenced at epoch %d", fence.ID, fence.Epoch)
+			}
+		})
+	}
+}
+
+type boundCloud struct {
+	*testCloud
+	a             *api.Client
+	zone, network string
+}
+
+func startBound(t *testing.T) *boundCloud {
+	t.Helper()
+	cloud := start(t, Options{Tokens: tokenFile(t, Token{Token: "t-of-a", Identity: "extensions-of-a", Seed: "a"})})
+	admin, ctx := cloud.as(t, "admin"), t.Context()
+	zone := must(admin.Zones().Create(ctx, &api.Zone{Name: "example.test"}))(t)
+	records := admin.Records(zone.ID)
+	must(records.Put(ctx, ownerOf(ofAlpha, "a", 3), api.If{Absent: true}))(t)
+	must(records.Put(ctx, ownerOf(ofBeta, "b", 5), api.If{Absent: true}))(t)
+	must(records.Put(ctx, &api.RecordSet{Name: "api-too.beta.p.example.test", Type: api.RecordA, TTL: 1, Values: []string{"127.0.0.8"}}, api.If{Absent: true}))(t)
+	network := must(admin.Networks().Create(ctx, &api.Network{CIDR: "10.9.0.0/16"}))(t)
+	bucketOf(t, admin)
+	return &boundCloud{testCloud: cloud, a: cloud.as(t, "t-of-a"), zone: zone.ID, network: network.ID}
+}
