@@ -25,7 +25,8 @@ func TestRunArgs(t *testing.T) {
 		}, "7:8"), " ")
 	}
 	const common = "run --detach --name transplant-c65282-tale-%s --network kind --user 7:8 --label transplant.dev/landscape=/run/tale" +
-		" --read-only --tmpfs /tmp --cap-drop ALL --volume /r:/r:ro --volume /w:/w "
+		" --read-only --tmpfs /tmp --cap-drop ALL --log-driver json-file --log-opt max-size=16m --log-opt max-file=2" +
+		" --volume /r:/r:ro --volume /w:/w "
 	for name, ports := range map[string]string{
 		"nodes": "", "cloud": "--publish 127.0.0.1:4001:8443 --publish 127.0.0.1:4002:5353/tcp --publish 127.0.0.1:4002:5353/udp ",
 	} {
