@@ -66,6 +66,8 @@ func observe(l Landscape, cluster string) (client.WithWatch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the observer's HTTP client for cluster %q: %w", cluster, err)
 	}
+	// The API warns about fields without effect. Our own manifests have some on purpose, for readers of the objects.
+	config.WarningHandler = rest.NoWarnings{}
 	return client.NewWithWatch(config, client.Options{Scheme: Scheme(), HTTPClient: attentive})
 }
 
