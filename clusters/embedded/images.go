@@ -17,7 +17,7 @@ import (
 // Images every process node knows (ARCHITECTURE, Images).
 const (
 	TransplantImage   = "transplant.dev/transplant:dev"
-	ControlPlaneImage = "transplant.dev/controlplane:v1.36.3"
+	ControlPlaneImage = "transplant.dev/controlplane:v1.37.2"
 )
 
 // controlPlanePrograms are the names under which the multi-call binary stands in its image.

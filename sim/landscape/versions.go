@@ -2,7 +2,7 @@ package landscape
 
 // Kubernetes are the versions that the landscape's cloud profile offers, lowest first. The last is what is built and
 // runs; of the others docs/adr says what they are.
-func Kubernetes() []string { return []string{"1.35.6", "1.36.2", "1.36.3"} }
+func Kubernetes() []string { return []string{"1.35.6", "1.36.2", "1.36.3", "1.37.2"} }
 
 // MachineImage is the name of the only machine image of the cloud profile.
 const MachineImage = "simulated"

@@ -34,7 +34,7 @@ const (
 	Project           = "p"
 	Domain            = "shoots.transplant.test"
 	DefaultDomain     = "clusters.transplant.test"
-	KubernetesVersion = "1.36.3"
+	KubernetesVersion = "1.37.2"
 
 	image           = "transplant.dev/transplant:dev"
 	kubernetesImage = "transplant.dev/controlplane:v" + KubernetesVersion
