@@ -11,6 +11,7 @@ import (
 	"io"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	"google.golang.org/protobuf/proto"
 )
 
 // deltaFormat is the version of the encoding of deltas.
@@ -40,7 +41,7 @@ func encodeDelta(events []*mvccpb.Event, leases map[int64]int64) ([]byte, error)
 	var buffer []byte
 	buffer = append(append(buffer, header...), '\n')
 	for _, event := range events {
-		message, err := event.Marshal()
+		message, err := proto.Marshal(event)
 		if err != nil {
 			return nil, fmt.Errorf("encode an event of revision %d: %w", event.Kv.ModRevision, err)
 		}
@@ -99,7 +100,7 @@ func (d *deltaReader) next() (*mvccpb.Event, error) {
 		return nil, errors.Join(errors.New("read an event"), err)
 	}
 	event := &mvccpb.Event{}
-	if err := event.Unmarshal(message); err != nil {
+	if err := proto.Unmarshal(message, event); err != nil {
 		return nil, fmt.Errorf("decode an event: %w", err)
 	}
 	if event.Kv == nil {

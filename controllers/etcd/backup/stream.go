@@ -12,6 +12,7 @@ import (
 	"github.com/go-logr/logr"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/protobuf/proto"
 	"k8s.io/utils/clock"
 )
 
@@ -126,8 +127,8 @@ func (s *stream) pause(ctx context.Context, ticker clock.Ticker) {
 
 func (s *stream) take(ctx context.Context, events []*clientv3.Event) error {
 	for _, event := range events {
-		s.pending.events = append(s.pending.events, (*mvccpb.Event)(event))
-		s.pending.bytes += event.Kv.Size()
+		s.pending.events = append(s.pending.events, event)
+		s.pending.bytes += proto.Size(event.Kv)
 		s.next = event.Kv.ModRevision + 1
 	}
 	if s.pending.bytes > s.limits.pending {
