@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
@@ -53,17 +54,16 @@ func browse(t *testing.T) *window {
 	profile := t.TempDir()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.UserDataDir(profile),
 		chromedp.ModifyCmdFunc(func(browser *exec.Cmd) { endAll(t, browser, profile) }),
-		chromedp.NoSandbox, chromedp.WindowSize(1400, 1000), chromedp.WSURLReadTimeout(patience),
+		chromedp.NoSandbox, chromedp.WindowSize(1400, 1000),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("force-prefers-reduced-motion", true))
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
 	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
+	w := &window{t: t}
+	w.ctx, cancel = chromedp.NewContext(ctx, chromedp.WithListener(w.listen))
 	t.Cleanup(cancel)
-	w := &window{t: t, ctx: ctx}
-	chromedp.ListenTarget(ctx, w.listen)
-	w.do("open the browser", network.Enable(), log.Enable(), runtime.Enable())
+	w.do("open the browser")
 	return w
 }
 
@@ -85,9 +85,9 @@ func (w *window) listen(event any) {
 	wrong := ""
 	switch e := event.(type) {
 	case *runtime.EventExceptionThrown:
-		wrong = e.ExceptionDetails.Error()
+		wrong = (&chromedp.ExceptionError{ExceptionDetails: e.ExceptionDetails}).Error()
 	case *log.EventEntryAdded:
-		if e.Entry.Level == log.LevelError || e.Entry.Level == log.LevelWarning {
+		if e.Entry.Level == log.EntryLevelError || e.Entry.Level == log.EntryLevelWarning {
 			wrong = e.Entry.Text
 		}
 	case *network.EventRequestWillBeSent:
@@ -102,12 +102,30 @@ func (w *window) listen(event any) {
 	}
 }
 
+// step is what is done to a page without an answer.
+type step = chromedp.Action[chromedp.Void]
+
+// send a command of the protocol, and have its answer.
+func send[P, R any](command cdp.Command[P, R], parameters P) chromedp.Action[R] {
+	return func(ctx context.Context, page *chromedp.Target) (R, error) {
+		return cdp.Call(ctx, page, command, parameters)
+	}
+}
+
 // do what a person would; what, for the message when it cannot be done.
-func (w *window) do(what string, actions ...chromedp.Action) {
+func (w *window) do(what string, steps ...step) {
 	w.t.Helper()
-	if err := chromedp.Run(w.ctx, actions...); err != nil {
+	get(w, what, chromedp.Steps(steps...))
+}
+
+// get what an action answers.
+func get[T any](w *window, what string, action chromedp.Action[T]) T {
+	w.t.Helper()
+	answer, err := chromedp.Run(w.ctx, action)
+	if err != nil {
 		w.t.Fatalf("%s: %v; the page complained of %q", what, err, w.complaints())
 	}
+	return answer
 }
 
 func (w *window) complaints() []string {
@@ -119,30 +137,25 @@ func (w *window) complaints() []string {
 // open a report and wait until it is painted.
 func (w *window) open(url string) {
 	w.t.Helper()
-	w.do("open "+url, chromedp.Navigate(url), chromedp.WaitReady(`#picture[data-busy="false"]`, chromedp.ByQuery))
+	w.do("open "+url, chromedp.Navigate(url), chromedp.WaitReady(chromedp.CSS(`#picture[data-busy="false"]`)))
 }
 
 // ask the page.
 func ask[T any](w *window, expression string) T {
 	w.t.Helper()
-	var answer T
-	w.do("ask "+expression, chromedp.Evaluate(expression, &answer))
-	return answer
+	return get(w, "ask "+expression, chromedp.Evaluate[T](expression))
 }
 
 // until the page says yes.
 func (w *window) until(expression string) {
 	w.t.Helper()
-	var yes bool
-	w.do("wait until "+expression, chromedp.Poll(expression, &yes, chromedp.WithPollingTimeout(30*time.Second)))
+	w.do("wait until "+expression, chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(30*time.Second)))
 }
 
 // picture keeps a screenshot of the whole page among the test's artefacts.
 func (w *window) picture(name string) {
 	w.t.Helper()
-	var content []byte
-	w.do("take a picture", chromedp.FullScreenshot(&content, 100))
-	w.keep(name+".png", content)
+	w.keep(name+".png", get(w, "take a picture", chromedp.FullScreenshot(100)))
 }
 
 func (w *window) keep(name string, content []byte) {

@@ -1,7 +1,6 @@
 package report_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
-	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -27,9 +25,10 @@ func TestTheReportInABrowser(t *testing.T) {
 	folder := lossy(t, 120, 3)
 	w.open(fileURL(folder, report.FileName))
 	w.picture("light")
-	w.do("look at it in the dark", emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}))
+	dark := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}}
+	get(w, "look at it in the dark", send(emulation.SetEmulatedMedia, dark))
 	w.picture("dark")
-	w.do("look at it in the light", emulation.SetEmulatedMedia())
+	get(w, "look at it in the light", send(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{}))
 
 	if title := ask[string](w, "document.title"); title != "Violated: tale" {
 		t.Errorf("title %q", title)
@@ -68,28 +67,28 @@ func clickZoom(t *testing.T, w *window) {
 	if got := ask[string](w, shownWindow); got != "0.00 s to 40.00 s" {
 		t.Errorf("the picture begins with %q", got)
 	}
-	w.do("zoom in", chromedp.Click(`[data-zoom="in"]`, chromedp.ByQuery))
+	w.do("zoom in", chromedp.Click(chromedp.CSS(`[data-zoom="in"]`)))
 	w.until(shownWindow + ` === "8.00 s to 32.00 s"`)
-	w.do("see later", chromedp.Click(`[data-zoom="right"]`, chromedp.ByQuery))
+	w.do("see later", chromedp.Click(chromedp.CSS(`[data-zoom="right"]`)))
 	w.until(shownWindow + ` === "15.20 s to 39.20 s"`)
-	w.do("see all", chromedp.Click(`[data-zoom="all"]`, chromedp.ByQuery))
+	w.do("see all", chromedp.Click(chromedp.CSS(`[data-zoom="all"]`)))
 	w.until(shownWindow + ` === "0.00 s to 40.00 s"`)
-	w.do("see the faults", chromedp.Click(`[data-zoom="faults"]`, chromedp.ByQuery))
+	w.do("see the faults", chromedp.Click(chromedp.CSS(`[data-zoom="faults"]`)))
 	w.until(shownWindow + ` === "8.50 s to 40.00 s"`)
 	// Where 10 s and 20 s are in the picture, while all of it is shown.
-	w.do("see all", chromedp.Click(`[data-zoom="all"]`, chromedp.ByQuery))
+	w.do("see all", chromedp.Click(chromedp.CSS(`[data-zoom="all"]`)))
 	w.until(shownWindow + ` === "0.00 s to 40.00 s"`)
-	w.do("bring the picture into sight", chromedp.ScrollIntoView("#lanes .lane", chromedp.ByQuery))
+	w.do("bring the picture into sight", chromedp.ScrollIntoView(chromedp.CSS("#lanes .lane")))
 	box := ask[[]float64](w, `(() => { const b = document.getElementById("lanes").getBoundingClientRect(), w = b.width - 178 - 14; return [b.left + 178 + w / 4, b.left + 178 + w / 2, b.top + 60] })()`)
-	mouse := func(kind input.MouseType, x float64) chromedp.Action {
-		return input.DispatchMouseEvent(kind, x, box[2]).WithButton(input.Left).WithClickCount(1)
+	mouse := func(kind input.DispatchMouseEventType, x float64) step {
+		return chromedp.MouseEvent(kind, x, box[2], chromedp.ButtonLeft, chromedp.ClickCount(1))
 	}
-	w.do("drag from 10 s to 20 s", mouse(input.MousePressed, box[0]), mouse(input.MouseMoved, (box[0]+box[1])/2), mouse(input.MouseMoved, box[1]), mouse(input.MouseReleased, box[1]))
+	w.do("drag from 10 s to 20 s", mouse(chromedp.MousePressed, box[0]), mouse(chromedp.MouseMoved, (box[0]+box[1])/2), mouse(chromedp.MouseMoved, box[1]), mouse(chromedp.MouseReleased, box[1]))
 	w.until(shownWindow + `.startsWith("10.0") && ` + shownWindow + `.includes("to 20.0")`)
 	if hash := ask[string](w, "location.hash"); !strings.HasPrefix(hash, "#t=10.0") {
 		t.Errorf("the address does not name what is shown: %q", hash)
 	}
-	w.do("see all", chromedp.Click(`[data-zoom="all"]`, chromedp.ByQuery))
+	w.do("see all", chromedp.Click(chromedp.CSS(`[data-zoom="all"]`)))
 	w.until(shownWindow + ` === "0.00 s to 40.00 s"`)
 }
 
@@ -101,53 +100,53 @@ func clickFilter(t *testing.T, w *window) {
 	if rows := ask[int](w, shownRows); rows == 0 || rows > 60 {
 		t.Errorf("%d of %d rows are in the document", rows, all)
 	}
-	w.do("type", chromedp.SendKeys("#filter", "fire", chromedp.ByQuery))
+	w.do("type", chromedp.SendKeys(chromedp.CSS("#filter"), "fire"))
 	w.until(`document.getElementById("count").textContent.startsWith("2 of ")`)
-	w.do("clear", chromedp.Click("#clear", chromedp.ByQuery))
-	w.do("problems only", chromedp.Click("#problems", chromedp.ByQuery))
+	w.do("clear", chromedp.Click(chromedp.CSS("#clear")))
+	w.do("problems only", chromedp.Click(chromedp.CSS("#problems")))
 	// Three lost writes, the migration that was given up, and the fault.
 	w.until(`document.getElementById("count").textContent.startsWith("5 of ")`)
-	w.do("clear", chromedp.Click("#clear", chromedp.ByQuery))
-	w.do("one kind", chromedp.Click(`[data-kind="EpochSeen"]`, chromedp.ByQuery))
+	w.do("clear", chromedp.Click(chromedp.CSS("#clear")))
+	w.do("one kind", chromedp.Click(chromedp.CSS(`[data-kind="EpochSeen"]`)))
 	w.until(`document.getElementById("count").textContent.startsWith("13 of ")`)
-	w.do("clear", chromedp.Click("#clear", chromedp.ByQuery))
-	w.do("one lane", chromedp.Evaluate(`document.querySelector('[data-list="actors/gardenlet-b"]').dispatchEvent(new MouseEvent("click", {bubbles: true}))`, nil))
+	w.do("clear", chromedp.Click(chromedp.CSS("#clear")))
+	w.do("one lane", chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-list="actors/gardenlet-b"]').dispatchEvent(new MouseEvent("click", {bubbles: true}))`))
 	w.until(`document.getElementById("count").textContent.startsWith("1 of ") && !document.getElementById("lane-filter").hidden`)
-	w.do("clear", chromedp.Click("#clear", chromedp.ByQuery))
+	w.do("clear", chromedp.Click(chromedp.CSS("#clear")))
 	w.until(`+document.getElementById("count").textContent > 100`)
 }
 
 func clickProof(t *testing.T, w *window) {
 	number := ask[string](w, `document.querySelector("#violation-1 .proof a").dataset.event`)
-	w.do("follow the proof", chromedp.Click("#violation-1 .proof a", chromedp.ByQuery))
+	w.do("follow the proof", chromedp.Click(chromedp.CSS("#violation-1 .proof a")))
 	w.until(`document.querySelector("#rows .row[aria-selected=true]")?.dataset.event === "` + number + `"`)
 	w.until(`!document.getElementById("detail").hidden && document.querySelectorAll("#lanes .chosen-line").length === 1`)
 	if text := ask[string](w, `document.getElementById("detail").textContent`); !strings.Contains(text, "write 118: create w-118") || !strings.Contains(text, "timeline.jsonl") {
 		t.Errorf("the detail is %q", text)
 	}
-	w.do("see all", chromedp.Click(`[data-zoom="all"]`, chromedp.ByQuery))
+	w.do("see all", chromedp.Click(chromedp.CSS(`[data-zoom="all"]`)))
 	w.until(`document.querySelector("#axis .flag") !== null`)
-	w.do("follow the flag", chromedp.Evaluate(`document.querySelector("#axis .flag").dispatchEvent(new MouseEvent("click", {bubbles: true}))`, nil))
+	w.do("follow the flag", chromedp.Evaluate[chromedp.Void](`document.querySelector("#axis .flag").dispatchEvent(new MouseEvent("click", {bubbles: true}))`))
 	if id := ask[string](w, "document.activeElement.id"); id != "violation-1" {
 		t.Errorf("the flag leads to %q", id)
 	}
 }
 
 func pressKeys(t *testing.T, w *window) {
-	press := func(key string) chromedp.Action { return chromedp.KeyEvent(key) }
+	press := func(key string) step { return chromedp.KeyEvent(key) }
 	w.do("leave", press(kb.Escape), press("0"))
 	w.until(shownWindow + ` === "0.00 s to 40.00 s" && document.getElementById("detail").hidden`)
 	w.do("zoom by keys", press("+"))
 	w.until(shownWindow + ` === "8.00 s to 32.00 s"`)
 	w.do("go to the first proof", press("n"))
 	w.until(`document.getElementById("announce").textContent.includes("write 118")`)
-	w.do("lanes by keys", chromedp.Focus("#lanes", chromedp.ByQuery), press("0"), press(kb.ArrowDown), press(kb.ArrowDown))
+	w.do("lanes by keys", chromedp.Focus(chromedp.CSS("#lanes")), press("0"), press(kb.ArrowDown), press(kb.ArrowDown))
 	w.until(`document.getElementById("announce").textContent.startsWith("faults: fire, felt 12× from 10.0 s to 38.0 s")`)
 	w.do("list the lane", press(kb.Enter))
 	w.until(`document.getElementById("count").textContent.startsWith("2 of ")`)
 	w.do("help", press(kb.Escape), press("?"))
 	w.until(`document.getElementById("keys").open`)
-	w.do("close", chromedp.Click("#keys button", chromedp.ByQuery))
+	w.do("close", chromedp.Click(chromedp.CSS("#keys button")))
 	w.do("find", press("/"))
 	if id := ask[string](w, "document.activeElement.id"); id != "filter" {
 		t.Errorf("the filter has not the focus, but %q", id)
@@ -158,11 +157,11 @@ func pressKeys(t *testing.T, w *window) {
 func clickTheme(t *testing.T, w *window) {
 	paper := func() string { return ask[string](w, "getComputedStyle(document.body).backgroundColor") }
 	light := paper()
-	w.do("light, then dark", chromedp.Click("#theme", chromedp.ByQuery), chromedp.Click("#theme", chromedp.ByQuery))
+	w.do("light, then dark", chromedp.Click(chromedp.CSS("#theme")), chromedp.Click(chromedp.CSS("#theme")))
 	if dark := paper(); dark == light {
 		t.Errorf("dark is %s, as light", dark)
 	}
-	w.do("as the system", chromedp.Click("#theme", chromedp.ByQuery))
+	w.do("as the system", chromedp.Click(chromedp.CSS("#theme")))
 	if again := paper(); again != light {
 		t.Errorf("as the system is %s, before it was %s", again, light)
 	}
@@ -170,11 +169,7 @@ func clickTheme(t *testing.T, w *window) {
 
 // readAloud looks at the page as a screen reader does.
 func readAloud(t *testing.T, w *window) {
-	var nodes []*accessibility.Node
-	w.do("read the tree", chromedp.ActionFunc(func(ctx context.Context) (err error) {
-		nodes, err = accessibility.GetFullAXTree().Do(ctx)
-		return err
-	}))
+	tree := get(w, "read the tree", send(accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{}))
 	value := func(v *accessibility.Value) string {
 		if v == nil {
 			return ""
@@ -182,7 +177,7 @@ func readAloud(t *testing.T, w *window) {
 		return strings.Trim(string(v.Value), `"`)
 	}
 	named := map[string]int{}
-	for _, n := range nodes {
+	for _, n := range tree.Nodes {
 		role, name := value(n.Role), value(n.Name)
 		if n.Ignored {
 			continue
@@ -206,11 +201,7 @@ func readAloud(t *testing.T, w *window) {
 }
 
 func printIt(t *testing.T, w *window) {
-	var paper []byte
-	w.do("print", chromedp.ActionFunc(func(ctx context.Context) (err error) {
-		paper, _, err = page.PrintToPDF().WithPrintBackground(true).Do(ctx)
-		return err
-	}))
+	paper := get(w, "print", chromedp.PrintToPDF(chromedp.PDFPrintBackground()))
 	if pages := strings.Count(string(paper), "/Type /Page\n"); !strings.HasPrefix(string(paper), "%PDF-") || pages < 2 || pages > 12 {
 		t.Errorf("it prints as %d pages", pages)
 	}
@@ -243,24 +234,22 @@ func TestManyShootsAreFoldedInABrowser(t *testing.T) {
 	if n, is := ask[int](w, lanes), ask[string](w, folds); n != 7 || is != "false" {
 		t.Errorf("%d lanes of seven shoots are shown; alpha's are expanded: %s", n, is)
 	}
-	press := func(key string) chromedp.Action { return chromedp.KeyEvent(key) }
-	w.do("go to alpha", chromedp.Focus("#lanes", chromedp.ByQuery), press(kb.ArrowDown), press(kb.ArrowDown), press(kb.ArrowDown), press(kb.ArrowDown))
+	press := func(key string) step { return chromedp.KeyEvent(key) }
+	w.do("go to alpha", chromedp.Focus(chromedp.CSS("#lanes")), press(kb.ArrowDown), press(kb.ArrowDown), press(kb.ArrowDown), press(kb.ArrowDown))
 	w.until(said + `.startsWith("alpha operation: ") && ` + said + `.endsWith("; 5 lanes of alpha folded away")`)
 	w.do("unfold", press(" "))
 	w.until(lanes + ` === 12 && ` + folds + ` === "true" && ` + said + ` === "Lanes of alpha shown: 5 more lanes"`)
 	w.do("go on", press(kb.ArrowDown))
 	w.until(said + `.startsWith("alpha phases: ")`)
 
-	w.do("print", chromedp.Evaluate(`addEventListener("beforeprint", () => { window.printed = [`+lanes+`, `+closed+`]; })`, nil), chromedp.ActionFunc(func(ctx context.Context) error {
-		_, _, err := page.PrintToPDF().Do(ctx)
-		return err
-	}))
+	w.do("count what is printed", chromedp.Evaluate[chromedp.Void](`addEventListener("beforeprint", () => { window.printed = [`+lanes+`, `+closed+`]; })`))
+	get(w, "print", chromedp.PrintToPDF())
 	if got := ask[[]int](w, "window.printed"); !slices.Equal(got, []int{18, 0}) {
 		t.Errorf("printed were %v: lanes, and details that are closed", got)
 	}
 	w.until(lanes + ` === 12 && ` + closed + ` > 0`)
 
-	w.do("fold", chromedp.Focus("#lanes", chromedp.ByQuery), press(" "))
+	w.do("fold", chromedp.Focus(chromedp.CSS("#lanes")), press(" "))
 	w.until(lanes + ` === 7 && document.querySelector("#lanes .chosen").dataset.lane === "shoots/alpha-operation"`)
 	if wrong := w.complaints(); len(wrong) > 0 {
 		t.Errorf("the page complained: %q", wrong)

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
 	"github.com/transplant-sim/transplant/sim/report"
@@ -39,7 +38,7 @@ func TestManyEventsInABrowser(t *testing.T) {
 		opened := time.Since(begin)
 		events = ask[int](w, `+document.getElementById("count").textContent`)
 		made = ask[int](w, `document.getElementsByTagName("*").length`)
-		w.do("zoom and filter", chromedp.Evaluate(paintings, &costs, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+		costs = get(w, "zoom and filter", chromedp.Evaluate[[]float64](paintings, chromedp.EvalAwaitPromise))
 		t.Logf("%d events: opened in %s, %d elements; a zoom paints in %g ms, a filter in %g ms", events, opened.Round(time.Millisecond), made, costs[0], costs[1])
 		return events, made, costs
 	}

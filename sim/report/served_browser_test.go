@@ -34,7 +34,7 @@ func TestTheListAndTheComparisonInABrowser(t *testing.T) {
 	goesOn := newTale(t, filepath.Join(root, "goes-on"))
 	goesOn.begin(10)
 	at := servetest.Start(t, root)
-	w.do("open the list", chromedp.Navigate(at), chromedp.WaitReady("#runs tr", chromedp.ByQuery))
+	w.do("open the list", chromedp.Navigate(at), chromedp.WaitReady(chromedp.CSS("#runs tr")))
 	const states = `[...document.querySelectorAll("#runs tr")].map(r => r.querySelector("a").textContent + " " + r.querySelector(".state").textContent).sort().join(", ")`
 	if got, want := ask[string](w, states), fmt.Sprintf("first %s, goes-on Running, second %s", first, second); got != want {
 		t.Errorf("the list is %q, want %q", got, want)
@@ -42,7 +42,7 @@ func TestTheListAndTheComparisonInABrowser(t *testing.T) {
 	if !ask[bool](w, `document.getElementById("go").disabled`) {
 		t.Error("nothing is chosen, and can be compared")
 	}
-	w.do("choose two", chromedp.Click(`input[value="first"]`, chromedp.ByQuery), chromedp.Click(`input[value="second"]`, chromedp.ByQuery))
+	w.do("choose two", chromedp.Click(chromedp.CSS(`input[value="first"]`)), chromedp.Click(chromedp.CSS(`input[value="second"]`)))
 	w.until(`document.getElementById("go").textContent === "Compare 2 runs"`)
 	w.picture("runs")
 	// The list follows what happens, and what was chosen stays chosen.
@@ -50,7 +50,7 @@ func TestTheListAndTheComparisonInABrowser(t *testing.T) {
 	if got := ask[string](w, `document.getElementById("go").textContent`); got != "Compare 2 runs" {
 		t.Errorf("after a change the button says %q", got)
 	}
-	w.do("compare", chromedp.Click("#go", chromedp.ByQuery), chromedp.WaitReady("table.compare", chromedp.ByQuery))
+	w.do("compare", chromedp.Click(chromedp.CSS("#go")), chromedp.WaitReady(chromedp.CSS("table.compare")))
 	if title := ask[string](w, "document.title"); title != "2 runs compared" {
 		t.Errorf("the comparison is called %q", title)
 	}
@@ -64,7 +64,7 @@ func TestTheListAndTheComparisonInABrowser(t *testing.T) {
 		t.Errorf("%d boxes are drawn", boxes)
 	}
 	w.picture("comparison")
-	w.do("go to a report", chromedp.Click("table.compare thead a", chromedp.ByQuery), chromedp.WaitReady(`#picture[data-busy="false"]`, chromedp.ByQuery))
+	w.do("go to a report", chromedp.Click(chromedp.CSS("table.compare thead a")), chromedp.WaitReady(chromedp.CSS(`#picture[data-busy="false"]`)))
 	if title := ask[string](w, "document.title"); title != "Violated: tale" {
 		t.Errorf("the comparison leads to %q", title)
 	}
@@ -98,7 +98,7 @@ func TestARunThatGoesOnInABrowser(t *testing.T) {
 	one.at(10.06, "operator", "dark", timeline.FaultHealed{Fault: "cut(gateway-b,b)", Touched: 2})
 	one.finish(10, 3)
 	// The page is read anew, which ends whatever was being asked of the one before.
-	w.do("wait for the verdict", chromedp.WaitReady("#violation-1", chromedp.ByQuery), chromedp.WaitReady(`#picture[data-busy="false"]`, chromedp.ByQuery))
+	w.do("wait for the verdict", chromedp.WaitReady(chromedp.CSS("#violation-1")), chromedp.WaitReady(chromedp.CSS(`#picture[data-busy="false"]`)))
 	if title := ask[string](w, "document.title"); title != "Violated: tale" {
 		t.Errorf("title %q", title)
 	}
@@ -170,7 +170,7 @@ func TestAViolatedRunInABrowser(t *testing.T) {
 		}
 	}
 	w.picture("violated")
-	w.do("follow the proof", chromedp.Click("#violation-1 .proof a", chromedp.ByQuery))
+	w.do("follow the proof", chromedp.Click(chromedp.CSS("#violation-1 .proof a")))
 	w.until(`!document.getElementById("detail").hidden && document.querySelectorAll("#lanes .chosen-line").length === 1`)
 	w.picture("violated-proof")
 	if wrong := w.complaints(); len(wrong) > 0 {
