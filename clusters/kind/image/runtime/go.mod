@@ -2,8 +2,6 @@ module github.com/transplant-sim/transplant/clusters/kind/image/runtime
 
 go 1.26.8
 
-toolchain go1.26.8
-
 tool (
 	github.com/containerd/containerd/v2/cmd/containerd
 	github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2
