@@ -8,8 +8,9 @@ import (
 	api "github.com/transplant-sim/transplant/api/cloud"
 )
 
-// maxEpochStep is by how much one write may raise an epoch. A take-over takes the next number of what the garden and DNS say
-// (SPEC 9.2, O5); each that fails between its two writes leaves the garden one ahead of DNS, which the cloud cannot see.
+// maxEpochStep is by how much one write may raise an epoch. A take-over takes the next number of what the garden and
+// DNS say (SPEC 9.2, O5); each that fails between its two writes leaves the garden one ahead of DNS, which the cloud
+// cannot see.
 const maxEpochStep = 1000
 
 // tagShoot marks what is of a shoot, with its technical id.
@@ -54,8 +55,8 @@ func (v *view) decided(technicalID string) (found decision, known bool) {
 	return found, known
 }
 
-// seedOf a shoot is the seed that may act for it: the one that DNS names or, before its first owner, the one that the policy
-// binds it to. It is empty for a shoot of which neither is known.
+// seedOf a shoot is the seed that may act for it: the one that DNS names or, before its first owner, the one that the
+// policy binds it to. It is empty for a shoot of which neither is known.
 func (v *view) seedOf(technicalID string) string {
 	if d, known := v.decided(technicalID); known {
 		return d.seed
@@ -64,8 +65,8 @@ func (v *view) seedOf(technicalID string) string {
 	return seed
 }
 
-// checkEpoch refuses a seed's token whose epoch another seed has superseded in DNS, or that would raise the epoch of a shoot,
-// and so fence whoever has it, unless the decision gives the seed the shoot with that epoch, or a later one.
+// checkEpoch refuses a seed's token whose epoch another seed has superseded in DNS, or that would raise the epoch of
+// a shoot, and so fence whoever has it, unless the decision gives the seed the shoot with that epoch, or a later one.
 func (v *view) checkEpoch(c *call) error {
 	if c.identity.seed == "" || c.scope.Epoch == 0 {
 		return nil
@@ -81,8 +82,8 @@ func (v *view) checkEpoch(c *call) error {
 	return nil
 }
 
-// checkRights refuses a seed's token a change of what is another seed's. What is of no shoot at all is anybody's, but for
-// zones and buckets. Of records, checkRecord knows more.
+// checkRights refuses a seed's token a change of what is another seed's. What is of no shoot at all is anybody's, but
+// for zones and buckets. Of records, checkRecord knows more.
 func (s *Server) checkRights(c *call, wanted change) error {
 	if c.identity.seed == "" {
 		return nil
@@ -111,8 +112,8 @@ func (s *Server) checkRights(c *call, wanted change) error {
 	return nil
 }
 
-// checkObject lets a seed's token write into the bucket that the seed has made, and elsewhere what is of a shoot that is the
-// seed's or that the policy binds to it: a new owner removes what its predecessor has left (SPEC 9.3).
+// checkObject lets a seed's token write into the bucket that the seed has made, and elsewhere what is of a shoot that
+// is the seed's or that the policy binds to it: a new owner removes what its predecessor has left (SPEC 9.3).
 func (s *Server) checkObject(c *call, v *view, id string) error {
 	bucket, key, _ := strings.Cut(id, "/")
 	maker := s.makerOf(api.KindBuckets, bucket)
@@ -134,8 +135,8 @@ func (s *Server) makerOf(kind, id string) string {
 	return s.identities.seedOf(s.state.made[rowKey{kind, id}].identity)
 }
 
-// shootsOf are the shoots that a row is of: that in whose scope it was created, that of its tag or its name, and those of
-// what it is in or attached to.
+// shootsOf are the shoots that a row is of: that in whose scope it was created, that of its tag or its name, and
+// those of what it is in or attached to.
 func (v *view) shootsOf(kind string, row api.Resource) (shoots []string) {
 	if row == nil {
 		return nil
@@ -169,8 +170,8 @@ func (v *view) shootsOf(kind string, row api.Resource) (shoots []string) {
 	return shoots
 }
 
-// checkRecord refuses a seed's token that would write a record of a shoot that is another seed's, or an owner record unless
-// the policy binds the shoot to the seed and a take-over would write it so. No seed removes an owner record
+// checkRecord refuses a seed's token that would write a record of a shoot that is another seed's, or an owner record
+// unless the policy binds the shoot to the seed and a take-over would write it so. No seed removes an owner record
 // (docs/adr/0005). after is nil for a removal.
 func (v *view) checkRecord(c *call, zone *api.Zone, id, name string, after *api.RecordSet) error {
 	if c.identity.seed == "" {
@@ -194,7 +195,8 @@ func (v *view) checkRecord(c *call, zone *api.Zone, id, name string, after *api.
 
 func (v *view) checkOwnerRecord(c *call, shoot, name string, after *api.RecordSet) error {
 	if after == nil || after.Type != api.RecordTXT || len(after.Values) != 1 {
-		return unauthorized("%s may not make anything of the owner record '%s' but one text, and not remove it", c.identity.name, name)
+		return unauthorized("%s may not make anything of the owner record '%s' but one text, and not remove it",
+			c.identity.name, name)
 	}
 	before, _ := v.decided(shoot)
 	bound, _ := v.bound(shoot)
@@ -203,7 +205,8 @@ func (v *view) checkOwnerRecord(c *call, shoot, name string, after *api.RecordSe
 	case !ok || wanted.seed != c.identity.seed:
 		return unauthorized("%s may name no seed but '%s' in the owner record '%s'", c.identity.name, c.identity.seed, name)
 	case bound != c.identity.seed:
-		return unauthorized("%s may not write the owner record '%s': the garden has bound the shoot to seed '%s'", c.identity.name, name, bound)
+		return unauthorized("%s may not write the owner record '%s': the garden has bound the shoot to seed '%s'",
+			c.identity.name, name, bound)
 	case wanted.epoch <= before.epoch || wanted.epoch > before.epoch+maxEpochStep:
 		return unauthorized("%s may not set the epoch of the owner record '%s' from %d to %d: want the next one",
 			c.identity.name, name, before.epoch, wanted.epoch)
