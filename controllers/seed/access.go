@@ -126,7 +126,7 @@ func (a *Access) wanted(ctx context.Context, namespace string, seeds []gardencor
 	all, again, of := map[string]role{}, time.Duration(0), belongingsOf(shoots.Items, entries.Items)
 	for i := range seeds {
 		seed := &seeds[i]
-		left, silent := a.patience(seed)
+		left, silent := patience(seed, a.Clock, a.Grace)
 		if silent && left <= 0 {
 			continue // it is lost
 		}
@@ -148,13 +148,22 @@ func (a *Access) wanted(ctx context.Context, namespace string, seeds []gardencor
 }
 
 // patience is how long a seed that is silent is not taken for lost yet.
-func (a *Access) patience(seed *gardencorev1beta1.Seed) (left time.Duration, silent bool) {
+func patience(seed *gardencorev1beta1.Seed, clock clock.PassiveClock, grace time.Duration) (left time.Duration, silent bool) {
+	since, silent := silentSince(seed)
+	if !silent {
+		return 0, false
+	}
+	return grace - clock.Since(since), true
+}
+
+// silentSince is when nobody knew any more how the seed is, if nobody does.
+func silentSince(seed *gardencorev1beta1.Seed) (since time.Time, silent bool) {
 	for _, condition := range seed.Status.Conditions {
 		if condition.Type == gardencorev1beta1.SeedGardenletReady && condition.Status == gardencorev1beta1.ConditionUnknown {
-			return a.Grace - a.Clock.Since(condition.LastTransitionTime.Time), true
+			return condition.LastTransitionTime.Time, true
 		}
 	}
-	return 0, false
+	return time.Time{}, false
 }
 
 // keep makes sure of a role, and that the seed's account has it.

@@ -180,7 +180,9 @@ func (f *gardenletFlags) factory(gardenConfig, seedConfig, cloudConfig *rest.Con
 	if err != nil {
 		return nil, fmt.Errorf("make the client for leases: %w", err)
 	}
-	dns, err := cloud.New(bounded(cloudConfig), cloud.Options{})
+	dnsConfig := bounded(cloudConfig)
+	dnsConfig.Wrap(patient) // the policy of a shoot that was bound just now may come later than the shoot
+	dns, err := cloud.New(dnsConfig, cloud.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package stage
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -51,6 +52,7 @@ type kit struct {
 	name   string
 	config *rest.Config
 	admin  client.Client
+	cloud  *cloudKit // of the garden
 }
 
 func privilegesKit(t *testing.T, name string) *kit {
@@ -187,7 +189,10 @@ func (k *kit) runAccess(t *testing.T) {
 		t.Fatal(err)
 	}
 	access := &seed.Access{Garden: mgr.GetClient(), Clock: clock.RealClock{}, Grace: 30 * time.Second}
-	if err := access.AddToManager(mgr); err != nil {
+	policies := &seed.Policies{
+		Garden: mgr.GetClient(), Cloud: k.startCloud(t).as(t, gcm), Clock: clock.RealClock{}, Grace: access.Grace, Retry: time.Second,
+	}
+	if err := errors.Join(access.AddToManager(mgr), policies.AddToManager(mgr)); err != nil {
 		t.Fatal(err)
 	}
 	go func() { _ = mgr.Start(t.Context()) }()
