@@ -60,6 +60,7 @@ func TestFaultsOnALandscape(t *testing.T) {
 		})
 		h.clean(t)
 	})
+	t.Run("attacks are refused", h.attacks)
 }
 
 // Whatever takes a landscape is tried on one; the rest is in links, and tried by package fault on an API server.
