@@ -41,6 +41,35 @@ func (a *attacked) kubeconfig(t *testing.T, actor, target string) []byte {
 	return content
 }
 
+// inGarden collects what is tried at the garden with one client.
+type inGarden struct {
+	client.Client
+	refused func(error) error
+	attacks []attack
+}
+
+func (g *inGarden) try(name string, send func(context.Context) error) {
+	g.attacks = append(g.attacks, attack{name: name, send: send, refused: g.refused})
+}
+
+func (g *inGarden) get(name string, object client.Object) {
+	g.try(name, func(ctx context.Context) error { return g.Get(ctx, client.ObjectKeyFromObject(object), object) })
+}
+
+func (g *inGarden) create(name string, object client.Object) {
+	g.try(name, func(ctx context.Context) error { return g.Create(ctx, object) })
+}
+
+func (g *inGarden) patch(name string, object client.Object, with string) {
+	g.try(name, func(ctx context.Context) error {
+		return g.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(with)))
+	})
+}
+
+func (g *inGarden) remove(name string, object client.Object) {
+	g.try(name, func(ctx context.Context) error { return g.Delete(ctx, object) })
+}
+
 // gardenAs an actor of seed a.
 func (a *attacked) gardenAs(t *testing.T, account string) []attack {
 	t.Helper()
@@ -52,55 +81,54 @@ func (a *attacked) gardenAs(t *testing.T, account string) []attack {
 	if err != nil {
 		t.Fatal(err)
 	}
-	forbidden := says("403", apierrors.IsForbidden, "system:serviceaccount:garden:"+account)
+	g := &inGarden{Client: c, refused: says("403", apierrors.IsForbidden, "system:serviceaccount:garden:"+account)}
 	project := a.world.ShootKey(victim).Namespace
-	in := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: project, Name: name} }
-	typed := &corev1.Secret{ObjectMeta: in(decoy + ".kubeconfig"), Type: corev1.SecretTypeServiceAccountToken}
-	typed.GenerateName, typed.Name = "token-", ""
+	g.onSecrets(project)
+	g.onShoot(project)
+	return g.attacks
+}
+
+// onSecrets, and on what makes tokens.
+func (g *inGarden) onSecrets(project string) {
+	in := func(namespace, name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: namespace, Name: name}
+	}
+	typed := &corev1.Secret{ObjectMeta: in(project, decoy+".kubeconfig"), Type: corev1.SecretTypeServiceAccountToken}
 	typed.Annotations = map[string]string{corev1.ServiceAccountNameKey: "default"}
-	var attacks []attack
-	try := func(name string, send func(context.Context) error) {
-		attacks = append(attacks, attack{name: name, send: send, refused: forbidden})
-	}
-	get := func(name string, object client.Object) {
-		try(name, func(ctx context.Context) error { return c.Get(ctx, client.ObjectKeyFromObject(object), object) })
-	}
-	patch := func(name string, object client.Object, with string) {
-		try(name, func(ctx context.Context) error {
-			return c.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(with)))
-		})
-	}
-	create := func(name string, object client.Object) {
-		try(name, func(ctx context.Context) error { return c.Create(ctx, object) })
-	}
-	remove := func(name string, object client.Object) {
-		try(name, func(ctx context.Context) error { return c.Delete(ctx, object) })
-	}
-	claim, shoot := &coordinationv1.Lease{ObjectMeta: in("owner." + victim)}, &gardencorev1beta1.Shoot{ObjectMeta: in(victim)}
-	get("read the kubeconfig", &corev1.Secret{ObjectMeta: in(victim + ".kubeconfig")})
-	get("read a secret of the landscape", &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "kubeconfig-garden"}})
-	get("read the state", &gardencorev1beta1.ShootState{ObjectMeta: in(victim)})
-	try("list secrets", func(ctx context.Context) error { return c.List(ctx, &corev1.SecretList{}, client.InNamespace(project)) })
-	create("create a secret", &corev1.Secret{ObjectMeta: in("planted")})
-	create("create a secret for a token", typed)
-	patch("take the claim", claim, `{"spec":{"holderIdentity":"somebody","leaseTransitions":99}}`)
-	remove("remove the claim", claim)
-	create("claim a shoot that is not there", &coordinationv1.Lease{ObjectMeta: in("owner.omega")})
-	patch("silence the seed", &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "gardener-system-seed-lease", Name: "b"}}, `{"spec":{"renewTime":null}}`)
-	patch("bind the shoot elsewhere", shoot, `{"spec":{"seedName":"a"}}`)
-	patch("force its restoration", shoot, `{"metadata":{"annotations":{"shoot.gardener.cloud/force-restore":"true"}}}`)
-	remove("delete the shoot", shoot)
-	remove("delete its state", &gardencorev1beta1.ShootState{ObjectMeta: in(victim)})
-	try("report that the shoot is its own", func(ctx context.Context) error {
-		return c.Status().Patch(ctx, shoot, client.RawPatch(types.MergePatchType, []byte(`{"status":{"seedName":"a"}}`)))
+	g.get("read the kubeconfig", &corev1.Secret{ObjectMeta: in(project, victim+".kubeconfig")})
+	g.get("read a secret of the landscape", &corev1.Secret{ObjectMeta: in("garden", "kubeconfig-garden")})
+	g.try("list secrets", func(ctx context.Context) error {
+		return g.List(ctx, &corev1.SecretList{}, client.InNamespace(project))
 	})
+	g.create("create a secret", &corev1.Secret{ObjectMeta: in(project, "planted")})
+	g.create("create a secret for a token", typed)
 	for _, of := range []string{"garden-controller-manager", "gardenlet-b", "control-planes-b"} {
-		try("mint a token of "+of, func(ctx context.Context) error {
-			minted := &authenticationv1.TokenRequest{}
-			return c.SubResource("token").Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: of}}, minted)
+		account := &corev1.ServiceAccount{ObjectMeta: in("garden", of)}
+		g.try("mint a token of "+of, func(ctx context.Context) error {
+			return g.SubResource("token").Create(ctx, account, &authenticationv1.TokenRequest{})
 		})
 	}
-	return attacks
+}
+
+// onShoot, its claim and its state.
+func (g *inGarden) onShoot(project string) {
+	in := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: project, Name: name} }
+	claim := &coordinationv1.Lease{ObjectMeta: in("owner." + victim)}
+	shoot := &gardencorev1beta1.Shoot{ObjectMeta: in(victim)}
+	state, lease := &gardencorev1beta1.ShootState{ObjectMeta: in(victim)}, &coordinationv1.Lease{}
+	lease.Namespace, lease.Name = "gardener-system-seed-lease", "b"
+	g.get("read the state", state)
+	g.remove("delete the state", state)
+	g.patch("take the claim", claim, `{"spec":{"holderIdentity":"somebody","leaseTransitions":99}}`)
+	g.remove("remove the claim", claim)
+	g.create("claim a shoot that is not there", &coordinationv1.Lease{ObjectMeta: in("owner.omega")})
+	g.patch("silence the seed", lease, `{"spec":{"renewTime":null}}`)
+	g.patch("bind the shoot elsewhere", shoot, `{"spec":{"seedName":"a"}}`)
+	g.patch("force its restoration", shoot, `{"metadata":{"annotations":{"shoot.gardener.cloud/force-restore":"true"}}}`)
+	g.remove("delete the shoot", shoot)
+	g.try("report that the shoot is its own", func(ctx context.Context) error {
+		return g.Status().Patch(ctx, shoot, client.RawPatch(types.MergePatchType, []byte(`{"status":{"seedName":"a"}}`)))
+	})
 }
 
 // rightsInCloud tells that the cloud knows to which seed the garden has bound a shoot, and what is whose in it.
@@ -116,60 +144,73 @@ func (a *attacked) cloudAs(t *testing.T, actor string) []attack {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var attacks []attack
-	try := func(name, text string, send func(context.Context) error) {
-		attacks = append(attacks, attack{name: name, send: send, refused: unauthorized(text)})
-	}
-	epoch := a.before.Validity.Epoch
-	theirs, next := cloud.Scope{Shoot: technicalID(victim), Epoch: epoch}, cloud.Scope{Shoot: technicalID(victim), Epoch: epoch + 1}
-	records := c.Records(a.zone)
-	own := func(at int64) *cloud.RecordSet {
-		text := fmt.Sprintf("owner=somebody epoch=%d seed=a", at)
-		return &cloud.RecordSet{Name: ownerName(victim), Type: cloud.RecordTXT, TTL: 1, Values: []string{text}}
-	}
-	put := func(set *cloud.RecordSet) func(context.Context) error {
-		return func(ctx context.Context) error {
-			_, err := records.Put(ctx, set, cloud.If{})
-			return err
-		}
-	}
-	of := fmt.Sprintf("its owner record gives seed 'b' epoch %d", epoch)
-	try("fence the shoot", of, func(ctx context.Context) error {
-		_, err := c.Fence(ctx, next)
-		return err
-	})
-	try("fence it by a call", of, func(ctx context.Context) error {
-		_, err := c.WithScope(next).Networks().Create(ctx, &cloud.Network{CIDR: "10.0.0.0/16"})
-		return err
-	})
-	try("take its name", "the shoot is seed 'b's", put(&cloud.RecordSet{Name: apiName(victim), Type: cloud.RecordA, TTL: 1, Values: []string{"127.0.0.1"}}))
-	try("remove its name", "the shoot is seed 'b's", func(ctx context.Context) error {
-		return records.Delete(ctx, cloud.RecordA, apiName(victim), cloud.If{})
-	})
-	try("take it over with its epoch", "the owner record", put(own(epoch)))
-	try("take it over with a jump", "the owner record", put(own(epoch+1_000_000)))
-	try("remove its owner record", "not remove it", func(ctx context.Context) error {
-		return records.Delete(ctx, cloud.RecordTXT, ownerName(victim), cloud.If{})
-	})
+	attacks := append(a.onEpoch(c), a.onRecords(c)...)
 	if rightsInCloud {
-		try("take it over with the next epoch", "the owner record", put(own(epoch+1)))
-		attacks = append(attacks, a.onResources(c, theirs)...)
+		attacks = append(attacks, a.onResources(c)...)
 	}
-	try("break the cloud", "", func(ctx context.Context) error {
-		_, err := c.SetFault(ctx, cloud.Fault{Meta: cloud.Meta{ID: "attack"}, Effect: cloud.Effect{Missing: true}})
-		return err
-	})
-	try("copy the cloud", "", func(ctx context.Context) error {
-		_, err := c.Snapshot(ctx)
-		return err
-	})
-	return append(attacks, attack{name: "read what its machine boots with", refused: says("nothing", isHidden, ""), send: func(ctx context.Context) error {
+	read := func(ctx context.Context) error {
 		machine, err := c.Machines().Get(ctx, a.machine)
 		if err == nil && machine.UserData == "" {
 			err = errHidden
 		}
 		return err
-	}})
+	}
+	shown := says("nothing", isHidden, "")
+	return append(attacks, attack{name: "read what its machine boots with", refused: shown, send: read})
+}
+
+// onEpoch of the victim in the cloud, and on the cloud itself.
+func (a *attacked) onEpoch(c *cloud.Client) []attack {
+	epoch := a.before.Validity.Epoch
+	next := cloud.Scope{Shoot: technicalID(victim), Epoch: epoch + 1}
+	of := unauthorized(fmt.Sprintf("its owner record gives seed 'b' epoch %d", epoch))
+	return []attack{
+		{name: "fence the shoot", refused: of, send: func(ctx context.Context) error {
+			_, err := c.Fence(ctx, next)
+			return err
+		}},
+		{name: "fence it by a call", refused: of, send: func(ctx context.Context) error {
+			_, err := c.WithScope(next).Networks().Create(ctx, &cloud.Network{CIDR: "10.0.0.0/16"})
+			return err
+		}},
+		{name: "break the cloud", refused: unauthorized(""), send: func(ctx context.Context) error {
+			_, err := c.SetFault(ctx, cloud.Fault{Meta: cloud.Meta{ID: "attack"}, Effect: cloud.Effect{Missing: true}})
+			return err
+		}},
+		{name: "copy the cloud", refused: unauthorized(""), send: func(ctx context.Context) error {
+			_, err := c.Snapshot(ctx)
+			return err
+		}},
+	}
+}
+
+// onRecords of the victim in DNS.
+func (a *attacked) onRecords(c *cloud.Client) (attacks []attack) {
+	records, epoch := c.Records(a.zone), a.before.Validity.Epoch
+	put := func(name, kind, record, value, text string) {
+		set := &cloud.RecordSet{Name: record, Type: kind, TTL: 1, Values: []string{value}}
+		attacks = append(attacks, attack{name: name, refused: unauthorized(text), send: func(ctx context.Context) error {
+			_, err := records.Put(ctx, set, cloud.If{})
+			return err
+		}})
+	}
+	own := func(name string, at int64) {
+		put(name, cloud.RecordTXT, ownerName(victim), fmt.Sprintf("owner=somebody epoch=%d seed=a", at), "the owner record")
+	}
+	remove := func(name, kind, record, text string) {
+		attacks = append(attacks, attack{name: name, refused: unauthorized(text), send: func(ctx context.Context) error {
+			return records.Delete(ctx, kind, record, cloud.If{})
+		}})
+	}
+	put("take its name", cloud.RecordA, apiName(victim), "127.0.0.1", "the shoot is seed 'b's")
+	remove("remove its name", cloud.RecordA, apiName(victim), "the shoot is seed 'b's")
+	own("take it over with its epoch", epoch)
+	own("take it over with a jump", epoch+1_000_000)
+	if rightsInCloud {
+		own("take it over with the next epoch", epoch+1)
+	}
+	remove("remove its owner record", cloud.RecordTXT, ownerName(victim), "not remove it")
+	return attacks
 }
 
 // unauthorized is the cloud's word to who is known and may not.
@@ -178,9 +219,10 @@ func unauthorized(text string) func(error) error {
 }
 
 // onResources of the victim in the cloud, in whosever name the calls are made.
-func (a *attacked) onResources(c *cloud.Client, theirs cloud.Scope) (attacks []attack) {
+func (a *attacked) onResources(c *cloud.Client) (attacks []attack) {
 	for name, scope := range map[string]cloud.Scope{
-		"in nobody's name": {}, "in its name": {Shoot: theirs.Shoot}, "in its name and epoch": theirs,
+		"in nobody's name": {}, "in its name": {Shoot: technicalID(victim)},
+		"in its name and epoch":        {Shoot: technicalID(victim), Epoch: a.before.Validity.Epoch},
 		"in the name of its own shoot": {Shoot: technicalID(decoy), Epoch: 1},
 	} {
 		c := c.WithScope(scope)
@@ -223,11 +265,13 @@ func hasStatus(code int) func(error) bool {
 
 // apis of the victim, by their ports, and the routes of each.
 func apis() map[int][]access.Route {
-	return map[int][]access.Route{access.GuardPort: (&guard.Server{}).Routes(), access.SidecarPort: (&backup.Sidecar{}).Routes()}
+	return map[int][]access.Route{
+		access.GuardPort: (&guard.Server{}).Routes(), access.SidecarPort: (&backup.Sidecar{}).Routes(),
+	}
 }
 
-// guardAsOthers asks guard and sidecar with certificates of the shoot's own etcd CA, which seed b's actors have, for what is
-// not theirs.
+// guardAsOthers asks guard and sidecar with certificates of the shoot's own etcd CA, which seed b's actors have, for
+// what is not theirs.
 func (a *attacked) guardAsOthers(t *testing.T) (attacks []attack) {
 	t.Helper()
 	for _, identity := range append(access.Clients(), access.APIServer) {
@@ -239,25 +283,32 @@ func (a *attacked) guardAsOthers(t *testing.T) (attacks []attack) {
 		if err := a.b.Get(t.Context(), client.ObjectKey{Namespace: a.etcd.Namespace, Name: name}, secret); err != nil {
 			t.Fatal(err)
 		}
-		c := &http.Client{Transport: access.Transport(func(context.Context) (access.Credentials, error) { return access.FromSecret(secret.Data), nil })}
+		c := &http.Client{Transport: access.Transport(func(context.Context) (access.Credentials, error) {
+			return access.FromSecret(secret.Data), nil
+		})}
+		refused := says("403", hasStatus(http.StatusForbidden), string(identity))
 		for port, routes := range apis() {
 			for _, route := range routes {
 				if slices.Contains(route.Allowed, identity) {
 					continue
 				}
 				attacks = append(attacks, attack{
-					name: fmt.Sprintf("%s %s of port %d as %s", route.Method, route.Path, port, identity), refused: says("403", hasStatus(http.StatusForbidden), string(identity)),
-					send: func(ctx context.Context) error {
-						address := net.JoinHostPort(a.etcd.Status.PodIP, strconv.Itoa(port))
-						request, err := http.NewRequestWithContext(ctx, route.Method, "https://"+address+route.Path+"?epoch=1&final=true", nil)
-						if err != nil {
-							return err
-						}
-						return judged(c.Do(request))
-					},
+					name:    fmt.Sprintf("%s %s of port %d as %s", route.Method, route.Path, port, identity),
+					refused: refused, send: a.asks(c, port, route),
 				})
 			}
 		}
 	}
 	return attacks
+}
+
+func (a *attacked) asks(c *http.Client, port int, route access.Route) func(context.Context) error {
+	url := "https://" + net.JoinHostPort(a.etcd.Status.PodIP, strconv.Itoa(port)) + route.Path + "?epoch=1&final=true"
+	return func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, route.Method, url, nil)
+		if err != nil {
+			return err
+		}
+		return judged(c.Do(request))
+	}
 }

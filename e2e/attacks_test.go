@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -46,8 +45,8 @@ type attacked struct {
 	before  standing
 }
 
-// attacks on the guard, the sidecar, the garden and the cloud, with each actor's own credentials and as another user of the
-// machine, are refused, and the shoot goes on.
+// attacks on the guard, the sidecar, the garden and the cloud, with each actor's own credentials and as another user of
+// the machine, are refused, and the shoot goes on.
 func (h *harmed) attacks(t *testing.T) {
 	a := h.underAttack(t)
 	all := map[string][]attack{
@@ -126,7 +125,8 @@ func (a *attacked) targets(ctx context.Context) error {
 		return err
 	}
 	for _, bucket := range buckets {
-		page, err := a.world.Cloud().Bucket(bucket.Name).List(ctx, cloud.ListOptions{Prefix: technicalID(victim) + "--", Limit: 1})
+		first := cloud.ListOptions{Prefix: technicalID(victim) + "--", Limit: 1}
+		page, err := a.world.Cloud().Bucket(bucket.Name).List(ctx, first)
 		if err != nil {
 			return err
 		}
@@ -139,7 +139,8 @@ func (a *attacked) targets(ctx context.Context) error {
 }
 
 func (a *attacked) machines(ctx context.Context) (ids []string, err error) {
-	found, err := a.world.Cloud().Machines().List(ctx, cloud.Filter{Tags: map[string]string{"transplant.dev/shoot": technicalID(victim)}})
+	tags := map[string]string{"transplant.dev/shoot": technicalID(victim)}
+	found, err := a.world.Cloud().Machines().List(ctx, cloud.Filter{Tags: tags})
 	for _, m := range found {
 		ids = append(ids, m.ID)
 	}
@@ -173,8 +174,8 @@ type standing struct {
 func (a *attacked) stands(ctx context.Context) (s standing, err error) {
 	shoot, claim := &gardencorev1beta1.Shoot{}, &coordinationv1.Lease{}
 	key := a.world.ShootKey(victim)
-	err = errors.Join(a.garden.Get(ctx, key, shoot), a.garden.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: "owner." + victim}, claim))
-	if err != nil {
+	ofClaim := client.ObjectKey{Namespace: key.Namespace, Name: "owner." + victim}
+	if err = errors.Join(a.garden.Get(ctx, key, shoot), a.garden.Get(ctx, ofClaim, claim)); err != nil {
 		return s, err
 	}
 	if shoot.Status.SeedName != nil && shoot.Spec.SeedName != nil {
@@ -220,8 +221,8 @@ func (a *attacked) standsOnSeed(ctx context.Context, s *standing) error {
 		return err
 	}
 	s.Validity.Remaining = 0
-	pod := &corev1.Pod{}
-	if err := a.b.Get(ctx, client.ObjectKey{Namespace: technicalID(victim), Name: controlplane.EtcdName + "-0"}, pod); err != nil {
+	pod, key := &corev1.Pod{}, client.ObjectKey{Namespace: technicalID(victim), Name: controlplane.EtcdName + "-0"}
+	if err := a.b.Get(ctx, key, pod); err != nil {
 		return err
 	}
 	a.etcd, s.Etcd = pod, string(pod.UID)
@@ -253,8 +254,8 @@ func (a *attacked) goesOn(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		written := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: fmt.Sprint("after-", time.Now().UnixNano())}}
-		return c.Create(ctx, written)
+		name := metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, GenerateName: "after-"}
+		return c.Create(ctx, &corev1.ConfigMap{ObjectMeta: name})
 	})
 }
 

@@ -33,7 +33,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// loot is what lies in the Secrets of a seed, by where: the credentials of all its actors, and of the shoots that it has.
+// loot is what lies in the Secrets of a seed, by where: the credentials of all its actors, and of its shoots.
 type loot struct {
 	certificates map[string]keyPair
 	tokens       map[string]string
@@ -77,12 +77,13 @@ func (a *attacked) loot(t *testing.T) loot {
 func (a *attacked) secured() map[string]string {
 	at := func(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }
 	servers := map[string]string{
-		"the guard's API": at(a.etcd.Status.PodIP, access.GuardPort), "the sidecar's API": at(a.etcd.Status.PodIP, access.SidecarPort),
-		"etcd's client port": at(a.etcd.Status.PodIP, 2379), "etcd's peer port": at(a.etcd.Status.PodIP, 2380),
+		"the guard's API": at(a.etcd.Status.PodIP, access.GuardPort), "etcd's client port": at(a.etcd.Status.PodIP, 2379),
+		"the sidecar's API": at(a.etcd.Status.PodIP, access.SidecarPort), "etcd's peer port": at(a.etcd.Status.PodIP, 2380),
 	}
 	for _, name := range []string{simlandscape.Garden, "b"} {
 		host := a.cluster(name).Plan().Node.String()
-		servers["etcd of cluster "+name], servers["the node of cluster "+name] = at(host, clusterprogram.EtcdPort), at(host, clusterprogram.NodePort)
+		servers["etcd of cluster "+name] = at(host, clusterprogram.EtcdPort)
+		servers["the node of cluster "+name] = at(host, clusterprogram.NodePort)
 	}
 	return servers
 }
@@ -99,26 +100,30 @@ func (a *attacked) withLoot(t *testing.T) (attacks []attack) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		config := &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{pair}}
 		for server, address := range a.secured() {
 			try("connect to "+server+" with "+name, says("an alert", isAlert, ""), func(context.Context) error {
-				return knock(address, &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{pair}}, http.MethodPost, "/fence?epoch=1&final=true")
+				return knock(address, config, http.MethodPost, pathOfFence)
 			})
 		}
 	}
-	unauthorized := says("401", apierrors.IsUnauthorized, "")
 	for cluster, config := range a.apiServers(t) {
+		asks := func(name string, as *rest.Config) {
+			try("ask the API server of "+cluster+" with "+name, says("401", apierrors.IsUnauthorized, ""),
+				func(ctx context.Context) error { return ask(ctx, as) })
+		}
 		for name, token := range found.tokens {
-			if cluster == simlandscape.Garden && strings.HasSuffix(name, "kubeconfig-garden/kubeconfig") {
-				continue // the garden is attacked with these elsewhere
-			}
 			as := rest.AnonymousClientConfig(config)
 			as.BearerToken = token
-			try("ask the API server of "+cluster+" with "+name, unauthorized, func(ctx context.Context) error { return ask(ctx, as) })
+			// The garden is attacked elsewhere with the tokens that it knows.
+			if cluster != simlandscape.Garden || !strings.HasSuffix(name, "kubeconfig-garden/kubeconfig") {
+				asks(name, as)
+			}
 		}
 		for name, of := range found.certificates {
 			as := rest.AnonymousClientConfig(config)
 			as.CertData, as.KeyData = of.certificate, of.key
-			try("ask the API server of "+cluster+" with "+name, unauthorized, func(ctx context.Context) error { return ask(ctx, as) })
+			asks(name, as)
 		}
 	}
 	inCloud := a.cloudTokens(t)
@@ -168,32 +173,37 @@ func isUnauthenticated(err error) bool { return cloud.CodeOf(err) == cloud.CodeU
 
 func (a *attacked) callsCloud(t *testing.T, token string) func(context.Context) error {
 	t.Helper()
-	c, err := cloud.New(&rest.Config{
-		Host: "https://" + a.landscape.Cloud().String(), BearerToken: token, TLSClientConfig: rest.TLSClientConfig{Insecure: true},
-	}, cloud.Options{})
+	config := &rest.Config{Host: "https://" + a.landscape.Cloud().String(), BearerToken: token}
+	config.Insecure = true // an attacker does not mind
+	c, err := cloud.New(config, cloud.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return func(ctx context.Context) error { return c.Machines().Delete(ctx, a.machine) }
 }
 
+// pathOfFence ends the victim's epoch.
+const pathOfFence = "/fence?epoch=1&final=true"
+
 // asOtherUser tries the machine's files and servers, without any credentials.
 func (a *attacked) asOtherUser(t *testing.T) (attacks []attack) {
 	t.Helper()
 	try := func(name string, refused func(error) error, send func() error) {
-		attacks = append(attacks, attack{name: name, refused: refused, send: func(context.Context) error { return otheruser.Do(t, send) }})
+		as := func(context.Context) error { return otheruser.Do(t, send) }
+		attacks = append(attacks, attack{name: name, refused: refused, send: as})
 	}
+	status := func(code int, text string) func(error) error { return says(strconv.Itoa(code), hasStatus(code), text) }
 	blind := &tls.Config{InsecureSkipVerify: true}
 	for server, address := range a.secured() {
 		try("connect to "+server, says("an alert", isAlert, ""), func() error {
-			return knock(address, blind, http.MethodPost, "/fence?epoch=1&final=true")
+			return knock(address, blind, http.MethodPost, pathOfFence)
 		})
 	}
 	for port, routes := range apis() {
 		for _, route := range routes {
 			for at, code := range map[int]int{port: http.StatusBadRequest, openPorts[port]: http.StatusNotFound} {
 				address := net.JoinHostPort(a.etcd.Status.PodIP, strconv.Itoa(at))
-				try(fmt.Sprintf("%s %s on port %d without TLS", route.Method, route.Path, at), says(strconv.Itoa(code), hasStatus(code), ""), func() error {
+				try(fmt.Sprintf("%s %s on port %d without TLS", route.Method, route.Path, at), status(code, ""), func() error {
 					return knock(address, nil, route.Method, route.Path+"?epoch=1&final=true")
 				})
 			}
@@ -202,12 +212,12 @@ func (a *attacked) asOtherUser(t *testing.T) (attacks []attack) {
 	for cluster, config := range a.apiServers(t) {
 		address := strings.TrimPrefix(config.Host, "https://")
 		for _, method := range []string{http.MethodGet, http.MethodDelete} {
-			try(method+" the secrets of "+cluster, says("403", hasStatus(http.StatusForbidden), "system:anonymous"), func() error {
+			try(method+" the secrets of "+cluster, status(http.StatusForbidden, "system:anonymous"), func() error {
 				return knock(address, blind, method, "/api/v1/namespaces/default/secrets")
 			})
 		}
 	}
-	try("delete the machine", says("401", hasStatus(http.StatusUnauthorized), string(cloud.CodeUnauthenticated)), func() error {
+	try("delete the machine", status(http.StatusUnauthorized, string(cloud.CodeUnauthenticated)), func() error {
 		return knock(a.landscape.Cloud().String(), blind, http.MethodDelete, "/machines/"+a.machine)
 	})
 	try("update the owner record by DNS", says("NOTIMP", isNotImplemented, ""), a.updatesDNS)
@@ -274,7 +284,7 @@ func (a *attacked) files(t *testing.T) (attacks []attack) {
 		}
 	}
 	secrets := a.loot(t).tokens
-	return append(attacks, attack{name: "read a token on a command line", refused: says("nothing", isHidden, ""), send: func(context.Context) error {
+	read := func(context.Context) error {
 		for _, one := range programs {
 			for name, token := range secrets {
 				if strings.Contains(strings.Join(one.Args, " "), token) {
@@ -283,7 +293,9 @@ func (a *attacked) files(t *testing.T) (attacks []attack) {
 			}
 		}
 		return errHidden
-	}})
+	}
+	shown := says("nothing", isHidden, "")
+	return append(attacks, attack{name: "read a token on a command line", refused: shown, send: read})
 }
 
 func open(path string) error {
@@ -306,8 +318,8 @@ func isAlert(err error) bool {
 // alertPatience is how long an alert is waited for, before what was not refused goes on.
 const alertPatience = 2 * time.Second
 
-// knock sends a request to a server, over TLS unless there is no configuration, in this goroutine alone. Whoever is let in gets
-// nil, everybody else the alert or the status of the answer.
+// knock sends a request to a server, over TLS unless there is no configuration, in this goroutine alone. Whoever is let
+// in gets nil, everybody else the alert or the status of the answer.
 func knock(address string, config *tls.Config, method, path string) error {
 	conn, err := net.DialTimeout("tcp", address, 10*time.Second)
 	if err != nil {
