@@ -24,6 +24,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
+	"github.com/transplant-sim/transplant/clusters/otheruser"
 	"github.com/transplant-sim/transplant/controllers/etcd"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
@@ -375,23 +376,12 @@ func TestHandler_AFloodOfOneIdentity_HoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// asOtherUser runs something in a thread that is another user of this machine.
-func asOtherUser(t *testing.T, run func() error) error {
-	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("only root can be another user")
-	}
-	result := make(chan error)
-	go func() { result <- inOtherUsersThread(run) }()
-	return <-result
-}
-
 // Another user of the machine can read no key, and reaches etcd's socket as little.
 func TestAttack_AsAnotherUser_IsRefused(t *testing.T) {
 	t.Parallel()
 	l := startLive(t)
 	for _, identity := range append(identities, "ca") {
-		err := asOtherUser(t, func() error {
+		err := otheruser.Do(t, func() error {
 			_, err := os.ReadFile(l.keys.Key(string(identity)))
 			return err
 		})
@@ -399,7 +389,7 @@ func TestAttack_AsAnotherUser_IsRefused(t *testing.T) {
 			t.Errorf("the key of %s: %v", identity, err)
 		}
 	}
-	err := asOtherUser(t, func() error {
+	err := otheruser.Do(t, func() error {
 		conn, err := net.Dial("unix", l.etcd.Socket)
 		if err == nil {
 			err = fmt.Errorf("connected to %s", conn.RemoteAddr())
