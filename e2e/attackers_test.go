@@ -131,9 +131,6 @@ func (g *inGarden) onShoot(project string) {
 	})
 }
 
-// rightsInCloud tells that the cloud knows to which seed the garden has bound a shoot, and what is whose in it.
-const rightsInCloud = false
-
 // cloudActors are those of seed a that have a token of the cloud.
 var cloudActors = []string{"gardenlet-a", "extensions-a", "control-planes-a"}
 
@@ -144,10 +141,7 @@ func (a *attacked) cloudAs(t *testing.T, actor string) []attack {
 	if err != nil {
 		t.Fatal(err)
 	}
-	attacks := append(a.onEpoch(c), a.onRecords(c)...)
-	if rightsInCloud {
-		attacks = append(attacks, a.onResources(c)...)
-	}
+	attacks := slices.Concat(a.onEpoch(c), a.onRecords(c), a.onResources(c))
 	read := func(ctx context.Context) error {
 		machine, err := c.Machines().Get(ctx, a.machine)
 		if err == nil && machine.UserData == "" {
@@ -206,9 +200,7 @@ func (a *attacked) onRecords(c *cloud.Client) (attacks []attack) {
 	remove("remove its name", cloud.RecordA, apiName(victim), "the shoot is seed 'b's")
 	own("take it over with its epoch", epoch)
 	own("take it over with a jump", epoch+1_000_000)
-	if rightsInCloud {
-		own("take it over with the next epoch", epoch+1)
-	}
+	own("take it over with the next epoch", epoch+1)
 	remove("remove its owner record", cloud.RecordTXT, ownerName(victim), "not remove it")
 	return attacks
 }
