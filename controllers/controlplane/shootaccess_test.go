@@ -1,7 +1,6 @@
 package controlplane
 
 import (
-	"crypto/x509"
 	"encoding/csv"
 	"slices"
 	"strings"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/clientcmd"
 	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -37,8 +35,12 @@ func TestInitializeSecrets_IdentitiesOfAShoot_OneIsInSystemMasters(t *testing.T)
 	}
 	groups := map[string]string{}
 	for _, secret := range secrets.Items {
-		if content := secret.Data["kubeconfig"]; len(content) > 0 {
-			subject := clientCertificate(t, content).Subject
+		if len(secret.Data["kubeconfig"]) > 0 {
+			certificates, err := certutil.ParseCertsPEM(secret.Data[keyCert])
+			if err != nil {
+				t.Fatal(err)
+			}
+			subject := certificates[0].Subject
 			groups[subject.CommonName] = strings.Join(subject.Organization, ",")
 		}
 		reader := csv.NewReader(strings.NewReader(string(secret.Data[keyTokens])))
@@ -58,17 +60,4 @@ func TestInitializeSecrets_IdentitiesOfAShoot_OneIsInSystemMasters(t *testing.T)
 	if diff := cmp.Diff(want, groups); diff != "" {
 		t.Errorf("groups of each user (-want +got):\n%s", diff)
 	}
-}
-
-func clientCertificate(t *testing.T, kubeconfig []byte) *x509.Certificate {
-	t.Helper()
-	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificates, err := certutil.ParseCertsPEM(config.CertData)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return certificates[0]
 }
