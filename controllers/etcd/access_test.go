@@ -24,11 +24,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
-<<<<<<< HEAD
 	"github.com/transplant-sim/transplant/clusters/otheruser"
-=======
 	"github.com/transplant-sim/transplant/clusters/pki"
->>>>>>> s30-fixa
 	"github.com/transplant-sim/transplant/controllers/etcd"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"

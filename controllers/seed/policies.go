@@ -102,16 +102,7 @@ func (p *Policies) wanted(ctx context.Context) (map[string]string, time.Duration
 	if err != nil {
 		return nil, 0, fmt.Errorf("list the shoots and their seeds: %w", err)
 	}
-	lost, again := map[string]bool{}, time.Duration(0)
-	for i := range seeds.Items {
-		left, silent := patience(&seeds.Items[i], p.Clock, p.Grace)
-		switch {
-		case silent && left <= 0:
-			lost[seeds.Items[i].Name] = true
-		case silent && (again == 0 || left < again):
-			again = left
-		}
-	}
+	lost, again := lostSeeds(seeds.Items, p.Clock, p.Grace)
 	projects, bound := map[string]*corev1.Namespace{}, map[string]string{}
 	for i := range namespaces.Items {
 		projects[namespaces.Items[i].Name] = &namespaces.Items[i]

@@ -266,7 +266,7 @@ func TestAttacks_WithEachIdentity_AreRefused(t *testing.T) {
 	for name, send := range lost {
 		k.await(t, "the end of the rights of a seed that is lost: "+name, func(ctx context.Context) error {
 			if err := send(ctx, c); !apierrors.IsForbidden(err) {
-				return fmt.Errorf("it ends with %v", err)
+				return fmt.Errorf("it ends with %w", err)
 			}
 			return nil
 		})
