@@ -90,11 +90,20 @@ lint: ## Formatting and vet
 	go vet -tags e2e,docker ./e2e/... ./clusters/kind
 	@# flags of the real build, so that Kubernetes is compiled once
 	cd clusters/controlplane && CGO_ENABLED=0 go vet -trimpath .
+	go vet -C .ci/bill ./...
 
 .PHONY: golangci
 golangci: ## All linters (builds them first: minutes)
 	@# a cache of its own: findings kept from another checkout name files by where that one lay, and no exclusion fits them
 	GOLANGCI_LINT_CACHE=$(CURDIR)/.cache/golangci go tool -modfile=.ci/lint/go.mod golangci-lint run --allow-parallel-runners --timeout 15m ./...
+
+.PHONY: sbom
+sbom: ## Write the bills of materials (CycloneDX) of all Go modules that users run into out/bill
+	go run -C .ci/bill . -out $(CURDIR)/out/bill
+
+.PHONY: licenses
+licenses: ## Write the bills, and the licence of every module in them; fails on one that does not fit Apache-2.0
+	go run -C .ci/bill . -out $(CURDIR)/out/bill -check
 
 .PHONY: race
 race: build controlplane ## Run the tests with the race detector

@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -123,6 +124,43 @@ func TestImportsFollowTheFloorPlan(t *testing.T) {
 	}
 	if files == 0 {
 		t.Error("no file was looked at")
+	}
+}
+
+// TestGoModules_NameOneToolchain wants each Go module to be built by the Go release that the root module names.
+func TestGoModules_NameOneToolchain(t *testing.T) {
+	t.Parallel()
+	line := regexp.MustCompile(`(?m)^toolchain go1\.\d+\.\d+$`)
+	root, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := line.FindString(string(root))
+	if want == "" {
+		t.Fatal("go.mod has no line \"toolchain goVERSION\"")
+	}
+	modules := 0
+	err = filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && slices.Contains([]string{".git", ".cache", "bin", "out"}, path):
+			return filepath.SkipDir
+		case entry.Name() != "go.mod":
+			return nil
+		}
+		modules++
+		content, err := os.ReadFile(path)
+		if got := line.FindString(string(content)); got != want {
+			t.Errorf("%s: %q, want %q, as in go.mod", path, got, want)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if modules < 2 {
+		t.Errorf("%d Go modules were looked at, want that of .ci/lint at least", modules)
 	}
 }
 

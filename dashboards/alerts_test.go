@@ -126,8 +126,8 @@ func TestARunMayBeScrapedAndLoaded(t *testing.T) {
 	p := scrape(t, address, rules, data)
 	told := kept(t, "testdata/violated.jsonl.gz")
 	told.record = tell(t, exporter, "twice", told, 1)
-	// A scrape has the time at which it began. One that the verdict overtook is older than the last sample that is loaded:
-	// Prometheus drops it, as everything in its log that is older than its blocks.
+	// A scrape has the time at which it began. One that began before the verdict, and shows it, is older than the last
+	// sample that is loaded. Prometheus drops it, as everything in its log that is older than its blocks.
 	over := fmt.Sprintf(`timestamp(transplant_run_verdict{scenario="twice"}) > %f`, float64(time.Now().UnixMilli())/1000)
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		if seen, err := p.Query(over, time.Now()); err == nil && len(seen) > 0 {

@@ -33,7 +33,7 @@ type harm struct {
 }
 
 // Every fault that takes a landscape is felt on a real one, heals, and leaves nothing behind: processes, clusters, disks, backups,
-// the cloud. Faults of a control plane do so, too, while another seed is lost.
+// the cloud. Faults of a control plane do so, too, while another seed is lost. Attacks on it are refused.
 func TestFaultsOnALandscape(t *testing.T) {
 	h := newHarmed(t)
 	for _, each := range h.faults() {
@@ -60,6 +60,7 @@ func TestFaultsOnALandscape(t *testing.T) {
 		})
 		h.clean(t)
 	})
+	t.Run("attacks are refused", h.attacks)
 }
 
 // Whatever takes a landscape is tried on one; the rest is in links, and tried by package fault on an API server.

@@ -38,7 +38,7 @@ type harmed struct {
 func newHarmed(t *testing.T) *harmed {
 	t.Helper()
 	s := stage.New(stage.ScenarioSettings)
-	options := embedded.Options{Name: "harmed", Dir: t.TempDir(), Executable: built(t)}
+	options := embedded.Options{Name: "harmed", Dir: filepath.Join(t.TempDir(), "harmed"), Executable: built(t)}
 	s.Configure(&options)
 	l, err := embedded.Start(t.Context(), options)
 	if err != nil {
@@ -79,15 +79,17 @@ func (h *harmed) raise(t *testing.T) {
 	h.eventually(t, "the shoot is well", h.shootIsWell)
 }
 
-func (h *harmed) shootIsWell(ctx context.Context) error {
+func (h *harmed) shootIsWell(ctx context.Context) error { return h.isWell(ctx, "alpha") }
+
+func (h *harmed) isWell(ctx context.Context, name string) error {
 	shoot := &gardencorev1beta1.Shoot{}
-	if err := h.garden.Get(ctx, h.world.ShootKey("alpha"), shoot); err != nil {
+	if err := h.garden.Get(ctx, h.world.ShootKey(name), shoot); err != nil {
 		return err
 	}
 	if last := shoot.Status.LastOperation; last == nil || last.State != gardencorev1beta1.LastOperationStateSucceeded {
 		return fmt.Errorf("its last operation is %+v", last)
 	}
-	config, err := h.world.ConnectShoot(ctx, "alpha", world.Observer)
+	config, err := h.world.ConnectShoot(ctx, name, world.Observer)
 	if err != nil {
 		return err
 	}

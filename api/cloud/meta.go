@@ -18,6 +18,7 @@ const (
 	KindObjects        = "objects"
 	KindFences         = "fences"
 	KindFaults         = "faults"
+	KindPolicies       = "policies"
 	KindNames          = "names" // questions to the DNS server, for faults only; the id is the name asked for
 )
 

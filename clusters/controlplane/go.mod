@@ -2,6 +2,8 @@ module github.com/transplant-sim/transplant/clusters/controlplane
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	github.com/spf13/pflag v1.0.10
 	go.etcd.io/etcd/server/v3 v3.7.3

@@ -179,13 +179,25 @@ func (c *Cluster) config() *v1alpha4.Cluster {
 		})
 	}
 	config.Nodes = []v1alpha4.Node{node}
-	// kind has arguments of its own there, which a merge would replace.
-	config.KubeadmConfigPatchesJSON6902 = []v1alpha4.PatchJSON6902{{
-		Group: "kubeadm.k8s.io", Version: "v1beta4", Kind: "ClusterConfiguration",
-		Patch: fmt.Sprintf(`[{"op": "add", "path": "/apiServer/extraArgs/-", "value": {"name": "encryption-provider-config", "value": %q}}]`, keysInNode+atrest.FileName),
-	}}
+	config.KubeadmConfigPatchesJSON6902 = encryptionPatches(keysInNode + atrest.FileName)
 	v1alpha4.SetDefaultsCluster(config)
 	return config
+}
+
+// encryptionPatches tell the API server of a file in the node. kind has arguments of its own beside it, which a merge
+// would replace. kubeadm has them as a list since v1beta4, and as a map before; which of the two kind writes depends on the
+// version of the node image, and it skips a patch of the other.
+func encryptionPatches(file string) []v1alpha4.PatchJSON6902 {
+	patch := func(version, operation string) v1alpha4.PatchJSON6902 {
+		return v1alpha4.PatchJSON6902{
+			Group: "kubeadm.k8s.io", Version: version, Kind: "ClusterConfiguration", Patch: fmt.Sprintf(operation, file),
+		}
+	}
+	const name, arguments = "encryption-provider-config", "/apiServer/extraArgs/"
+	return []v1alpha4.PatchJSON6902{
+		patch("v1beta4", `[{"op": "add", "path": "`+arguments+`-", "value": {"name": "`+name+`", "value": %q}}]`),
+		patch("v1beta3", `[{"op": "add", "path": "`+arguments+name+`", "value": %q}]`),
+	}
 }
 
 // explainBytes of what a command of kind's has said are shown with its error.

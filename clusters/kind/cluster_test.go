@@ -1,9 +1,13 @@
 package kind
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
@@ -21,10 +25,7 @@ func TestConfig_EncryptsAtRest(t *testing.T) {
 		}
 		config := c.config()
 		const inside = "/etc/kubernetes/pki/encryption.yaml"
-		patch := config.KubeadmConfigPatchesJSON6902[0]
-		if patch.Kind != "ClusterConfiguration" || !strings.Contains(patch.Patch, `"encryption-provider-config", "value": "`+inside+`"`) {
-			t.Errorf("%s: the API server is told %v", role, patch)
-		}
+		checkEncryptionPatches(t, config.KubeadmConfigPatchesJSON6902, inside)
 		found := false
 		for _, mount := range config.Nodes[0].ExtraMounts {
 			if mount.ContainerPath != inside {
@@ -41,6 +42,38 @@ func TestConfig_EncryptsAtRest(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("%s: the node has no configuration", role)
+		}
+	}
+}
+
+// checkEncryptionPatches applies the patches to what kind writes for node images of each age, of which it skips those that
+// match no document: exactly one has to match, and keeps what is there.
+func checkEncryptionPatches(t *testing.T, patches []v1alpha4.PatchJSON6902, file string) {
+	t.Helper()
+	for version, extraArgs := range map[string][2]string{
+		"v1beta3": {`{"runtime-config":"x"}`, `{"runtime-config":"x","encryption-provider-config":%q}`},
+		"v1beta4": {
+			`[{"name":"runtime-config","value":"x"}]`,
+			`[{"name":"runtime-config","value":"x"},{"name":"encryption-provider-config","value":%q}]`,
+		},
+	} {
+		document, matched := []byte(`{"apiServer":{"extraArgs":`+extraArgs[0]+`}}`), 0
+		for _, p := range patches {
+			if p.Group != "kubeadm.k8s.io" || p.Version != version || p.Kind != "ClusterConfiguration" {
+				continue
+			}
+			matched++
+			patch, err := jsonpatch.DecodePatch([]byte(p.Patch))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if document, err = patch.Apply(document); err != nil {
+				t.Fatalf("%s: %v", version, err)
+			}
+		}
+		want := fmt.Sprintf(`{"apiServer":{"extraArgs":`+extraArgs[1]+`}}`, file)
+		if matched != 1 || !jsonpatch.Equal(document, []byte(want)) {
+			t.Errorf("%s: %d patches match, and make %s, want %s", version, matched, document, want)
 		}
 	}
 }

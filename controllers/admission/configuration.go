@@ -67,8 +67,8 @@ func (c *configuration) validating() *applyadmissionregistrationv1.ValidatingWeb
 	)
 }
 
-// whenAsked is the condition that one of the annotations is new, or has an item in its list that it did not have before.
-// An empty value counts: rules refuse some.
+// whenAsked is the condition that one of the annotations is new, or has an item in its list that it did not have
+// before. An empty value counts: rules refuse some.
 func whenAsked(annotations []string) string {
 	const (
 		value = `.metadata.?annotations[?a]`

@@ -94,6 +94,19 @@ func sign(template, parent *x509.Certificate, key *ecdsa.PrivateKey, signer cryp
 	}, nil
 }
 
+// aging tells of the data of a secret that its certificate has come to half of its validity, or cannot be read.
+// Whoever uses it then has months to take the next one.
+func aging(now time.Time) func(map[string][]byte) bool {
+	return func(data map[string][]byte) bool {
+		certificates, err := certutil.ParseCertsPEM(data[keyCert])
+		if err != nil {
+			return true
+		}
+		from, until := certificates[0].NotBefore, certificates[0].NotAfter
+		return now.After(from.Add(until.Sub(from) / 2))
+	}
+}
+
 func serial() *big.Int {
 	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {

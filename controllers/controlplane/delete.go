@@ -109,7 +109,10 @@ func (o *Operation) openShoot(ctx context.Context) error {
 			return err
 		}
 	}
-	return o.WaitShootReachable(ctx)
+	if err := o.WaitShootReachable(ctx); err != nil {
+		return err
+	}
+	return o.RepairShootAccess(ctx)
 }
 
 // WaitControllersActive waits until the shoot's controllers run, and those of its cloud, if it has any.

@@ -43,9 +43,9 @@ func (o *Operation) DeployEtcd(ctx context.Context, replicas int32) error {
 	}
 	volumes, mounts := secretVolumes(secretEtcdServer, SecretKubeconfigGarden, SecretKubeconfigCloud, SecretEtcdBackup)
 	volumes = append(volumes, corev1.Volume{Name: "run", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
-	data := corev1.VolumeMount{Name: "data", MountPath: etcdVolumeDir}
-	run := corev1.VolumeMount{Name: "run", MountPath: etcdSocketDir}
-	mounts = append(mounts, data, run)
+	shared := []corev1.VolumeMount{{Name: "data", MountPath: etcdVolumeDir}, {Name: "run", MountPath: etcdSocketDir}}
+	_, own := secretVolumes(secretEtcdServer) // of etcd, which needs no other
+	mounts = append(mounts, shared...)
 	err := Apply(ctx, o.Seed, &appsv1.StatefulSet{
 		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -64,7 +64,9 @@ func (o *Operation) DeployEtcd(ctx context.Context, replicas int32) error {
 					TerminationGracePeriodSeconds: ptr.To[int64](10),
 					Volumes:                       volumes,
 					InitContainers:                []corev1.Container{o.restoreContainer(mounts)},
-					Containers:                    []corev1.Container{o.etcdContainer(data, run, mounts[0]), o.backupContainer(mounts), o.guardContainer(mounts)},
+					Containers: []corev1.Container{
+						o.etcdContainer(append(own, shared...)), o.backupContainer(mounts), o.guardContainer(mounts),
+					},
 				}),
 			},
 			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{
@@ -88,7 +90,7 @@ func (o *Operation) DeployEtcd(ctx context.Context, replicas int32) error {
 	return o.note(ctx, constants.OwnershipBegun, o.Epoch) // for when it is gone: see EpochBegun
 }
 
-func (o *Operation) etcdContainer(mounts ...corev1.VolumeMount) corev1.Container {
+func (o *Operation) etcdContainer(mounts []corev1.VolumeMount) corev1.Container {
 	return corev1.Container{
 		Name: "etcd", Image: o.KubernetesImage,
 		Command: []string{"etcd",

@@ -21,14 +21,19 @@ func (o *Operation) EnsureIdentity(ctx context.Context) error {
 	if err := o.Garden.Get(ctx, client.ObjectKey{Name: o.Shoot.Namespace}, namespace); err != nil {
 		return fmt.Errorf("read the project namespace %q: %w", o.Shoot.Namespace, err)
 	}
-	project := namespace.Labels[constants.ProjectName]
-	if project == "" {
-		project = strings.TrimPrefix(o.Shoot.Namespace, constants.ProjectNamespacePrefix)
-	}
 	return o.patchStatus(ctx, false, func(status *gardencorev1beta1.ShootStatus) {
-		status.TechnicalID = constants.TechnicalIDPrefix + project + "--" + o.Shoot.Name
+		status.TechnicalID = TechnicalID(namespace, o.Shoot.Name)
 		status.UID = o.Shoot.UID
 		identity := status.TechnicalID + "-" + string(o.Shoot.UID)
 		status.ClusterIdentity = &identity
 	})
+}
+
+// TechnicalID is that of a shoot in a project namespace of the garden.
+func TechnicalID(namespace *corev1.Namespace, shoot string) string {
+	project := namespace.Labels[constants.ProjectName]
+	if project == "" {
+		project = strings.TrimPrefix(namespace.Name, constants.ProjectNamespacePrefix)
+	}
+	return constants.TechnicalIDPrefix + project + "--" + shoot
 }

@@ -5,14 +5,14 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// kubeconfigOptions describe a kubeconfig with one context, and a second one where there is another server. Either client or
-// token authenticates.
+// kubeconfigOptions describe a kubeconfig with one context, and a second one where there is another server. Either
+// the files of a certificate and its key, beside the kubeconfig, or a token authenticates.
 type kubeconfigOptions struct {
 	server, serverName string
 	other              string // another server, by another name; empty for none
 	ca                 []byte
-	client             keyPair
-	token              string
+
+	clientCert, clientKey, token string
 }
 
 func clientKubeconfig(options kubeconfigOptions) ([]byte, error) {
@@ -23,7 +23,7 @@ func clientKubeconfig(options kubeconfigOptions) ([]byte, error) {
 			Server: options.server, TLSServerName: options.serverName, CertificateAuthorityData: options.ca,
 		}},
 		AuthInfos: map[string]*clientcmdapi.AuthInfo{name: {
-			ClientCertificateData: options.client.cert, ClientKeyData: options.client.key, Token: options.token,
+			ClientCertificate: options.clientCert, ClientKey: options.clientKey, Token: options.token,
 		}},
 		Contexts: map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
 	}

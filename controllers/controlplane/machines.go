@@ -10,7 +10,6 @@ import (
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
-	"github.com/transplant-sim/transplant/controllers/etcd/access"
 )
 
 // machineFinalizers keep machine objects until their machines are gone; a shallow deletion takes them off.
@@ -92,27 +91,4 @@ func items(list client.ObjectList) []client.Object {
 		}
 	}
 	return objects
-}
-
-// Guard is the way to the API of the guard of the shoot's etcd inside the seed.
-type Guard struct {
-	// URL is its base URL.
-	URL string
-	// Credentials read those of the gardenlet.
-	Credentials func(context.Context) (access.Credentials, error)
-}
-
-// Guard of the shoot's etcd on this seed.
-func (o *Operation) Guard(ctx context.Context) (Guard, error) {
-	service := &corev1.Service{}
-	if err := o.Seed.Get(ctx, o.key(ServiceEtcdClient), service); err != nil {
-		return Guard{}, fmt.Errorf("read service %q: %w", ServiceEtcdClient, err)
-	}
-	return Guard{
-		URL: fmt.Sprintf("https://%s:%d", service.Spec.ClusterIP, access.GuardPort),
-		Credentials: func(ctx context.Context) (access.Credentials, error) {
-			data, err := o.SecretData(ctx, access.Gardenlet.Secret())
-			return access.FromSecret(data), err
-		},
-	}, nil
 }

@@ -55,8 +55,8 @@ func (o *Operation) restarts(task string) bool {
 // one that is there again was added later.
 func (o *Operation) endingTasks() []string { return slices.DeleteFunc(tasksOf(o.Shoot), o.restarts) }
 
-// restartTime is the value of annotationRestartedAt: the beginning of the retry cycle. A retry must not restart anything
-// again: while a DNS provider does not answer, each retry would take the API server away.
+// restartTime is the value of annotationRestartedAt: the beginning of the retry cycle. A retry must not restart
+// anything again: while a DNS provider does not answer, each retry would take the API server away.
 func (o *Operation) restartTime() string {
 	begun := metav1.NewTime(o.Clock.Now())
 	if first := o.Shoot.Status.RetryCycleStartTime; first != nil {

@@ -87,8 +87,9 @@ func (s *secretSet) ca(name string) keyPair {
 }
 
 // InitializeSecrets restores the persisted secrets of the ShootState while restoring, and creates what is missing,
-// each derived from those before it. What exists is never changed (SPEC 2.8), but for the certificate of a shoot that has
-// been given a domain since, and for what a rotation makes anew.
+// each derived from those before it. What exists is never changed (SPEC 2.8), but for the certificate of a shoot that
+// has been given a domain since, for certificates that have come to half of their validity, and for what a rotation
+// makes anew.
 func (o *Operation) InitializeSecrets(ctx context.Context) error {
 	if o.State != nil {
 		if err := o.restoreSecrets(ctx); err != nil {
@@ -214,11 +215,11 @@ func (o *Operation) secretSpecs(ctx context.Context, now time.Time) []secretSpec
 		secretSpec{name: SecretSSHKeyPair, persist: true, make: makeSSHKeyPair, rotation: o.sshRotation()},
 		secretSpec{name: SecretKubeAggregator, persist: true, make: issued(SecretCAFrontProxy, now, func(context.Context) (certificate, error) {
 			return certificate{commonName: "system:kube-aggregator", usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, nil
-		}, ctx)},
+		}, ctx), outdated: aging(now)},
 		secretSpec{name: SecretKubeAPIServer, persist: true, make: issued(SecretCA, now, func(context.Context) (certificate, error) {
 			return o.apiServerCertificate(), nil
-		}, ctx), outdated: o.lacksDomain},
-		secretSpec{name: secretEtcdServer, make: issued(SecretCAEtcd, now, o.etcdServerCertificate, ctx)},
+		}, ctx), outdated: func(data map[string][]byte) bool { return o.lacksDomain(data) || aging(now)(data) }},
+		o.etcdServer(ctx, now),
 		guardClient(ctx, secretEtcdClient, access.APIServer, now),
 		o.clientSecret(ctx, secretControllerManager, now, "system:kube-controller-manager"),
 		o.clientSecret(ctx, secretScheduler, now, "system:kube-scheduler"),
@@ -229,9 +230,16 @@ func (o *Operation) secretSpecs(ctx context.Context, now time.Time) []secretSpec
 
 // guardClient is the certificate by which guard and sidecar know a caller (package etcd/access).
 func guardClient(ctx context.Context, name string, identity access.Identity, now time.Time) secretSpec {
-	return secretSpec{name: name, make: issued(SecretCAEtcd, now, func(context.Context) (certificate, error) {
-		return certificate{commonName: string(identity), usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, nil
-	}, ctx)}
+	client := certificate{commonName: string(identity), usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	return secretSpec{name: name, outdated: aging(now), make: issued(SecretCAEtcd, now,
+		func(context.Context) (certificate, error) { return client, nil }, ctx)}
+}
+
+// etcdServer is the certificate of guard and sidecar, and of etcd to its peers.
+func (o *Operation) etcdServer(ctx context.Context, now time.Time) secretSpec {
+	return secretSpec{
+		name: secretEtcdServer, outdated: aging(now), make: issued(SecretCAEtcd, now, o.etcdServerCertificate, ctx),
+	}
 }
 
 func issued(ca string, now time.Time, describe func(context.Context) (certificate, error), ctx context.Context) func(*secretSet) (map[string][]byte, error) {
@@ -282,9 +290,11 @@ func (o *Operation) etcdServerCertificate(ctx context.Context) (certificate, err
 	}, nil
 }
 
-// clientSecret is a kubeconfig for a part of the control plane, which reaches the API server inside the seed.
+// clientSecret is a kubeconfig for a part of the control plane, which reaches the API server inside the seed. It
+// names the files of certificate and key, which clients read again: nothing has to be restarted when they are
+// renewed.
 func (o *Operation) clientSecret(ctx context.Context, name string, now time.Time, user string, groups ...string) secretSpec {
-	return secretSpec{name: name, make: func(set *secretSet) (map[string][]byte, error) {
+	return secretSpec{name: name, outdated: aging(now), make: func(set *secretSet) (map[string][]byte, error) {
 		service := &corev1.Service{}
 		if err := o.Seed.Get(ctx, o.key(ServiceKubeAPIServer), service); err != nil {
 			return nil, fmt.Errorf("read service %q: %w", ServiceKubeAPIServer, err)
@@ -299,9 +309,9 @@ func (o *Operation) clientSecret(ctx context.Context, name string, now time.Time
 			server:     fmt.Sprintf("https://%s:%d", service.Spec.ClusterIP, apiServerPort),
 			serverName: ServiceKubeAPIServer,
 			ca:         set.ca(SecretCA).cert,
-			client:     pair,
+			clientCert: keyCert, clientKey: keyKey,
 		})
-		return map[string][]byte{"kubeconfig": kubeconfig}, err
+		return map[string][]byte{"kubeconfig": kubeconfig, keyCert: pair.cert, keyKey: pair.key}, err
 	}}
 }
 

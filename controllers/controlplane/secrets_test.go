@@ -30,8 +30,7 @@ func TestWhichSecretsArePersisted(t *testing.T) {
 	}
 	derived := []string{
 		"etcd-server", "etcd-client", "kube-controller-manager", "kube-scheduler", "machine-controller", "gardener-resource-manager",
-		"guard-client-extensions", "guard-client-gardenlet", "guard-client-gateway", "guard-client-machine-controller",
-		"guard-client-observer",
+		"guard-client-extensions", "guard-client-gateway", "guard-client-machine-controller", "guard-client-observer",
 	}
 	service := func(name string) *corev1.Service {
 		s := &corev1.Service{}

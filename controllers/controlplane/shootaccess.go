@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -106,11 +107,31 @@ func (o *Operation) GrantShootAccess(ctx context.Context) error {
 	}
 	// The API server makes the namespaces a moment after it begins to answer.
 	return o.Until(ctx, time.Minute, "the roles in the shoot", func(ctx context.Context) error {
-		for _, object := range ShootAccess() {
-			if err := Apply(ctx, shoot, object); err != nil {
-				return err
-			}
-		}
-		return nil
+		return grantAccess(ctx, shoot)
 	})
+}
+
+// RepairShootAccess grants the roles again before a shoot is migrated or deleted: its administrator may have deleted
+// them, and then nobody takes objects off it. It tries once, for ten seconds at most, and goes on without: a shoot whose
+// API server does not answer must leave as well, and one that has its roles does not need them again.
+func (o *Operation) RepairShootAccess(ctx context.Context) error {
+	within, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	shoot, err := o.ShootClient(within)
+	if err == nil {
+		err = grantAccess(within, shoot)
+	}
+	if err != nil {
+		o.Log.Info("The roles in the shoot could not be granted again", "reason", err.Error())
+	}
+	return ctx.Err()
+}
+
+// grantAccess grants what it can, however much of it is refused.
+func grantAccess(ctx context.Context, shoot client.Client) error {
+	var errs []error
+	for _, object := range ShootAccess() {
+		errs = append(errs, Apply(ctx, shoot, object))
+	}
+	return errors.Join(errs...)
 }

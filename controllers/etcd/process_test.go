@@ -98,7 +98,7 @@ func (a *authorities) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // identities are all that a shoot's etcd CA signs certificates for.
-var identities = append(access.Clients(), access.APIServer, access.Guard)
+var identities = append(access.Clients(), access.Gardenlet, access.APIServer, access.Guard)
 
 // newKeys makes a shoot's etcd CA, and a certificate for each identity.
 func newKeys(t *testing.T, hosts ...string) pki.Folder {
@@ -111,7 +111,7 @@ func newKeys(t *testing.T, hosts ...string) pki.Folder {
 	if err := keys.WriteAuthority("ca", authority); err != nil {
 		t.Fatal(err)
 	}
-	for _, identity := range append(identities, stranger) {
+	for _, identity := range append(identities, unknown) {
 		request := pki.Request{Name: string(identity)}
 		if identity == access.Guard {
 			request.Hosts = append(hosts, access.ServerName)

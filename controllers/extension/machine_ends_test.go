@@ -298,8 +298,8 @@ func TestHibernation_CutShort_LeavesNoForcedMachine(t *testing.T) {
 	}
 }
 
-// TestMachineEnds_CloudRefuses_WorkerSaysWhy: a machine that the cloud does not let end, or does not show, is named with
-// the codes of its answer, as one that it does not make. Nobody waits for the old machine of a rolling update.
+// TestMachineEnds_CloudRefuses_WorkerSaysWhy: a machine that the cloud does not let end, or does not show, is named
+// with the codes of its answer, as one that it does not make. Nobody waits for the old machine of a rolling update.
 func TestMachineEnds_CloudRefuses_WorkerSaysWhy(t *testing.T) {
 	t.Parallel()
 	starts := map[string]func(*shootWithMachines){

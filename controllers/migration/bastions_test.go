@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/clusters/pki"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
@@ -47,11 +49,28 @@ func controlPlaneOf() []client.Object {
 	return []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--s", Annotations: map[string]string{"transplant.dev/epoch": "3"}}},
 		etcdOf("3"),
-		&corev1.Service{ObjectMeta: inNamespace(controlplane.ServiceEtcdClient)},
+		&corev1.Service{
+			ObjectMeta: inNamespace(controlplane.ServiceEtcdClient), Spec: corev1.ServiceSpec{ClusterIP: "127.220.21.2"},
+		},
+		etcdCA().DeepCopy(),
 		&appsv1.Deployment{ObjectMeta: inNamespace(controlplane.DeploymentKubeAPIServer)},
 		&appsv1.Deployment{ObjectMeta: inNamespace(controlplane.DeploymentMachineController)},
 	}
 }
+
+// etcdCA is the Secret with the CA of the shoot's etcd.
+var etcdCA = sync.OnceValue(func() *corev1.Secret {
+	authority, err := pki.NewAuthority("ca-etcd")
+	if err != nil {
+		panic(err) // the system has no randomness left
+	}
+	certificate, key, err := pki.PEM(authority.KeyPair())
+	if err != nil {
+		panic(err) // a key that pki has made
+	}
+	data := map[string][]byte{"ca.crt": certificate, "ca.key": key}
+	return &corev1.Secret{ObjectMeta: inNamespace("ca-etcd"), Data: data}
+})
 
 // leaving is a shoot that moves from seed b to seed c, and the reconciler of b's gardenlet.
 func leaving(t *testing.T, onSeed ...client.Object) (*gardencorev1beta1.Shoot, *Reconciler) {

@@ -48,8 +48,11 @@ func TestAnEpochWithAFinalSnapshotNeedsNoGuardToEnd(t *testing.T) {
 			t.Parallel()
 			shoot, r := leaving(t)
 			m := &migrate{
-				Operation: &controlplane.Operation{Settings: r.Factory.Settings, Garden: r.Factory.Garden, Seed: r.Factory.Seed, Bucket: c.finals, Shoot: shoot},
-				release:   held{},
+				Operation: &controlplane.Operation{
+					Settings: r.Factory.Settings, Garden: r.Factory.Garden, Seed: r.Factory.Seed, Bucket: c.finals, Shoot: shoot,
+					Clock: r.Factory.Clock,
+				},
+				release: held{},
 			}
 			if err := m.survey(t.Context()); err != nil {
 				t.Fatal(err)
@@ -94,8 +97,11 @@ func TestADestinationThatHasNotBegunGivesTheShootOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := &migrate{
-			Operation: &controlplane.Operation{Settings: r.Factory.Settings, Garden: r.Factory.Garden, Seed: r.Factory.Seed, Bucket: finals{}, Shoot: shoot},
-			release:   held{},
+			Operation: &controlplane.Operation{
+				Settings: r.Factory.Settings, Garden: r.Factory.Garden, Seed: r.Factory.Seed, Bucket: finals{}, Shoot: shoot,
+				Clock: r.Factory.Clock,
+			},
+			release: held{},
 		}
 		err := m.survey(t.Context())
 		if err == nil {

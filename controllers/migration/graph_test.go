@@ -19,6 +19,7 @@ func TestTheOrderOfAMigration(t *testing.T) {
 
 	const (
 		awake     = "Scaling Kubernetes API Server up and waiting until ready"
+		granted   = "Granting access to Shoot"
 		manager   = "Deploying gardener-resource-manager"
 		resources = "Deleting all Managed Resources from the Shoot's namespace"
 		machines  = "Deleting machine-controller-manager"
@@ -48,6 +49,8 @@ func TestTheOrderOfAMigration(t *testing.T) {
 		after []flow.TaskID
 		why   string
 	}{
+		{granted, []flow.TaskID{awake}, "it works on the shoot's API server"},
+		{manager, []flow.TaskID{granted}, "without its role it takes nothing off the shoot"},
 		{manager, []flow.TaskID{awake}, "it works on the shoot's API server"},
 		{resources, []flow.TaskID{manager}, "nobody else takes their objects off the shoot"},
 		{machines, []flow.TaskID{resources}, "step 13 comes after 12"},
@@ -81,8 +84,8 @@ func TestTheOrderOfAMigration(t *testing.T) {
 			}
 		}
 	}
-	if got := len(graph.Tasks()); got != 24 {
-		t.Errorf("the graph has %d tasks, and this table 24: %q", got, graph.Tasks())
+	if got := len(graph.Tasks()); got != 25 {
+		t.Errorf("the graph has %d tasks, and this table 25: %q", got, graph.Tasks())
 	}
 	// The snapshot is on the way of the users who wait: the clouds of the infrastructure are not (SPEC 2.6).
 	if before := graph.Before(final); slices.Contains(before, flow.TaskID(late)) || slices.Contains(before, flow.TaskID(outer)) {

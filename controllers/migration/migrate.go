@@ -136,7 +136,12 @@ func (m *migrate) graph() *flow.Graph {
 	wake := m.MayBeAsleep() && m.owned && m.api
 
 	awake := g.Add(flow.Task{Name: "Scaling Kubernetes API Server up and waiting until ready", Run: m.WakeUp, Skip: !wake})
-	manager := g.Add(flow.Task{Name: "Deploying gardener-resource-manager", Run: m.AwakenResourceManager, After: after(awake), Skip: !m.api})
+	granted := g.Add(flow.Task{
+		Name: "Granting access to Shoot", Run: m.RepairShootAccess, After: after(awake), Skip: !m.api,
+	})
+	manager := g.Add(flow.Task{
+		Name: "Deploying gardener-resource-manager", Run: m.AwakenResourceManager, After: after(awake, granted), Skip: !m.api,
+	})
 	resources := g.Add(flow.Task{Name: "Deleting all Managed Resources from the Shoot's namespace", Run: m.DeleteManagedResources, After: after(manager)})
 	machines := g.Add(flow.Task{Name: "Deleting machine-controller-manager", Run: m.delete(controlplane.DeploymentMachineController), After: after(resources)})
 	// What is no longer wanted is deleted for good, and before anything lets go: what moved would be nobody's.

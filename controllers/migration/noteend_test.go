@@ -41,6 +41,7 @@ func TestTheSourceSaysThatItsEpochHasEnded(t *testing.T) {
 		}
 		m := &migrate{epoch: 3, begun: true, release: ends{said}, Operation: &controlplane.Operation{
 			Settings: r.Factory.Settings, Garden: r.Factory.Garden, Seed: r.Factory.Seed, Bucket: finals{}, Shoot: shoot,
+			Clock: r.Factory.Clock,
 		}}
 		want := "3"
 		if failed {

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
 // restoreFlow is the destination's part (SPEC 2.9): it reads the saved state, becomes owner, and then runs the graph
@@ -108,8 +108,8 @@ func loadState(ctx context.Context, o *controlplane.Operation) (nothing bool, er
 	return false, err
 }
 
-// endPatience bounds the wait for the end of an epoch that has been left here. A guard that says nothing for so long has lost its data, or
-// cannot start.
+// endPatience bounds the wait for the end of an epoch that has been left here. A guard that says nothing for so long
+// has lost its data, or cannot start.
 const endPatience = 3 * time.Minute
 
 // reasonEndUnheard is the reason of the event that tells that an epoch was removed of which nobody could say that it was over.
@@ -126,24 +126,29 @@ func (e *UnheardError) Error() string { return fmt.Sprintf("the end of epoch %d:
 // Unwrap gives why.
 func (e *UnheardError) Unwrap() error { return e.Err }
 
-// awaitEnd waits until the etcd that an earlier epoch has left on this seed has its final snapshot, if that is needed. Another owner may have
-// taken the shoot over and never begun: then that snapshot is what this restore starts from.
+// awaitEnd waits until the etcd that an earlier epoch has left on this seed has its final snapshot, if that is
+// needed. Another owner may have taken the shoot over and never begun: then that snapshot is what this restore starts
+// from. Only of a guard that is silent the end is unheard. All else is an error, to be tried again: the guard may be
+// well, and have the data.
 func (r *Reconciler) awaitEnd(ctx context.Context, o *controlplane.Operation) error {
 	epoch, err := o.UnsavedEpoch(ctx)
 	if err != nil || epoch == 0 {
 		return err
 	}
 	guard, err := o.Guard(ctx)
-	if apierrors.IsNotFound(err) {
+	if err == nil {
+		bounded, cancel := context.WithTimeout(ctx, endPatience)
+		defer cancel()
+		err = r.Release.AwaitEnd(bounded, guard, epoch)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, controlplane.ErrNoGuard), errors.Is(err, ownership.ErrSilent):
 		return &UnheardError{epoch, err}
+	case err != nil:
+		return fmt.Errorf("wait for the etcd of epoch %d, which may have the only copy of the shoot's newest data "+
+			"(to give it up, delete statefulset %q in namespace %q): %w", epoch, controlplane.EtcdName, o.Namespace(), err)
 	}
-	if err != nil {
-		return err
-	}
-	bounded, cancel := context.WithTimeout(ctx, endPatience)
-	defer cancel()
-	if err := r.Release.AwaitEnd(bounded, guard, epoch); err != nil && ctx.Err() == nil {
-		return &UnheardError{epoch, err}
-	}
-	return context.Cause(ctx)
+	return nil
 }

@@ -3,6 +3,8 @@ package migration
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -14,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
 )
 
@@ -51,6 +54,8 @@ func TestWhatIsLeftHereEndsBeforeItGoes(t *testing.T) {
 		asleep  bool  // its etcd
 		noGate  bool  // nobody can be asked: there is no Service
 		silent  bool  // its guard says nothing
+		refuses bool  // its guard is well, and does not say that it has ended
+		noCA    bool  // the gardenlet cannot ask: it has no certificate
 		empty   bool  // and there are no backups
 		cutOff  bool  // the run is over while it waits
 		down    bool  // DNS
@@ -67,6 +72,8 @@ func TestWhatIsLeftHereEndsBeforeItGoes(t *testing.T) {
 		"a newer epoch has begun":       {owner: "c", buckets: saved{newer: "uid-a"}},
 		"it says nothing":               {owner: "c", silent: true, asked: true, told: eventLog{"s EndOfEpochUnheard"}},
 		"it says nothing, and is alone": {owner: "c", silent: true, empty: true, asked: true, kept: true, incomplete: true},
+		"it refuses":                    {owner: "c", refuses: true, asked: true, kept: true, err: errHeld},
+		"the gardenlet cannot ask":      {owner: "c", noCA: true, kept: true},
 		"nobody can be asked":           {owner: "c", noGate: true, told: eventLog{"s EndOfEpochUnheard"}},
 		"it is cut off":                 {owner: "c", cutOff: true, asked: true, kept: true, err: context.Canceled},
 		"the state is not whole":        {owner: "c", missing: true, kept: true, incomplete: true},
@@ -90,6 +97,9 @@ func TestWhatIsLeftHereEndsBeforeItGoes(t *testing.T) {
 						object.Name = "another"
 					}
 				}
+			}
+			if c.noCA {
+				here = slices.DeleteFunc(here, func(o client.Object) bool { return o.GetName() == "ca-etcd" })
 			}
 			garden, owners, events := newGarden(t, "True", shoot), ownedBy(c.owner, 4), &eventLog{}
 			if c.missing {
@@ -124,7 +134,9 @@ func TestWhatIsLeftHereEndsBeforeItGoes(t *testing.T) {
 					cutOff()
 					return context.Canceled
 				case c.silent:
-					return errors.New("it says nothing")
+					return fmt.Errorf("of which the guard says nothing: %w", ownership.ErrSilent)
+				case c.refuses:
+					return errHeld
 				}
 				return nil
 			})
@@ -133,7 +145,11 @@ func TestWhatIsLeftHereEndsBeforeItGoes(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = r.prepareRestore(ctx, o)
-			if _, is := errors.AsType[*IncompleteError](err); is != c.incomplete || !is && !errors.Is(err, c.err) {
+			as := errors.Is(err, c.err)
+			if c.noCA {
+				as = apierrors.IsNotFound(err)
+			}
+			if _, is := errors.AsType[*IncompleteError](err); is != c.incomplete || !is && !as {
 				t.Errorf("got %v, want %v; that something is missing: %t", err, c.err, c.incomplete)
 			}
 			if asked != c.asked || hasEtcd() != c.kept {

@@ -19,7 +19,7 @@ func one(instance string) ownership.HolderName {
 
 // A client with one valid certificate names itself anew with every question. It makes the guard keep nothing more, and what
 // it is granted holds up a fence no longer than one silent holder does. Other identities are not concerned.
-func TestO3HoldersOfOneIdentityAreBounded(t *testing.T) {
+func TestGrant_ManyInstancesOfOneIdentity_AreBounded(t *testing.T) {
 	t.Parallel()
 	b := settled(t)
 	grant := func(holder ownership.HolderName) {
@@ -58,7 +58,7 @@ func TestO3HoldersOfOneIdentityAreBounded(t *testing.T) {
 }
 
 // Names of processes that have ended make room for those that come after them.
-func TestO3LapsedHoldersMakeRoom(t *testing.T) {
+func TestGrant_HoldersLapsed_MakeRoom(t *testing.T) {
 	t.Parallel()
 	b := settled(t)
 	for n := range 40 {
@@ -80,7 +80,7 @@ func TestO3LapsedHoldersMakeRoom(t *testing.T) {
 }
 
 // Who holds under one identity cannot speak for another, whatever it says of its instance.
-func TestO3NobodyConfirmsForAnotherIdentity(t *testing.T) {
+func TestConfirm_SameInstanceOfAnotherIdentity_IsNotConfirmed(t *testing.T) {
 	t.Parallel()
 	b := settled(t)
 	gateway := ownership.HolderName{Identity: "gateway", Instance: "1"}

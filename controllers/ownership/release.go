@@ -4,11 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"time"
 )
+
+// ErrSilent is in the error of Release and AwaitEnd if the guard was not heard even once: nobody listens, nothing
+// answers in time, or every connection breaks. A guard that refuses, or that has not finished yet, is not silent.
+var ErrSilent = errors.New("the guard is silent")
 
 // releasePause is between two questions of Release and AwaitEnd.
 const releasePause = 250 * time.Millisecond
@@ -33,7 +39,8 @@ func AwaitEnd(ctx context.Context, guard string, epoch int64, clock Clock, clien
 	return nil
 }
 
-// untilFinished asks the guard until its fence is finished. The error says what the guard has said last.
+// untilFinished asks the guard until its fence is finished. The error says what the guard has said last, and
+// ErrSilent if it has never said anything.
 func untilFinished(ctx context.Context, method, guard, path string, epoch int64, clock Clock, client *http.Client) error {
 	base, err := url.Parse(guard)
 	if err != nil {
@@ -41,16 +48,30 @@ func untilFinished(ctx context.Context, method, guard, path string, epoch int64,
 	}
 	address := base.JoinPath(path)
 	address.RawQuery = url.Values{"epoch": {strconv.FormatInt(epoch, 10)}}.Encode()
+	silence := ErrSilent
 	for {
 		var answer FenceAnswer
 		_, err := call(ctx, client, method, address.String(), &answer)
 		if err == nil && answer.Finished && answer.Epoch == epoch {
 			return nil
 		}
+		if !isSilence(err) {
+			silence = nil
+		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("of which the guard says %+v: %w", answer, context.Cause(ctx)), err)
+			return errors.Join(fmt.Errorf("of which the guard says %+v: %w", answer, context.Cause(ctx)), err, silence)
 		case <-clock.After(releasePause):
 		}
 	}
+}
+
+// isSilence tells that nothing has come back. Alerts of TLS are answers, although they are errors of the connection,
+// too.
+func isSilence(err error) bool {
+	if broken, is := errors.AsType[*net.OpError](err); is {
+		return broken.Op != "remote error" && broken.Op != "local error"
+	}
+	late, is := errors.AsType[net.Error](err)
+	return is && late.Timeout() || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }

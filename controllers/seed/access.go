@@ -28,17 +28,18 @@ import (
 )
 
 const (
-	// GardenletPrefix and ControlPlanesPrefix begin the names of a seed's ServiceAccounts in the garden, before the name of
-	// the Seed: of its gardenlet, and of the control planes of its shoots.
-	GardenletPrefix, ControlPlanesPrefix = "gardenlet-", "control-planes-"
+	// gardenletPrefix and controlPlanesPrefix begin the names of a seed's ServiceAccounts in the garden, before the name
+	// of the Seed: of its gardenlet, and of the control planes of its shoots.
+	gardenletPrefix, controlPlanesPrefix = "gardenlet-", "control-planes-"
 	// accessPrefix begins the names of the roles that are kept here.
 	accessPrefix = "gardener.cloud:system:seed:"
 	// labelAccess marks them, with the name of the seed.
 	labelAccess = "transplant.dev/access-of-seed"
 )
 
-// Access keeps the roles of seeds in the garden: what belongs to a seed's shoots, by name, and nothing else. A seed that is
-// lost has none, until it is heard again. It runs in the garden-controller-manager (docs/adr/0017).
+// Access keeps the roles of seeds in the garden: what belongs to a seed's shoots, by name, and nothing else. While a seed
+// is lost, only the control planes of the shoots that it still has keep theirs (SPEC 9.2, O3). It runs in the
+// garden-controller-manager (docs/adr/0017).
 type Access struct {
 	// Garden is the cached client of the manager: what it has not seen yet wakes it again.
 	Garden client.Client
@@ -114,8 +115,10 @@ type role struct {
 	rules         []rbacv1.PolicyRule
 }
 
-// wanted are the roles in a namespace, by name, and after how long a seed is lost that is silent.
-func (a *Access) wanted(ctx context.Context, namespace string, seeds []gardencorev1beta1.Seed) (map[string]role, time.Duration, error) {
+// wanted are the roles in a namespace, by name, and after how long the next silent seed is lost; zero for none.
+func (a *Access) wanted(
+	ctx context.Context, namespace string, seeds []gardencorev1beta1.Seed,
+) (map[string]role, time.Duration, error) {
 	shoots, entries := &gardencorev1beta1.ShootList{}, &gardencorev1beta1.BackupEntryList{}
 	if namespace != "" {
 		in := client.InNamespace(namespace)
@@ -123,38 +126,21 @@ func (a *Access) wanted(ctx context.Context, namespace string, seeds []gardencor
 			return nil, 0, fmt.Errorf("list what seeds have in namespace %q: %w", namespace, err)
 		}
 	}
-	all, again, of := map[string]role{}, time.Duration(0), belongingsOf(shoots.Items, entries.Items)
+	all, of := map[string]role{}, inventoriesOf(shoots.Items, entries.Items)
+	lost, again := lostSeeds(seeds, a.Clock, a.Grace)
 	for i := range seeds {
 		seed := &seeds[i]
-		left, silent := a.patience(seed)
-		if silent && left <= 0 {
-			continue // it is lost
-		}
-		if silent && (again == 0 || left < again) {
-			again = left
-		}
-		b, gardenlet, controlPlanes := of[seed.Name], accessPrefix+seed.Name, accessPrefix+seed.Name+":control-planes"
+		in := of[seed.Name]
 		switch {
-		case namespace == "":
-			all[gardenlet] = role{seed: seed.Name, account: GardenletPrefix + seed.Name, rules: bucketRules(seed)}
-		case b != nil:
-			all[gardenlet] = role{seed: seed.Name, account: GardenletPrefix + seed.Name, rules: b.gardenletRules()}
-			if rules := b.controlPlaneRules(); len(rules) > 0 {
-				all[controlPlanes] = role{seed: seed.Name, account: ControlPlanesPrefix + seed.Name, rules: rules}
+		case namespace == "" && !lost[seed.Name]:
+			all[accessPrefix+seed.Name] = role{
+				seed: seed.Name, account: gardenletPrefix + seed.Name, rules: bucketRules(seed),
 			}
+		case in != nil:
+			maps.Copy(all, in.roles(seed.Name, lost[seed.Name]))
 		}
 	}
 	return all, again, nil
-}
-
-// patience is how long a seed that is silent is not taken for lost yet.
-func (a *Access) patience(seed *gardencorev1beta1.Seed) (left time.Duration, silent bool) {
-	for _, condition := range seed.Status.Conditions {
-		if condition.Type == gardencorev1beta1.SeedGardenletReady && condition.Status == gardencorev1beta1.ConditionUnknown {
-			return a.Grace - a.Clock.Since(condition.LastTransitionTime.Time), true
-		}
-	}
-	return 0, false
 }
 
 // keep makes sure of a role, and that the seed's account has it.

@@ -10,33 +10,36 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
-// belongings are the names, in one project namespace, of what a seed needs to look after its shoots.
-type belongings struct {
+// inventory is the names, in one project namespace, of what a seed needs to look after its shoots.
+type inventory struct {
 	shoots, entries                    sets.Set[string]
 	readSecrets, readConfigs           sets.Set[string]
 	claims, writeSecrets, writeConfigs sets.Set[string]
+	// held are the claims of the shoots that the seed has. Those that are on their way to it are not among them.
+	held sets.Set[string]
 }
 
-func newBelongings() *belongings {
-	return &belongings{
+func newInventory() *inventory {
+	return &inventory{
 		shoots: sets.New[string](), entries: sets.New[string](), readSecrets: sets.New[string](), readConfigs: sets.New[string](),
 		claims: sets.New[string](), writeSecrets: sets.New[string](), writeConfigs: sets.New[string](),
+		held: sets.New[string](),
 	}
 }
 
-// belongingsOf the seeds in one project namespace, by seed. A shoot belongs to the seed that it is bound to and to the one
+// inventoriesOf the seeds in one project namespace, by seed. A shoot belongs to the seed that it is bound to and to the one
 // that has it: in a migration both have work to do.
-func belongingsOf(shoots []gardencorev1beta1.Shoot, entries []gardencorev1beta1.BackupEntry) map[string]*belongings {
-	all := map[string]*belongings{}
-	of := func(seeds ...*string) []*belongings {
-		var found []*belongings
+func inventoriesOf(shoots []gardencorev1beta1.Shoot, entries []gardencorev1beta1.BackupEntry) map[string]*inventory {
+	all := map[string]*inventory{}
+	of := func(seeds ...*string) []*inventory {
+		var found []*inventory
 		for _, seed := range seeds {
 			name := ptr.Deref(seed, "")
 			if name == "" {
 				continue
 			}
 			if all[name] == nil {
-				all[name] = newBelongings()
+				all[name] = newInventory()
 			}
 			found = append(found, all[name])
 		}
@@ -45,6 +48,9 @@ func belongingsOf(shoots []gardencorev1beta1.Shoot, entries []gardencorev1beta1.
 	for i := range shoots {
 		for _, b := range of(shoots[i].Spec.SeedName, shoots[i].Status.SeedName) {
 			b.add(&shoots[i])
+		}
+		for _, b := range of(shoots[i].Status.SeedName) {
+			b.held.Insert(controlplane.OwnerLease(shoots[i].Name))
 		}
 	}
 	// An entry outlives its shoot.
@@ -56,7 +62,7 @@ func belongingsOf(shoots []gardencorev1beta1.Shoot, entries []gardencorev1beta1.
 	return all
 }
 
-func (b *belongings) add(shoot *gardencorev1beta1.Shoot) {
+func (b *inventory) add(shoot *gardencorev1beta1.Shoot) {
 	b.shoots.Insert(shoot.Name)
 	b.claims.Insert(controlplane.OwnerLease(shoot.Name))
 	b.writeSecrets.Insert(shoot.Name + controlplane.SuffixKubeconfig)
@@ -67,12 +73,26 @@ func (b *belongings) add(shoot *gardencorev1beta1.Shoot) {
 	b.readConfigs.Insert(configs...)
 }
 
+// roles of the seed in the namespace, by name.
+func (b *inventory) roles(seed string, lost bool) map[string]role {
+	all, claims := map[string]role{}, b.claims
+	if lost {
+		claims = b.held
+	} else {
+		all[accessPrefix+seed] = role{seed: seed, account: gardenletPrefix + seed, rules: b.gardenletRules()}
+	}
+	if rules := claimRules(claims); len(rules) > 0 {
+		all[accessPrefix+seed+":control-planes"] = role{seed: seed, account: controlPlanesPrefix + seed, rules: rules}
+	}
+	return all
+}
+
 // gardenletRules are what a gardenlet may do in the namespace. That it creates nothing but what it may patch by name is for
 // the policy seeds-create-their-own: RBAC does not know the name of what is created.
-func (b *belongings) gardenletRules() []rbacv1.PolicyRule {
+func (b *inventory) gardenletRules() []rbacv1.PolicyRule {
 	core := gardencorev1beta1.SchemeGroupVersion.Group
 	chunks := transplantv1alpha1.SchemeGroupVersion.Group
-	rules := b.controlPlaneRules()
+	rules := claimRules(b.claims)
 	named := func(group string, names sets.Set[string], verbs []string, resources ...string) {
 		if len(names) > 0 { // a rule without names is one for all
 			rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, ResourceNames: sets.List(names), Verbs: verbs})
@@ -97,16 +117,16 @@ func (b *belongings) gardenletRules() []rbacv1.PolicyRule {
 	)
 }
 
-// controlPlaneRules are what the control planes of the seed's shoots may do in the namespace: mend the claim, one that the
-// garden has lost too (SPEC 9.2, O3).
-func (b *belongings) controlPlaneRules() []rbacv1.PolicyRule {
-	if len(b.claims) == 0 {
+// claimRules are what the control planes of shoots may do in the namespace: mend their claims, also those that the garden
+// has lost (SPEC 9.2, O3).
+func claimRules(claims sets.Set[string]) []rbacv1.PolicyRule {
+	if len(claims) == 0 {
 		return nil
 	}
 	leases := []string{"coordination.k8s.io"}
 	return []rbacv1.PolicyRule{
 		{APIGroups: leases, Resources: []string{"leases"}, Verbs: []string{"create"}},
-		{APIGroups: leases, Resources: []string{"leases"}, ResourceNames: sets.List(b.claims), Verbs: []string{"patch"}},
+		{APIGroups: leases, Resources: []string{"leases"}, ResourceNames: sets.List(claims), Verbs: []string{"patch"}},
 	}
 }
 

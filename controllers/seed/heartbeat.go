@@ -18,7 +18,6 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
@@ -38,28 +37,19 @@ type Heartbeat struct {
 	Interval time.Duration
 }
 
-// AddToManager adds the Heartbeat to a manager.
-func (h *Heartbeat) AddToManager(mgr manager.Manager) error {
-	if err := mgr.Add(h); err != nil {
-		return fmt.Errorf("add the seed's heartbeat: %w", err)
-	}
-	return nil
-}
-
 // Start beats until ctx is done. A beat is missed while the seed's own API server does not answer: a seed that cannot
 // serve must not look alive.
 func (h *Heartbeat) Start(ctx context.Context) error {
 	logger := log.FromContext(ctx).WithName("heartbeat")
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := h.Beat(ctx); err != nil {
+		if err := h.beat(ctx); err != nil {
 			logger.Info("The seed's heartbeat is missed", "seed", h.SeedName, "reason", err.Error())
 		}
 	}, h.Interval)
 	return nil
 }
 
-// Beat renews the Lease and reports, once.
-func (h *Heartbeat) Beat(ctx context.Context) error {
+func (h *Heartbeat) beat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 4*h.Interval)
 	defer cancel()
 	if err := h.Seed.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &corev1.Namespace{}); err != nil {

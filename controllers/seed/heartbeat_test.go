@@ -49,7 +49,7 @@ func TestHeartbeat(t *testing.T) {
 		if err := garden.Update(t.Context(), now); err != nil {
 			t.Fatal(err)
 		}
-		if err := h.Beat(t.Context()); err != nil {
+		if err := h.beat(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if err := garden.Get(t.Context(), client.ObjectKey{Name: "a"}, now); err != nil {

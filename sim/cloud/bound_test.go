@@ -11,6 +11,7 @@ import (
 
 const (
 	ofAlpha, ofBeta = "owner.alpha.p.example.test", "owner.beta.p.example.test"
+	ofMoving        = "owner.moving.p.example.test"
 	alphaID, betaID = "shoot--p--alpha", "shoot--p--beta"
 )
 
@@ -19,7 +20,7 @@ func ownerOf(name, seed string, epoch int64) *api.RecordSet {
 }
 
 // A seed's token may do for a shoot what the owner record in DNS allows, whatever it calls. alpha is seed a's with epoch 3,
-// beta is seed b's with epoch 5; the token is seed a's.
+// beta is seed b's with epoch 5, and so is moving, which is bound to a; the token is seed a's.
 func TestBoundToken_EachCall_OnlyWhatTheDecisionAllows(t *testing.T) {
 	t.Parallel()
 	scoped := func(shoot string, epoch int64) api.Scope { return api.Scope{Shoot: shoot, Epoch: epoch} }
@@ -86,12 +87,15 @@ func TestBoundToken_EachCall_OnlyWhatTheDecisionAllows(t *testing.T) {
 		"delete in another's scope":             {remove(scoped(betaID, 7)), "seed 'b'"},
 		"upload with a jump":                    {object(scoped(alphaID, 9)), "epoch 9"},
 		"upload in another's scope":             {object(scoped(betaID, 7)), "seed 'b'"},
-		"without an epoch":                      {network(api.Scope{Shoot: betaID}), ""},
+		"create without an epoch":               {network(api.Scope{Shoot: alphaID}), ""},
+		"without an epoch in another's scope":   {network(api.Scope{Shoot: betaID}), "which is seed 'b's"},
 		"renew its own decision":                {put(ownerOf(ofAlpha, "a", 4)), ""},
-		"take over with the next epoch":         {put(ownerOf(ofBeta, "a", 6)), ""},
-		"take over after tries that failed":     {put(ownerOf(ofBeta, "a", 12)), ""},
-		"take over with a jump":                 {put(ownerOf(ofBeta, "a", 5000)), "from 5 to 5000"},
-		"take over with the same epoch":         {put(ownerOf(ofBeta, "a", 5)), "from 5 to 5"},
+		"take over another's":                   {put(ownerOf(ofBeta, "a", 6)), "the garden has bound the shoot to seed 'b'"},
+		"take over with the next epoch":         {put(ownerOf(ofMoving, "a", 6)), ""},
+		"take over after tries that failed":     {put(ownerOf(ofMoving, "a", 12)), ""},
+		"take over with a jump":                 {put(ownerOf(ofMoving, "a", 5000)), "from 5 to 5000"},
+		"take over with the same epoch":         {put(ownerOf(ofMoving, "a", 5)), "from 5 to 5"},
+		"begin a shoot that nobody has bound":   {put(ownerOf("owner.none.p.example.test", "a", 1)), "the garden has bound the shoot to seed ''"},
 		"lower its own epoch":                   {put(ownerOf(ofAlpha, "a", 2)), "from 3 to 2"},
 		"give its shoot away":                   {put(ownerOf(ofAlpha, "b", 4)), "may name no seed but 'a'"},
 		"begin a new shoot":                     {put(ownerOf("owner.gamma.p.example.test", "a", 1)), ""},
@@ -141,14 +145,24 @@ type boundCloud struct {
 
 func startBound(t *testing.T) *boundCloud {
 	t.Helper()
-	cloud := start(t, Options{Tokens: tokenFile(t, Token{Token: "t-of-a", Identity: "extensions-of-a", Seed: "a"})})
+	cloud := start(t, Options{Tokens: tokenFile(t, boundTokens...)})
 	admin, ctx := cloud.as(t, "admin"), t.Context()
 	zone := must(admin.Zones().Create(ctx, &api.Zone{Name: "example.test"}))(t)
 	records := admin.Records(zone.ID)
 	must(records.Put(ctx, ownerOf(ofAlpha, "a", 3), api.If{Absent: true}))(t)
 	must(records.Put(ctx, ownerOf(ofBeta, "b", 5), api.If{Absent: true}))(t)
+	must(records.Put(ctx, ownerOf(ofMoving, "b", 5), api.If{Absent: true}))(t)
+	for shoot, seed := range map[string]string{"alpha": "a", "beta": "b", "moving": "a", "gamma": "a"} {
+		must(cloud.as(t, "t-policies").SetPolicy(ctx, api.Policy{Meta: api.Meta{ID: "shoot--p--" + shoot}, Bound: seed}))(t)
+	}
 	must(records.Put(ctx, &api.RecordSet{Name: "api-too.beta.p.example.test", Type: api.RecordA, TTL: 1, Values: []string{"127.0.0.8"}}, api.If{Absent: true}))(t)
 	network := must(admin.Networks().Create(ctx, &api.Network{CIDR: "10.9.0.0/16"}))(t)
-	bucketOf(t, admin)
+	bucketOf(t, cloud.as(t, "t-of-a"))
 	return &boundCloud{testCloud: cloud, a: cloud.as(t, "t-of-a"), zone: zone.ID, network: network.ID}
+}
+
+var boundTokens = []Token{
+	{Token: "t-of-a", Identity: "extensions-of-a", Seed: "a"},
+	{Token: "t-of-b", Identity: "extensions-of-b", Seed: "b"},
+	{Token: "t-policies", Identity: "garden", Roles: []Role{RolePolicies}},
 }

@@ -51,7 +51,7 @@ func NewCommand() *cobra.Command {
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", "", "address of GET /metrics, plain HTTP, e.g. 127.16.0.2:9100; empty means none")
 	set.StringVar(&f.servingCert, "serving-cert", "", "file with the API's certificate, PEM")
 	set.StringVar(&f.servingKey, "serving-key", "", "file with the certificate's key, PEM")
-	set.StringVar(&f.Tokens, "tokens", "", `file that says whose a token is, YAML or JSON: {"tokens": [{"token", "identity", "roles": ["admin"|"observer"|"nodes"], "seed"}]}; read again when it changes`)
+	set.StringVar(&f.Tokens, "tokens", "", `file that says whose a token is, YAML or JSON: {"tokens": [{"token", "identity", "roles": ["admin"|"observer"|"nodes"|"policies"], "seed"}]}; read again when it changes`)
 	set.StringVar(&f.BucketURL, "bucket-url", "", "where the buckets' contents are kept: file:///path, s3://bucket?region=… or mem://; nobody else may write there. Default: a folder in --dir")
 	set.StringVar(&f.Restore, "restore", "", "start from this snapshot; --dir must be new then")
 	set.DurationVar(&f.BootDelay, "boot-delay", DefaultBootDelay, "how long a machine boots")

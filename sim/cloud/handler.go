@@ -47,6 +47,9 @@ func (s *Server) Handler() http.Handler {
 
 	mux.HandleFunc("GET /fences", s.serve(api.VerbList, api.KindFences, s.listFences))
 	mux.HandleFunc("PUT /fences/{id}", s.serve(api.VerbFence, api.KindFences, s.fence))
+	mux.HandleFunc("GET /policies", s.serve(api.VerbList, api.KindPolicies, s.only(s.listPolicies, RolePolicies, RoleObserver)))
+	mux.HandleFunc("PUT /policies/{id}", s.serve(api.VerbSet, api.KindPolicies, s.only(s.setPolicy, RolePolicies)))
+	mux.HandleFunc("DELETE /policies/{id}", s.serve(api.VerbDelete, api.KindPolicies, s.only(s.deletePolicy, RolePolicies)))
 	mux.HandleFunc("GET /faults", s.serve(api.VerbList, api.KindFaults, s.only(s.listFaults, RoleObserver)))
 	mux.HandleFunc("PUT /faults/{id}", s.serve(api.VerbSet, api.KindFaults, s.only(s.setFault)))
 	mux.HandleFunc("DELETE /faults/{id}", s.serve(api.VerbHeal, api.KindFaults, s.only(s.healFault)))
@@ -98,6 +101,9 @@ func pathID(r *http.Request) string {
 func (s *Server) begin(c *call, r *http.Request) (err error) {
 	if c.identity, c.scope, err = s.identities.authenticate(r); err != nil {
 		return err
+	}
+	if c.kind != api.KindPolicies && c.identity.only(RolePolicies) {
+		return standard(api.CodeUnauthorized, c.kind)
 	}
 	if c.kind == api.KindFaults || c.kind == "ledger" || c.kind == "snapshot" {
 		return nil // the harness's own entrance is never harmed

@@ -22,6 +22,7 @@ const (
 	RoleAdmin    Role = "admin"    // everything: faults, snapshots, and what the other roles may
 	RoleObserver Role = "observer" // reads the ledger and lists what cannot be found otherwise
 	RoleNodes    Role = "nodes"    // reads the user data of machines and the ledger
+	RolePolicies Role = "policies" // keeps the policies of shoots, and may do nothing else
 )
 
 // TokenFile is the file of --tokens, as YAML or JSON.
@@ -34,8 +35,8 @@ type Token struct {
 	Token    string `json:"token"`
 	Identity string `json:"identity"`
 	Roles    []Role `json:"roles,omitempty"`
-	// Seed binds the token to what DNS decides about shoots: for one that it gives to another seed, the token may neither
-	// raise the epoch nor write the records. Empty for a token that is bound to no seed.
+	// Seed binds the token to what DNS and the policies say about shoots: it may take over only one that the policy binds
+	// to the seed, and change only what is of a shoot that DNS gives to the seed. Empty for a token that is bound to no seed.
 	Seed string `json:"seed,omitempty"`
 }
 
@@ -50,6 +51,9 @@ func (i identity) may(roles ...Role) bool {
 	return slices.ContainsFunc(i.roles, func(r Role) bool { return r == RoleAdmin || slices.Contains(roles, r) })
 }
 
+// only says whether the identity has this role and no other.
+func (i identity) only(role Role) bool { return len(i.roles) == 1 && i.roles[0] == role }
+
 // identities knows the tokens of a file and reads it again when it has changed.
 type identities struct {
 	path string
@@ -57,6 +61,7 @@ type identities struct {
 	mutex  sync.Mutex
 	seen   os.FileInfo
 	tokens map[[sha256.Size]byte]identity // by digest, so that a lookup takes the same time for every wrong token
+	seeds  map[string]string              // by identity
 }
 
 func newIdentities(path string) (*identities, error) {
@@ -83,15 +88,23 @@ func (i *identities) reload() error {
 	if err := yaml.UnmarshalStrict(content, &file); err != nil {
 		return fmt.Errorf("parse the token file %q: %w", i.path, err)
 	}
-	tokens := map[[sha256.Size]byte]identity{}
+	tokens, seeds := map[[sha256.Size]byte]identity{}, map[string]string{}
 	for n, token := range file.Tokens {
 		if token.Token == "" || token.Identity == "" {
 			return fmt.Errorf("parse the token file %q: tokens[%d]: token and identity are required", i.path, n)
 		}
+		seeds[token.Identity] = token.Seed
 		tokens[sha256.Sum256([]byte(token.Token))] = identity{name: token.Identity, seed: token.Seed, roles: token.Roles}
 	}
-	i.seen, i.tokens = info, tokens
+	i.seen, i.tokens, i.seeds = info, tokens, seeds
 	return nil
+}
+
+// seedOf an identity; empty if it is bound to none.
+func (i *identities) seedOf(name string) string {
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	return i.seeds[name]
 }
 
 // authenticate finds out who makes a request, and in which scope. Headers win over the scope that rides on a token.

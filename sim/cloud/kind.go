@@ -38,6 +38,7 @@ func kinds() map[string]kind {
 		{name: api.KindObjects, make: func() api.Resource { return &storedObject{} }},
 		{name: api.KindFences, make: func() api.Resource { return &api.Fence{} }},
 		{name: api.KindFaults, make: func() api.Resource { return &api.Fault{} }},
+		{name: api.KindPolicies, make: func() api.Resource { return &api.Policy{} }},
 	} {
 		catalogue[k.name] = k
 	}

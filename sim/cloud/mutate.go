@@ -72,7 +72,11 @@ func (s *Server) decide(c *call, decide func(*view) (change, error)) (change, er
 			return change{}, err
 		}
 	}
-	return decide(s.view())
+	wanted, err := decide(s.view())
+	if err != nil || wanted.replayed {
+		return wanted, err
+	}
+	return wanted, s.checkRights(c, wanted)
 }
 
 // live is what a quota counts.

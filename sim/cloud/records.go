@@ -76,7 +76,7 @@ func (s *Server) putRecord(c *call, w http.ResponseWriter, r *http.Request) erro
 		if err := admitRecord(v, zone, set); err != nil {
 			return change{}, err
 		}
-		if err := v.checkRecord(c, zone, set.Name, set); err != nil {
+		if err := v.checkRecord(c, zone, recordID(zone.ID, set.Type, set.Name), set.Name, set); err != nil {
 			return change{}, err
 		}
 		return putChange(v, zone, set, condition)
@@ -117,7 +117,7 @@ func (s *Server) deleteRecord(c *call, w http.ResponseWriter, r *http.Request) e
 		if err != nil {
 			return change{}, err
 		}
-		if err := v.checkRecord(c, zone, before.Name, nil); err != nil {
+		if err := v.checkRecord(c, zone, id, before.Name, nil); err != nil {
 			return change{}, err
 		}
 		return change{id: id, name: before.Name, before: before}, check(condition, id, before)

@@ -16,7 +16,13 @@ type state struct {
 	tokens map[tokenUse]tokenResult           // client tokens of creations
 	keys   map[string][]string                // keys of each bucket's objects, sorted
 	names  map[string]map[string]int          // per zone: how many record sets have this name or one below it
+	made   map[rowKey]origin                  // how each row came to be
 }
+
+type rowKey struct{ kind, id string }
+
+// origin of a row: the call that created it.
+type origin struct{ identity, shoot string }
 
 type tokenUse struct{ identity, kind, token string }
 
@@ -29,6 +35,7 @@ func newState() *state {
 		tokens: map[tokenUse]tokenResult{},
 		keys:   map[string][]string{},
 		names:  map[string]map[string]int{},
+		made:   map[rowKey]origin{},
 	}
 	for name := range s.kinds {
 		s.rows[name] = map[string]api.Resource{}
@@ -53,7 +60,14 @@ func (s *state) apply(entry *api.LedgerEntry) error {
 		}
 		after.Metadata().Version = entry.Seq
 	}
+	key := rowKey{entry.Kind, entry.ID}
+	if _, there := s.rows[entry.Kind][entry.ID]; !there {
+		s.made[key] = origin{identity: entry.Identity, shoot: entry.Shoot}
+	}
 	s.put(entry.Kind, entry.ID, after)
+	if after == nil {
+		delete(s.made, key)
+	}
 	if entry.ClientToken != "" {
 		s.tokens[tokenUse{entry.Identity, entry.Kind, entry.ClientToken}] = tokenResult{id: entry.ID, request: entry.Request}
 	}

@@ -3,7 +3,7 @@ package fault
 import (
 	"regexp"
 
-	pathvalidation "k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -24,7 +24,7 @@ func CheckPlace(path *field.Path, namespace, name string) field.ErrorList {
 			errs = append(errs, field.Invalid(path.Child("namespace"), namespace, "must be a namespace: "+problem))
 		}
 	}
-	for _, problem := range pathvalidation.IsValidPathSegmentName(name) {
+	for _, problem := range content.IsPathSegmentName(name) {
 		errs = append(errs, field.Invalid(path.Child("name"), name, "must be the name of an object: it "+problem))
 	}
 	if len(name) > maxObjectName {

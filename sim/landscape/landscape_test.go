@@ -43,7 +43,7 @@ func TestNames(t *testing.T) {
 	}
 	l.Seeds = append(l.Seeds, landscape.Seed{Name: "b"})
 	for actor, want := range map[string][]string{
-		"garden-controller-manager": {"garden"}, "nodes": {"cloud", "shoot/alpha", "shoots"}, "user": {"shoot/alpha", "shoots"},
+		"garden-controller-manager": {"cloud", "garden"}, "nodes": {"cloud", "shoot/alpha", "shoots"}, "user": {"shoot/alpha", "shoots"},
 		"gardenlet-b": {"b", "cloud", "garden", "shoot/alpha", "shoots"}, "extensions-b": {"b", "cloud"}, "gateway-b": {"b"}, "control-planes-a": {"cloud", "garden"},
 		"nobody": l.Targets(),
 	} {
@@ -52,7 +52,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	l.Settings.SecondSign = true
-	if diff := cmp.Diff([]string{"garden", "shoot/alpha", "shoots"}, l.TargetsOf("garden-controller-manager")); diff != "" {
+	if diff := cmp.Diff([]string{"cloud", "garden", "shoot/alpha", "shoots"}, l.TargetsOf("garden-controller-manager")); diff != "" {
 		t.Errorf("targets of who asks silent shoots (-want +got):\n%s", diff)
 	}
 	if _, found := l.Shoot("beta"); found {

@@ -66,7 +66,7 @@ func (l Landscape) Targets() []string {
 func (l Landscape) TargetsOf(actor string) []string {
 	role, seed := l.roleOf(actor)
 	spokenTo, known := map[string][]string{
-		"garden-controller-manager": {Garden},
+		"garden-controller-manager": {Garden, cloudTarget},
 		"gardenlet":                 {Garden, seed, cloudTarget, shootsTarget},
 		"extensions":                {seed, cloudTarget},
 		"gateway":                   {seed},

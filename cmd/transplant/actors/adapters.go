@@ -138,7 +138,7 @@ func (r releaser) AwaitEnd(ctx context.Context, guard controlplane.Guard, epoch 
 
 // guardClient is more patient than a guard lets a question stay open.
 func guardClient(guard controlplane.Guard) *http.Client {
-	return &http.Client{Timeout: 30 * time.Second, Transport: access.Transport(guard.Credentials)}
+	return &http.Client{Timeout: 30 * time.Second, Transport: access.Transport(guard.Credentials.Read)}
 }
 
 // shootClients reaches shoots by name, through a proxy if there is one.

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/controllers/admission"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/maintenance"
@@ -25,6 +27,7 @@ import (
 
 type gardenControllerManagerFlags struct {
 	kubeconfig     string
+	cloud          string
 	metricsAddress string
 	waitInterval   time.Duration
 	webhook        admission.Options
@@ -54,6 +57,8 @@ func (f *gardenControllerManagerFlags) command() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error { return f.run(ctrl.SetupSignalHandler()) },
 	}
 	command.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the garden")
+	command.Flags().StringVar(&f.cloud, "cloud-kubeconfig", "",
+		"kubeconfig file of the cloud's API, whose token may keep policies; empty for a cloud that needs none")
 	command.Flags().StringVar(&f.metricsAddress, "metrics-bind-address", "0", "address of the metrics server; 0 for none")
 	command.Flags().DurationVar(&f.waitInterval, "wait-interval", 5*time.Second, "how often a wait looks again when no watch woke it")
 	command.Flags().StringVar(&f.webhook.Host, "webhook-host", "", "address of the webhook server, on which the garden calls it")
@@ -189,6 +194,26 @@ func (f *gardenControllerManagerFlags) evacuations(garden client.Client) *migrat
 	}
 }
 
+// addPolicies adds what tells the cloud which seed may take a shoot over (SPEC 9.2, O5).
+func (f *gardenControllerManagerFlags) addPolicies(mgr manager.Manager) error {
+	if f.cloud == "" {
+		return nil
+	}
+	config, err := loadConfig(f.cloud, "garden-controller-manager")
+	if err != nil {
+		return err
+	}
+	store, err := cloud.New(bounded(config), cloud.Options{})
+	if err != nil {
+		return err
+	}
+	policies := &seed.Policies{
+		Garden: mgr.GetClient(), Cloud: store, Clock: clock.RealClock{},
+		Grace: f.seedLossGracePeriod - f.seedMonitorPeriod, Retry: f.waitInterval,
+	}
+	return policies.AddToManager(mgr)
+}
+
 // addSeedLoss adds what happens when a seed is heard of no more (SPEC 9.3, 9.4).
 func (f *gardenControllerManagerFlags) addSeedLoss(mgr manager.Manager, garden client.Client) error {
 	events := newEvents(mgr, "garden-controller-manager")
@@ -197,7 +222,7 @@ func (f *gardenControllerManagerFlags) addSeedLoss(mgr manager.Manager, garden c
 		return err
 	}
 	access := &seed.Access{Garden: mgr.GetClient(), Clock: clock.RealClock{}, Grace: f.seedLossGracePeriod - f.seedMonitorPeriod}
-	if err := access.AddToManager(mgr); err != nil {
+	if err := errors.Join(access.AddToManager(mgr), f.addPolicies(mgr)); err != nil {
 		return err
 	}
 	states := &shootstate.Store{Garden: garden, Clock: clock.RealClock{}}

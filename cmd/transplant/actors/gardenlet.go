@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -155,14 +157,33 @@ func (f *gardenletFlags) run(ctx context.Context) error {
 	if err := f.care.addToManager(mgr, seedCluster, factory, shoots, workers, measured.care); err != nil {
 		return err
 	}
-	// A seed that was lost gets its rights back by being heard, which it needs for what comes next.
-	if err := f.heartbeat(factory).Beat(ctx); err != nil {
-		klog.FromContext(ctx).Info("The seed's first heartbeat is missed", "seed", f.settings.SeedName, "reason", err.Error())
+	// A seed that was lost gets its rights in the garden back by reporting, and the manager needs them. So it reports from
+	// the start: in a pause until the manager's caches are filled it could be lost again.
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return f.heartbeat(factory).Start(ctx) })
+	group.Go(func() error {
+		if err := f.abortInterrupted(ctx, factory); err != nil {
+			return err
+		}
+		return mgr.Start(ctx)
+	})
+	return group.Wait()
+}
+
+// abortInterrupted waits while the garden forbids it: the seed may have no rights yet.
+func (f *gardenletFlags) abortInterrupted(ctx context.Context, factory *controlplane.Factory) error {
+	for {
+		err := shoot.AbortInterrupted(ctx, factory.Garden, factory.Clock, f.settings.SeedName)
+		if !apierrors.IsForbidden(err) {
+			return err
+		}
+		klog.FromContext(ctx).Info("Interrupted operations are not aborted yet", "seed", f.settings.SeedName, "reason", err.Error())
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-factory.Clock.After(f.leaseInterval):
+		}
 	}
-	if err := shoot.AbortInterrupted(ctx, factory.Garden, factory.Clock, f.settings.SeedName); err != nil {
-		return err
-	}
-	return mgr.Start(ctx)
 }
 
 // factory wires what every run of a flow needs. Flows read without caches.
@@ -180,7 +201,9 @@ func (f *gardenletFlags) factory(gardenConfig, seedConfig, cloudConfig *rest.Con
 	if err != nil {
 		return nil, fmt.Errorf("make the client for leases: %w", err)
 	}
-	dns, err := cloud.New(bounded(cloudConfig), cloud.Options{})
+	dnsConfig := bounded(cloudConfig)
+	dnsConfig.Wrap(patient) // the policy of a shoot that was bound just now may come later than the shoot
+	dns, err := cloud.New(dnsConfig, cloud.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -235,9 +258,6 @@ func (f *gardenletFlags) addDuties(mgr manager.Manager, seedCluster cluster.Clus
 		},
 		func() error {
 			return (&migration.BackupEntries{Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock, SeedName: f.settings.SeedName, Retry: retry}).AddToManager(mgr, seedCluster, workers)
-		},
-		func() error {
-			return f.heartbeat(factory).AddToManager(mgr)
 		},
 	}
 	for _, a := range add {

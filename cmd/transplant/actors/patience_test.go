@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"strings"
@@ -73,4 +74,43 @@ func TestPatient_RefusedRequest_IsSentAgainForAWhile(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Who does not wait any longer is told what the last refusal said, though its connection ends with the request.
+func TestPatient_ContextEnds_TellsTheReason(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		request, err := http.NewRequestWithContext(ctx, http.MethodPut, "http://cloud.test", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := patient(refuser{}).RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if why, err := io.ReadAll(response.Body); err != nil || string(why) != "why" || ctx.Err() == nil {
+			t.Errorf("got %q, error %v, context %v", why, err, ctx.Err())
+		}
+	})
+}
+
+// refuser refuses with bodies that cannot be read when their request's context has ended.
+type refuser struct{}
+
+func (refuser) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusForbidden, Body: io.NopCloser(bodyOf{r.Context(), strings.NewReader("why")})}, nil
+}
+
+type bodyOf struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (b bodyOf) Read(p []byte) (int, error) {
+	if err := b.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return b.Reader.Read(p)
 }

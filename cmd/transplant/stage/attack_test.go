@@ -124,6 +124,8 @@ func gardenletNeeds(s, namespace, shoot string) map[string]request {
 		"reads its state":               get(state(namespace, shoot)),
 		"creates its state":             create(state(namespace, shoot)),
 		"writes a chunk":                create(chunkOf(namespace, shoot)),
+		"changes a chunk":               patch(chunkOf(namespace, shoot), harmless),
+		"removes a chunk":               remove(chunkOf(namespace, shoot)),
 		"lists chunks":                  list(&transplantv1alpha1.ShootStateChunkList{}, client.InNamespace(namespace)),
 		"reports":                       patchStatus(shootOf(namespace, shoot), note),
 		"takes a request off":           patch(shootOf(namespace, shoot), harmless),
@@ -150,6 +152,8 @@ func gardenletAttacks() map[string]request {
 	bucket := &gardencorev1beta1.BackupBucket{ObjectMeta: metav1.ObjectMeta{Name: "any"}}
 	bucket.Spec.Provider.Type, bucket.Spec.Provider.Region, bucket.Spec.SeedName = "transplant", "here", ptr.To("a")
 	entry := &gardencorev1beta1.BackupEntry{ObjectMeta: metaOf("garden-p", "shoot--p--beta--uid-of-beta"), Spec: gardencorev1beta1.BackupEntrySpec{BucketName: "b", SeedName: ptr.To("a")}}
+	misnamed := chunkOf("garden-p", "beta")
+	misnamed.Name, misnamed.ShootName = "beta-fedcba9876543210-0", "alpha"
 	new := shootOf("garden-p", "new")
 	new.Spec.SeedName = ptr.To("a")
 	return map[string]request{
@@ -193,6 +197,10 @@ func gardenletAttacks() map[string]request {
 		"overwrites another's state":                 patch(state("garden-p", "beta"), harmless),
 		"deletes another's state":                    remove(state("garden-p", "beta")),
 		"writes a chunk of another's":                create(chunkOf("garden-p", "beta")),
+		"changes a chunk of another's":               patch(chunkOf("garden-p", "beta"), harmless),
+		"removes a chunk of another's":               remove(chunkOf("garden-p", "beta")),
+		"takes the name of another's chunk":          create(misnamed),
+		"makes up an identity":                       patchStatus(shootOf("garden-p", "fresh"), `{"status":{"technicalID":"shoot--p--beta"}}`),
 		"lists chunks of another project":            list(&transplantv1alpha1.ShootStateChunkList{}, client.InNamespace("garden-q")),
 		"makes any backup bucket":                    create(bucket),
 		"makes the backup entry of another's":        create(entry),
@@ -221,6 +229,11 @@ func TestAttacks_WithEachIdentity_AreRefused(t *testing.T) {
 		"lists shoots":                              list(&gardencorev1beta1.ShootList{}),
 	}
 	lost := gardenletNeeds("c", "garden-p", "omega")
+	k.shoot(t, "p/fresh", "a/")
+	ofA := k.client(t, k.as(t, "garden/gardenlet-a"))
+	k.await(t, "the identity of a shoot that has none", func(ctx context.Context) error {
+		return patchStatus(shootOf("garden-p", "fresh"), `{"status":{"technicalID":"shoot--p--fresh"}}`)(ctx, ofA)
+	})
 	for _, test := range []struct {
 		account        string
 		needs, attacks map[string]request
@@ -238,8 +251,11 @@ func TestAttacks_WithEachIdentity_AreRefused(t *testing.T) {
 			"reads another's":     get(claimOf("garden-q", "gamma")), // as a seed that returns has to (SPEC 9.2, O10)
 			"mends one that goes": patch(claimOf("garden-p", "moving"), harmless),
 		}},
-		{account: "control-planes-c", needs: map[string]request{"reads the claim": get(claimOf("garden-p", "omega"))}, attacks: map[string]request{
+		// It may be the gardenlet alone that is down: guards go on, and heal the claims of what is theirs (SPEC 9.2, O3).
+		{account: "control-planes-c", attacks: attacksOfControlPlanes, needs: map[string]request{
+			"reads the claim": get(claimOf("garden-p", "omega")),
 			"mends the claim": patch(claimOf("garden-p", "omega"), harmless),
+			"makes it anew":   create(claimOf("garden-p", "omega")),
 		}},
 	} {
 		c := k.client(t, k.as(t, "garden/"+test.account))
@@ -258,7 +274,7 @@ func TestAttacks_WithEachIdentity_AreRefused(t *testing.T) {
 	k.condition(t, "c", gardencorev1beta1.ConditionTrue)
 	c := k.client(t, k.as(t, "garden/gardenlet-c"))
 	for name, send := range lost {
-		k.await(t, "the rights of a seed that is heard again: "+name, func(ctx context.Context) error {
+		k.await(t, "the rights of a seed that reports again: "+name, func(ctx context.Context) error {
 			return client.IgnoreNotFound(client.IgnoreAlreadyExists(send(ctx, c)))
 		})
 	}
@@ -266,7 +282,7 @@ func TestAttacks_WithEachIdentity_AreRefused(t *testing.T) {
 	for name, send := range lost {
 		k.await(t, "the end of the rights of a seed that is lost: "+name, func(ctx context.Context) error {
 			if err := send(ctx, c); !apierrors.IsForbidden(err) {
-				return fmt.Errorf("it ends with %v", err)
+				return fmt.Errorf("it ends with %w", err)
 			}
 			return nil
 		})

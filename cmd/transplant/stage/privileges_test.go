@@ -3,6 +3,7 @@ package stage
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -51,6 +52,7 @@ type kit struct {
 	name   string
 	config *rest.Config
 	admin  client.Client
+	cloud  *cloudKit // of the garden
 }
 
 func privilegesKit(t *testing.T, name string) *kit {
@@ -148,6 +150,9 @@ func (k *kit) shoot(t *testing.T, name, seeds string) {
 		shoot.Spec.Resources = append(shoot.Spec.Resources, reference)
 	}
 	k.create(t, shoot)
+	if status == "" {
+		return // its seed has not begun
+	}
 	before := shoot.DeepCopy()
 	shoot.Status.SeedName, shoot.Status.TechnicalID, shoot.Status.UID = &status, "shoot--"+project+"--"+name, types.UID("uid-of-"+name)
 	if err := k.admin.Status().Patch(t.Context(), shoot, client.MergeFrom(before)); err != nil {
@@ -157,6 +162,7 @@ func (k *kit) shoot(t *testing.T, name, seeds string) {
 		k.create(t, &gardencorev1beta1.ShootState{ObjectMeta: metav1.ObjectMeta{Namespace: shoot.Namespace, Name: name}})
 	}
 	k.create(t, claimOf(shoot.Namespace, name))
+	k.create(t, chunkOf(shoot.Namespace, name))
 }
 
 // condition says how a seed is, since a minute.
@@ -187,7 +193,10 @@ func (k *kit) runAccess(t *testing.T) {
 		t.Fatal(err)
 	}
 	access := &seed.Access{Garden: mgr.GetClient(), Clock: clock.RealClock{}, Grace: 30 * time.Second}
-	if err := access.AddToManager(mgr); err != nil {
+	policies := &seed.Policies{
+		Garden: mgr.GetClient(), Cloud: k.startCloud(t).as(t, gcm), Clock: clock.RealClock{}, Grace: access.Grace, Retry: time.Second,
+	}
+	if err := errors.Join(access.AddToManager(mgr), policies.AddToManager(mgr)); err != nil {
 		t.Fatal(err)
 	}
 	go func() { _ = mgr.Start(t.Context()) }()
@@ -231,6 +240,9 @@ func rulesFor(t *testing.T, c client.Client, namespaces []string, everybody map[
 		review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
 		if err := c.Create(t.Context(), review); err != nil {
 			t.Fatal(err)
+		}
+		if review.Status.Incomplete {
+			t.Errorf("the rules in namespace %q are not all that it may: %s", namespace, review.Status.EvaluationError)
 		}
 		for _, rule := range review.Status.ResourceRules {
 			in[inWords(rule)] = append(in[inWords(rule)], namespace)

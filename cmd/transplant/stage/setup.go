@@ -59,10 +59,13 @@ func (s *Stage) setUpGarden(ctx context.Context, l Landscape, garden client.Clie
 			return err
 		}
 	}
-	if err := s.giveKubeconfig(ctx, l, garden, kubeconfigFor{
-		actor: gcm, target: landscape.Garden, account: "garden/" + gcm, namespace: "garden", secret: "kubeconfig-garden",
-	}); err != nil {
-		return err
+	for _, k := range []kubeconfigFor{
+		{actor: gcm, target: landscape.Garden, account: "garden/" + gcm, namespace: "garden", secret: "kubeconfig-garden"},
+		{actor: gcm, target: switchboard.Cloud, namespace: "garden", secret: "kubeconfig-cloud"},
+	} {
+		if err := s.giveKubeconfig(ctx, l, garden, k); err != nil {
+			return err
+		}
 	}
 	if err := writeSecret(ctx, garden, "garden", "links-ca", map[string][]byte{"ca.crt": l.LinkCA()}); err != nil {
 		return err

@@ -223,6 +223,7 @@ func (s *Stage) writeTokens(l Landscape) error {
 	add(cloudAdmin, simcloud.RoleAdmin)
 	add(cloudObserver, simcloud.RoleObserver)
 	add(cloudNodes, simcloud.RoleNodes)
+	add(gcm, simcloud.RolePolicies)
 	for _, of = range seeds(l) {
 		for _, actor := range seedActors(of) {
 			add(actor)

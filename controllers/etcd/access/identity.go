@@ -1,6 +1,6 @@
 package access
 
-import "net/http"
+import "crypto/tls"
 
 // Identity is the common name of a client certificate.
 type Identity string
@@ -27,16 +27,16 @@ const (
 // Holders live on the validity that a guard grants.
 func Holders() []Identity { return []Identity{Extensions, Gateway, MachineController} }
 
-// Clients have a certificate in a Secret of their own.
-func Clients() []Identity { return append(Holders(), Gardenlet, Observer) }
+// Clients have a certificate in a Secret of their own. The gardenlet, which signs them all, has none.
+func Clients() []Identity { return append(Holders(), Observer) }
 
 // Secret is the name of the Secret with the certificate, one of Clients', in the control-plane namespace.
 func (i Identity) Secret() string { return "guard-client-" + string(i) }
 
-// identityOf the caller, by the certificate that the handshake has verified; false without one.
-func identityOf(r *http.Request) (Identity, bool) {
-	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
+// identityOf the peer, by the certificate that the handshake has verified; false without one.
+func identityOf(state *tls.ConnectionState) (Identity, bool) {
+	if state == nil || len(state.VerifiedChains) == 0 {
 		return "", false
 	}
-	return Identity(r.TLS.VerifiedChains[0][0].Subject.CommonName), true
+	return Identity(state.VerifiedChains[0][0].Subject.CommonName), true
 }

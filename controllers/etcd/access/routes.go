@@ -17,6 +17,8 @@ const (
 	maxHeader = 4 << 10
 	// headerDeadline bounds a TLS handshake, and the reading of a request.
 	headerDeadline = 5 * time.Second
+	// dialDeadline bounds the way of a client to a connection, with its TLS handshake.
+	dialDeadline = 10 * time.Second
 	// answerDeadline is longer than a guard lets a question stay open.
 	answerDeadline = 30 * time.Second
 	// idleDeadline is how long a connection stays open between two requests.
@@ -41,7 +43,7 @@ func Handler(routes []Route) http.Handler {
 			}
 		}
 		mux.HandleFunc(route.Method+" "+route.Path, func(w http.ResponseWriter, r *http.Request) {
-			identity, known := identityOf(r)
+			identity, known := identityOf(r.TLS)
 			switch {
 			case !known:
 				http.Error(w, "a client certificate of the shoot's etcd CA is needed", http.StatusUnauthorized)

@@ -27,6 +27,9 @@ func FromSecret(data map[string][]byte) Credentials {
 	return Credentials{CA: data[keyCA], Cert: data[corev1.TLSCertKey], Key: data[corev1.TLSPrivateKeyKey]}
 }
 
+// Read gives them as they are, for Transport.
+func (c Credentials) Read(context.Context) (Credentials, error) { return c, nil }
+
 // Files are the names of files with Credentials.
 type Files struct{ CA, Cert, Key string }
 
@@ -91,9 +94,9 @@ func ServeTLS(files Files, protocol string, allowed ...Identity) (*tls.Config, e
 			MinVersion: tls.VersionTLS12, Certificates: certificates, NextProtos: []string{protocol},
 			ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool,
 			VerifyConnection: func(state tls.ConnectionState) error {
-				name := Identity(state.VerifiedChains[0][0].Subject.CommonName)
-				if len(allowed) > 0 && !slices.Contains(allowed, name) {
-					return fmt.Errorf("%q may not connect, only %q", name, allowed)
+				identity, known := identityOf(&state)
+				if len(allowed) > 0 && !(known && slices.Contains(allowed, identity)) {
+					return fmt.Errorf("%q may not connect, only %q", identity, allowed)
 				}
 				return nil
 			},
@@ -108,10 +111,13 @@ func ServeTLS(files Files, protocol string, allowed ...Identity) (*tls.Config, e
 }
 
 // Transport asks guard or sidecar over mutual TLS. It reads the credentials for every connection, so that they may be renewed.
+// A server that does not answer in the handshake is given up after dialDeadline.
 func Transport(read func(context.Context) (Credentials, error)) *http.Transport {
 	return &http.Transport{
 		MaxIdleConnsPerHost: 2, IdleConnTimeout: idleDeadline - 10*time.Second, // before the server closes it
 		DialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			ctx, cancel := context.WithTimeout(ctx, dialDeadline)
+			defer cancel()
 			credentials, err := read(ctx)
 			if err != nil {
 				return nil, err

@@ -76,7 +76,7 @@ func (w *world) writeKeys() {
 	if err := w.keys.WriteAuthority("ca", authority); err != nil {
 		w.Fatal(err)
 	}
-	for _, identity := range append(access.Clients(), access.APIServer, access.Guard) {
+	for _, identity := range append(access.Clients(), access.Gardenlet, access.APIServer, access.Guard) {
 		request := pki.Request{Name: string(identity)}
 		if identity == access.Guard {
 			request.Hosts = []string{access.ServerName}

@@ -41,7 +41,7 @@
 //   - Backups are manifests and final snapshots; deltas, and writes that no final snapshot saved (RPO), are not counted.
 //     A bucket that is out of reach is a step that is not taken.
 //   - Data is removed only with its final snapshot or after a newer start. The code waits for that snapshot with a bound
-//     (migration.endPatience), and then says that something may be lost.
+//     while the guard is silent (migration.endPatience), and then says that something may be lost.
 //   - At most one write of a crashed take-over is still on its way, and it is compared by value: the code compares
 //     versions, which is stricter.
 //   - The heal of the claim asks for validity only, not for DNS to have given it: the code does less than the model.

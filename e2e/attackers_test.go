@@ -1,0 +1,306 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/clusters/switchboard"
+	"github.com/transplant-sim/transplant/cmd/transplant/stage"
+	"github.com/transplant-sim/transplant/controllers/etcd/access"
+	"github.com/transplant-sim/transplant/controllers/etcd/backup"
+	"github.com/transplant-sim/transplant/controllers/etcd/guard"
+	simlandscape "github.com/transplant-sim/transplant/sim/landscape"
+)
+
+// kubeconfig is the one that an actor has, as it lies in its hands.
+func (a *attacked) kubeconfig(t *testing.T, actor, target string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(a.landscape.KubeconfigPath(actor, target))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// inGarden collects what is tried at the garden with one client.
+type inGarden struct {
+	client.Client
+	refused func(error) error
+	attacks []attack
+}
+
+func (g *inGarden) try(name string, send func(context.Context) error) {
+	g.attacks = append(g.attacks, attack{name: name, send: send, refused: g.refused})
+}
+
+func (g *inGarden) get(name string, object client.Object) {
+	g.try(name, func(ctx context.Context) error { return g.Get(ctx, client.ObjectKeyFromObject(object), object) })
+}
+
+func (g *inGarden) create(name string, object client.Object) {
+	g.try(name, func(ctx context.Context) error { return g.Create(ctx, object) })
+}
+
+func (g *inGarden) patch(name string, object client.Object, with string) {
+	g.try(name, func(ctx context.Context) error {
+		return g.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(with)))
+	})
+}
+
+func (g *inGarden) remove(name string, object client.Object) {
+	g.try(name, func(ctx context.Context) error { return g.Delete(ctx, object) })
+}
+
+// gardenAs an actor of seed a.
+func (a *attacked) gardenAs(t *testing.T, account string) []attack {
+	t.Helper()
+	config, err := clientcmd.RESTConfigFromKubeConfig(a.kubeconfig(t, account, simlandscape.Garden))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(config, client.Options{Scheme: stage.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &inGarden{Client: c, refused: says("403", apierrors.IsForbidden, "system:serviceaccount:garden:"+account)}
+	project := a.world.ShootKey(victim).Namespace
+	g.onSecrets(project)
+	g.onShoot(project)
+	return g.attacks
+}
+
+// onSecrets, and on what makes tokens.
+func (g *inGarden) onSecrets(project string) {
+	in := func(namespace, name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: namespace, Name: name}
+	}
+	typed := &corev1.Secret{ObjectMeta: in(project, decoy+".kubeconfig"), Type: corev1.SecretTypeServiceAccountToken}
+	typed.Annotations = map[string]string{corev1.ServiceAccountNameKey: "default"}
+	g.get("read the kubeconfig", &corev1.Secret{ObjectMeta: in(project, victim+".kubeconfig")})
+	g.get("read a secret of the landscape", &corev1.Secret{ObjectMeta: in("garden", "kubeconfig-garden")})
+	g.try("list secrets", func(ctx context.Context) error {
+		return g.List(ctx, &corev1.SecretList{}, client.InNamespace(project))
+	})
+	g.create("create a secret", &corev1.Secret{ObjectMeta: in(project, "planted")})
+	g.create("create a secret for a token", typed)
+	for _, of := range []string{"garden-controller-manager", "gardenlet-b", "control-planes-b"} {
+		account := &corev1.ServiceAccount{ObjectMeta: in("garden", of)}
+		g.try("mint a token of "+of, func(ctx context.Context) error {
+			return g.SubResource("token").Create(ctx, account, &authenticationv1.TokenRequest{})
+		})
+	}
+}
+
+// onShoot, its claim and its state.
+func (g *inGarden) onShoot(project string) {
+	in := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: project, Name: name} }
+	claim := &coordinationv1.Lease{ObjectMeta: in("owner." + victim)}
+	shoot := &gardencorev1beta1.Shoot{ObjectMeta: in(victim)}
+	state, lease := &gardencorev1beta1.ShootState{ObjectMeta: in(victim)}, &coordinationv1.Lease{}
+	lease.Namespace, lease.Name = "gardener-system-seed-lease", "b"
+	g.get("read the state", state)
+	g.remove("delete the state", state)
+	g.patch("take the claim", claim, `{"spec":{"holderIdentity":"somebody","leaseTransitions":99}}`)
+	g.remove("remove the claim", claim)
+	g.create("claim a shoot that is not there", &coordinationv1.Lease{ObjectMeta: in("owner.omega")})
+	g.patch("silence the seed", lease, `{"spec":{"renewTime":null}}`)
+	g.patch("bind the shoot elsewhere", shoot, `{"spec":{"seedName":"a"}}`)
+	g.patch("force its restoration", shoot, `{"metadata":{"annotations":{"shoot.gardener.cloud/force-restore":"true"}}}`)
+	g.remove("delete the shoot", shoot)
+	g.try("report that the shoot is its own", func(ctx context.Context) error {
+		return g.Status().Patch(ctx, shoot, client.RawPatch(types.MergePatchType, []byte(`{"status":{"seedName":"a"}}`)))
+	})
+}
+
+// cloudActors are those of seed a that have a token of the cloud.
+var cloudActors = []string{"gardenlet-a", "extensions-a", "control-planes-a"}
+
+// cloudAs an actor of seed a.
+func (a *attacked) cloudAs(t *testing.T, actor string) []attack {
+	t.Helper()
+	c, err := cloud.FromKubeconfig(a.kubeconfig(t, actor, switchboard.Cloud), cloud.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	attacks := slices.Concat(a.onEpoch(c), a.onRecords(c), a.onResources(c))
+	read := func(ctx context.Context) error {
+		machine, err := c.Machines().Get(ctx, a.machine)
+		if err == nil && machine.UserData == "" {
+			err = errHidden
+		}
+		return err
+	}
+	shown := says("nothing", isHidden, "")
+	return append(attacks, attack{name: "read what its machine boots with", refused: shown, send: read})
+}
+
+// onEpoch of the victim in the cloud, and on the cloud itself.
+func (a *attacked) onEpoch(c *cloud.Client) []attack {
+	epoch := a.before.Validity.Epoch
+	next := cloud.Scope{Shoot: technicalID(victim), Epoch: epoch + 1}
+	of := unauthorized(fmt.Sprintf("its owner record gives seed 'b' epoch %d", epoch))
+	return []attack{
+		{name: "fence the shoot", refused: of, send: func(ctx context.Context) error {
+			_, err := c.Fence(ctx, next)
+			return err
+		}},
+		{name: "fence it by a call", refused: of, send: func(ctx context.Context) error {
+			_, err := c.WithScope(next).Networks().Create(ctx, &cloud.Network{CIDR: "10.0.0.0/16"})
+			return err
+		}},
+		{name: "break the cloud", refused: unauthorized(""), send: func(ctx context.Context) error {
+			_, err := c.SetFault(ctx, cloud.Fault{Meta: cloud.Meta{ID: "attack"}, Effect: cloud.Effect{Missing: true}})
+			return err
+		}},
+		{name: "copy the cloud", refused: unauthorized(""), send: func(ctx context.Context) error {
+			_, err := c.Snapshot(ctx)
+			return err
+		}},
+	}
+}
+
+// onRecords of the victim in DNS.
+func (a *attacked) onRecords(c *cloud.Client) (attacks []attack) {
+	records, epoch := c.Records(a.zone), a.before.Validity.Epoch
+	put := func(name, kind, record, value, text string) {
+		set := &cloud.RecordSet{Name: record, Type: kind, TTL: 1, Values: []string{value}}
+		attacks = append(attacks, attack{name: name, refused: unauthorized(text), send: func(ctx context.Context) error {
+			_, err := records.Put(ctx, set, cloud.If{})
+			return err
+		}})
+	}
+	own := func(name string, at int64) {
+		put(name, cloud.RecordTXT, ownerName(victim), fmt.Sprintf("owner=somebody epoch=%d seed=a", at), "the owner record")
+	}
+	remove := func(name, kind, record, text string) {
+		attacks = append(attacks, attack{name: name, refused: unauthorized(text), send: func(ctx context.Context) error {
+			return records.Delete(ctx, kind, record, cloud.If{})
+		}})
+	}
+	put("take its name", cloud.RecordA, apiName(victim), "127.0.0.1", "the shoot is seed 'b's")
+	remove("remove its name", cloud.RecordA, apiName(victim), "the shoot is seed 'b's")
+	own("take it over with its epoch", epoch)
+	own("take it over with a jump", epoch+1_000_000)
+	own("take it over with the next epoch", epoch+1)
+	remove("remove its owner record", cloud.RecordTXT, ownerName(victim), "not remove it")
+	return attacks
+}
+
+// unauthorized is the cloud's word to who is known and may not.
+func unauthorized(text string) func(error) error {
+	return says("Unauthorized", func(err error) bool { return cloud.CodeOf(err) == cloud.CodeUnauthorized }, text)
+}
+
+// onResources of the victim in the cloud, in whosever name the calls are made.
+func (a *attacked) onResources(c *cloud.Client) (attacks []attack) {
+	for name, scope := range map[string]cloud.Scope{
+		"in nobody's name": {}, "in its name": {Shoot: technicalID(victim)},
+		"in its name and epoch":        {Shoot: technicalID(victim), Epoch: a.before.Validity.Epoch},
+		"in the name of its own shoot": {Shoot: technicalID(decoy), Epoch: 1},
+	} {
+		c := c.WithScope(scope)
+		try := func(what string, send func(context.Context) error) {
+			attacks = append(attacks, attack{name: what + " " + name, send: send, refused: unauthorized("seed 'b's")})
+		}
+		try("delete its machine", func(ctx context.Context) error { return c.Machines().Delete(ctx, a.machine) })
+		try("reboot its machine", func(ctx context.Context) error {
+			_, err := c.RebootMachine(ctx, a.machine)
+			return err
+		})
+		try("overwrite its backup", func(ctx context.Context) error {
+			_, err := c.Bucket(a.bucket).Put(ctx, a.backup, strings.NewReader("nothing"), cloud.PutOptions{})
+			return err
+		})
+		try("delete its backup", func(ctx context.Context) error { return c.Bucket(a.bucket).Delete(ctx, a.backup) })
+	}
+	return attacks
+}
+
+var errHidden = errors.New("the cloud does not show it")
+
+func isHidden(err error) bool { return errors.Is(err, errHidden) }
+
+// statusError is an answer of HTTP that is not the one of somebody who is let in.
+type statusError struct {
+	code int
+	body string
+}
+
+func (e *statusError) Error() string { return fmt.Sprintf("%d %s", e.code, e.body) }
+
+// hasStatus tells of an answer with a status.
+func hasStatus(code int) func(error) bool {
+	return func(err error) bool {
+		answer, is := errors.AsType[*statusError](err)
+		return is && answer.code == code
+	}
+}
+
+// apis of the victim, by their ports, and the routes of each.
+func apis() map[int][]access.Route {
+	return map[int][]access.Route{
+		access.GuardPort: (&guard.Server{}).Routes(), access.SidecarPort: (&backup.Sidecar{}).Routes(),
+	}
+}
+
+// guardAsOthers asks guard and sidecar with certificates of the shoot's own etcd CA, which seed b's actors have, for
+// what is not theirs.
+func (a *attacked) guardAsOthers(t *testing.T) (attacks []attack) {
+	t.Helper()
+	for _, identity := range append(access.Clients(), access.APIServer) {
+		name := identity.Secret()
+		if identity == access.APIServer {
+			name = "etcd-client"
+		}
+		secret := &corev1.Secret{}
+		if err := a.b.Get(t.Context(), client.ObjectKey{Namespace: a.etcd.Namespace, Name: name}, secret); err != nil {
+			t.Fatal(err)
+		}
+		c := &http.Client{Transport: access.Transport(func(context.Context) (access.Credentials, error) {
+			return access.FromSecret(secret.Data), nil
+		})}
+		refused := says("403", hasStatus(http.StatusForbidden), string(identity))
+		for port, routes := range apis() {
+			for _, route := range routes {
+				if slices.Contains(route.Allowed, identity) {
+					continue
+				}
+				attacks = append(attacks, attack{
+					name:    fmt.Sprintf("%s %s of port %d as %s", route.Method, route.Path, port, identity),
+					refused: refused, send: a.asks(c, port, route),
+				})
+			}
+		}
+	}
+	return attacks
+}
+
+func (a *attacked) asks(c *http.Client, port int, route access.Route) func(context.Context) error {
+	url := "https://" + net.JoinHostPort(a.etcd.Status.PodIP, strconv.Itoa(port)) + route.Path + "?epoch=1&final=true"
+	return func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, route.Method, url, nil)
+		if err != nil {
+			return err
+		}
+		return judged(c.Do(request))
+	}
+}

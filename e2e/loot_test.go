@@ -1,0 +1,367 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/miekg/dns"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
+	clusterprogram "github.com/transplant-sim/transplant/clusters/embedded/program"
+	"github.com/transplant-sim/transplant/clusters/otheruser"
+	"github.com/transplant-sim/transplant/clusters/switchboard"
+	"github.com/transplant-sim/transplant/controllers/etcd/access"
+	simlandscape "github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// loot is what lies in the Secrets of a seed, by where: the credentials of all its actors, and of its shoots.
+type loot struct {
+	certificates map[string]keyPair
+	tokens       map[string]string
+}
+
+// keyPair is a certificate and its key, in PEM.
+type keyPair struct{ certificate, key []byte }
+
+func (a *attacked) loot(t *testing.T) loot {
+	t.Helper()
+	secrets := &corev1.SecretList{}
+	if err := a.a.List(t.Context(), secrets); err != nil {
+		t.Fatal(err)
+	}
+	found := loot{map[string]keyPair{}, map[string]string{}}
+	for _, secret := range secrets.Items {
+		for key, content := range secret.Data {
+			name, config := secret.Namespace+"/"+secret.Name+"/"+key, &rest.Config{}
+			if stem, is := strings.CutSuffix(key, ".key"); is {
+				config.CertData, config.KeyData = secret.Data[stem+".crt"], content
+			} else if strings.Contains(strings.ToLower(key), "token") && !strings.Contains(string(content), ",") {
+				config.BearerToken = string(content)
+			} else if read, err := clientcmd.RESTConfigFromKubeConfig(content); err == nil {
+				config = read
+			}
+			if config.BearerToken != "" {
+				found.tokens[name] = config.BearerToken
+			}
+			if _, err := tls.X509KeyPair(config.CertData, config.KeyData); err == nil {
+				found.certificates[name] = keyPair{config.CertData, config.KeyData}
+			}
+		}
+	}
+	if len(found.certificates) < 10 || len(found.tokens) < 10 {
+		t.Fatalf("seed a holds %d certificates and %d tokens only", len(found.certificates), len(found.tokens))
+	}
+	return found
+}
+
+// secured are the servers of which each wants a certificate of its own authority.
+func (a *attacked) secured() map[string]string {
+	at := func(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }
+	servers := map[string]string{
+		"the guard's API": at(a.etcd.Status.PodIP, access.GuardPort), "etcd's client port": at(a.etcd.Status.PodIP, 2379),
+		"the sidecar's API": at(a.etcd.Status.PodIP, access.SidecarPort), "etcd's peer port": at(a.etcd.Status.PodIP, 2380),
+	}
+	for _, name := range []string{simlandscape.Garden, "b"} {
+		host := a.cluster(name).Plan().Node.String()
+		servers["etcd of cluster "+name] = at(host, clusterprogram.EtcdPort)
+		servers["the node of cluster "+name] = at(host, clusterprogram.NodePort)
+	}
+	return servers
+}
+
+// withLoot tries whatever seed a holds at whatever is not seed a's.
+func (a *attacked) withLoot(t *testing.T) (attacks []attack) {
+	t.Helper()
+	found := a.loot(t)
+	try := func(name string, refused func(error) error, send func(context.Context) error) {
+		attacks = append(attacks, attack{name: name, send: send, refused: refused})
+	}
+	for name, of := range found.certificates {
+		pair, err := tls.X509KeyPair(of.certificate, of.key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config := &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{pair}}
+		for server, address := range a.secured() {
+			try("connect to "+server+" with "+name, says("an alert", isAlert, ""), func(context.Context) error {
+				return knock(address, config, http.MethodPost, pathOfFence)
+			})
+		}
+	}
+	for cluster, config := range a.apiServers(t) {
+		asks := func(name string, as *rest.Config) {
+			try("ask the API server of "+cluster+" with "+name, says("401", apierrors.IsUnauthorized, ""),
+				func(ctx context.Context) error { return ask(ctx, as) })
+		}
+		for name, token := range found.tokens {
+			as := rest.AnonymousClientConfig(config)
+			as.BearerToken = token
+			// The garden is attacked elsewhere with the tokens that it knows.
+			if cluster != simlandscape.Garden || !strings.HasSuffix(name, "kubeconfig-garden/kubeconfig") {
+				asks(name, as)
+			}
+		}
+		for name, of := range found.certificates {
+			as := rest.AnonymousClientConfig(config)
+			as.CertData, as.KeyData = of.certificate, of.key
+			asks(name, as)
+		}
+	}
+	inCloud := a.cloudTokens(t)
+	for name, token := range found.tokens {
+		if plain, _, _ := cloud.SplitToken(token); inCloud[plain] {
+			continue // the cloud is attacked with these elsewhere
+		}
+		try("call the cloud with "+name, says("401", isUnauthenticated, ""), a.callsCloud(t, token))
+	}
+	return attacks
+}
+
+// apiServers that are not seed a's, each by its own address.
+func (a *attacked) apiServers(t *testing.T) map[string]*rest.Config {
+	t.Helper()
+	all := map[string]*rest.Config{}
+	for _, cluster := range []string{simlandscape.Garden, "b"} {
+		config, err := a.world.Connect(cluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[cluster] = config
+	}
+	config, err := a.world.ConnectShoot(t.Context(), victim, world.Observer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all[victim] = config
+	return all
+}
+
+// cloudTokens of seed a's actors. What else seed a holds is made of them.
+func (a *attacked) cloudTokens(t *testing.T) map[string]bool {
+	t.Helper()
+	known := map[string]bool{}
+	for _, actor := range cloudActors {
+		config, err := clientcmd.RESTConfigFromKubeConfig(a.kubeconfig(t, actor, switchboard.Cloud))
+		if err != nil {
+			t.Fatal(err)
+		}
+		known[config.BearerToken] = true
+	}
+	return known
+}
+
+func isUnauthenticated(err error) bool { return cloud.CodeOf(err) == cloud.CodeUnauthenticated }
+
+func (a *attacked) callsCloud(t *testing.T, token string) func(context.Context) error {
+	t.Helper()
+	config := &rest.Config{Host: "https://" + a.landscape.Cloud().String(), BearerToken: token}
+	config.Insecure = true // an attacker does not mind
+	c, err := cloud.New(config, cloud.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(ctx context.Context) error { return c.Machines().Delete(ctx, a.machine) }
+}
+
+// pathOfFence ends the victim's epoch.
+const pathOfFence = "/fence?epoch=1&final=true"
+
+// asOtherUser tries the machine's files and servers, without any credentials.
+func (a *attacked) asOtherUser(t *testing.T) (attacks []attack) {
+	t.Helper()
+	try := func(name string, refused func(error) error, send func() error) {
+		as := func(context.Context) error { return otheruser.Do(t, send) }
+		attacks = append(attacks, attack{name: name, refused: refused, send: as})
+	}
+	status := func(code int, text string) func(error) error { return says(strconv.Itoa(code), hasStatus(code), text) }
+	blind := &tls.Config{InsecureSkipVerify: true}
+	for server, address := range a.secured() {
+		try("connect to "+server, says("an alert", isAlert, ""), func() error {
+			return knock(address, blind, http.MethodPost, pathOfFence)
+		})
+	}
+	for port, routes := range apis() {
+		for _, route := range routes {
+			for at, code := range map[int]int{port: http.StatusBadRequest, openPorts[port]: http.StatusNotFound} {
+				address := net.JoinHostPort(a.etcd.Status.PodIP, strconv.Itoa(at))
+				try(fmt.Sprintf("%s %s on port %d without TLS", route.Method, route.Path, at), status(code, ""), func() error {
+					return knock(address, nil, route.Method, route.Path+"?epoch=1&final=true")
+				})
+			}
+		}
+	}
+	for cluster, config := range a.apiServers(t) {
+		address := strings.TrimPrefix(config.Host, "https://")
+		for _, method := range []string{http.MethodGet, http.MethodDelete} {
+			try(method+" the secrets of "+cluster, status(http.StatusForbidden, "system:anonymous"), func() error {
+				return knock(address, blind, method, "/api/v1/namespaces/default/secrets")
+			})
+		}
+	}
+	try("delete the machine", status(http.StatusUnauthorized, string(cloud.CodeUnauthenticated)), func() error {
+		return knock(a.landscape.Cloud().String(), blind, http.MethodDelete, "/machines/"+a.machine)
+	})
+	try("update the owner record by DNS", says("NOTIMP", isNotImplemented, ""), a.updatesDNS)
+	return append(attacks, a.files(t)...)
+}
+
+// openPorts are those of probes and metrics, by the ports of the APIs.
+var openPorts = map[int]int{access.GuardPort: 2381, access.SidecarPort: 8080}
+
+var errNotImplemented = errors.New("the DNS server does no such thing")
+
+func isNotImplemented(err error) bool { return errors.Is(err, errNotImplemented) }
+
+func (a *attacked) updatesDNS() error {
+	update, record := &dns.Msg{}, &dns.TXT{Txt: []string{"owner=somebody epoch=99 seed=a"}}
+	record.Hdr = dns.RR_Header{Name: dns.Fqdn(ownerName(victim)), Rrtype: dns.TypeTXT, Class: dns.ClassINET, Ttl: 1}
+	update.SetUpdate(dns.Fqdn(strings.SplitN(ownerName(victim), ".", 4)[3]))
+	update.Insert([]dns.RR{record})
+	answer, _, err := (&dns.Client{Timeout: 5 * time.Second}).Exchange(update, a.landscape.DNS().String())
+	if err == nil && answer.Rcode == dns.RcodeNotImplemented {
+		err = errNotImplemented
+	}
+	return err
+}
+
+// files of the landscape, and what processes show of themselves: no file can be opened, no socket be connected to.
+func (a *attacked) files(t *testing.T) (attacks []attack) {
+	t.Helper()
+	denied := says("no permission", func(err error) bool { return errors.Is(err, os.ErrPermission) }, "")
+	try := func(path string, refused func(error) error) {
+		attacks = append(attacks, attack{name: "open " + path, refused: refused, send: func(context.Context) error {
+			return otheruser.Do(t, func() error { return open(path) })
+		}})
+	}
+	// What is above the landscape's folder is its user's own affair, and lets everybody through here.
+	root := a.landscape.Dir().Path
+	for above := filepath.Dir(root); len(above) > len(os.TempDir()); above = filepath.Dir(above) {
+		if err := os.Chmod(above, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && (entry.Type().IsRegular() || entry.Type() == fs.ModeSocket) {
+			try(path, denied)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it has gone meanwhile
+		}
+		return err
+	})
+	programs, wrong := process.ProgramsBelow(os.Getpid())
+	if err = errors.Join(err, wrong); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range programs {
+		deniedOrEnded := func(err error) error {
+			if !one.Alive() {
+				return nil
+			}
+			return denied(err)
+		}
+		for _, file := range []string{"environ", "mem", "root/etc/passwd"} {
+			try(fmt.Sprintf("/proc/%d/%s", one.PID, file), deniedOrEnded)
+		}
+	}
+	secrets := a.loot(t).tokens
+	read := func(context.Context) error {
+		for _, one := range programs {
+			for name, token := range secrets {
+				if strings.Contains(strings.Join(one.Args, " "), token) {
+					return fmt.Errorf("process %d shows %s", one.PID, name)
+				}
+			}
+		}
+		return errHidden
+	}
+	shown := says("nothing", isHidden, "")
+	return append(attacks, attack{name: "read a token on a command line", refused: shown, send: read})
+}
+
+func open(path string) error {
+	conn, err := net.Dial("unix", path)
+	if err == nil {
+		return errors.Join(conn.Close(), fmt.Errorf("connected to %s", path))
+	}
+	file, err := os.Open(path)
+	if err == nil {
+		return errors.Join(file.Close(), fmt.Errorf("opened %s", path))
+	}
+	return err
+}
+
+func isAlert(err error) bool {
+	remote, is := errors.AsType[*net.OpError](err)
+	return is && remote.Op == "remote error" && strings.HasPrefix(remote.Err.Error(), "tls: ")
+}
+
+// alertPatience is how long an alert is waited for, before what was not refused goes on.
+const alertPatience = 2 * time.Second
+
+// knock sends a request to a server, over TLS unless there is no configuration, in this goroutine alone. Whoever is let
+// in gets nil, everybody else the alert or the status of the answer.
+func knock(address string, config *tls.Config, method, path string) error {
+	conn, err := net.DialTimeout("tcp", address, 10*time.Second)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if config != nil {
+		secure := tls.Client(conn, config)
+		if err := secure.Handshake(); err != nil {
+			return err
+		}
+		conn = secure
+		// A server of TLS 1.3 refuses a certificate after the client's handshake.
+		if err := conn.SetReadDeadline(time.Now().Add(alertPatience)); err != nil {
+			return err
+		}
+		if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			return err
+		}
+	}
+	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		return err
+	}
+	request, err := http.NewRequest(method, "https://"+address+path, nil)
+	if err == nil {
+		err = request.Write(conn)
+	}
+	if err != nil {
+		return err
+	}
+	return judged(http.ReadResponse(bufio.NewReader(conn), request))
+}
+
+// judged is nil for the answer to somebody who is let in.
+func judged(response *http.Response, err error) error {
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode >= http.StatusBadRequest {
+		err = &statusError{response.StatusCode, string(body)}
+	}
+	return err
+}

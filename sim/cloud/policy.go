@@ -1,0 +1,73 @@
+package cloud
+
+import (
+	"net/http"
+	"strings"
+
+	api "github.com/transplant-sim/transplant/api/cloud"
+)
+
+func (s *Server) listPolicies(_ *call, w http.ResponseWriter, _ *http.Request) error {
+	rows, err := look(s, func(v *view) ([]api.Resource, error) { return v.list(api.KindPolicies), nil })
+	if err != nil {
+		return err
+	}
+	return answer(w, map[string]any{"items": rows})
+}
+
+func (s *Server) setPolicy(c *call, w http.ResponseWriter, r *http.Request) error {
+	wanted := &api.Policy{}
+	if _, err := readBody(w, r, wanted); err != nil {
+		return s.refuseBefore(c, err)
+	}
+	if shoot, _ := partsOf(c.id); shoot == "" {
+		return s.refuseBefore(c, invalid("The policy's id '%s' is invalid: want a shoot's technical id, shoot--<project>--<name>", c.id))
+	}
+	row, err := s.mutate(c, func(v *view) (change, error) {
+		wanted.Meta = api.Meta{ID: c.id, CreatedAt: v.now.UTC()}
+		result := change{id: c.id, after: wanted}
+		if before, there := v.rows[api.KindPolicies][c.id]; there {
+			wanted.CreatedAt, result.before = before.Metadata().CreatedAt, before
+		}
+		return result, nil
+	})
+	if err != nil {
+		return err
+	}
+	return answer(w, row)
+}
+
+func (s *Server) deletePolicy(c *call, w http.ResponseWriter, _ *http.Request) error {
+	_, err := s.mutate(c, func(v *view) (change, error) {
+		before, there := v.rows[api.KindPolicies][c.id]
+		if !there {
+			return change{}, notFound(api.KindPolicies, c.id)
+		}
+		return change{id: c.id, before: before}, nil
+	})
+	if err != nil {
+		return err
+	}
+	return answer(w, struct{}{})
+}
+
+// bound is the seed that the policy of the shoot names; empty if none may take it over.
+func (v *view) bound(shoot string) (seed string, known bool) {
+	policy, known := v.rows[api.KindPolicies][shoot].(*api.Policy)
+	if !known {
+		return "", false
+	}
+	return policy.Bound, true
+}
+
+// technicalID of a shoot, and back: both parts are empty for what is none.
+func technicalID(shoot, project string) string { return "shoot--" + project + "--" + shoot }
+
+func partsOf(technicalID string) (shoot, project string) {
+	rest, is := strings.CutPrefix(technicalID, "shoot--")
+	project, shoot, two := strings.Cut(rest, "--")
+	if !is || !two {
+		return "", ""
+	}
+	return shoot, project
+}

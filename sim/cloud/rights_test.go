@@ -1,0 +1,301 @@
+package cloud
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	api "github.com/transplant-sim/transplant/api/cloud"
+)
+
+// situation of the shoot alpha: which seed DNS names, with epoch 5, and which one the garden has bound it to.
+type situation struct {
+	decided, bound string
+	free           bool // the garden knows no such shoot
+}
+
+// world is a cloud in a situation. What is there of the shoot was made in its scope, or carries its tag.
+type world struct {
+	*testCloud
+	keeper                                   *api.Client
+	zone                                     *api.Zone
+	network, spare, tagged, other            string
+	subnet, machine, mortal, volume, loadBal string
+}
+
+func startWorld(t *testing.T, s situation) *world {
+	t.Helper()
+	cloud := start(t, Options{Tokens: tokenFile(t, boundTokens...)})
+	ctx, admin := t.Context(), cloud.as(t, "admin")
+	w := &world{testCloud: cloud, keeper: cloud.as(t, "t-policies")}
+	scoped := admin.WithScope(api.Scope{Shoot: alphaID})
+	w.zone = must(admin.Zones().Create(ctx, &api.Zone{Name: "example.test"}))(t)
+	w.network = must(scoped.Networks().Create(ctx, &api.Network{CIDR: "10.0.0.0/16"}))(t).ID
+	w.tagged = must(admin.Networks().Create(ctx, &api.Network{CIDR: "10.0.0.0/16", Tags: tagOfAlpha}))(t).ID
+	w.spare = must(scoped.Networks().Create(ctx, &api.Network{CIDR: "10.0.0.0/16"}))(t).ID
+	w.other = must(admin.Networks().Create(ctx, &api.Network{CIDR: "10.7.0.0/16"}))(t).ID
+	w.subnet = must(admin.Subnets().Create(ctx, &api.Subnet{NetworkID: w.tagged, CIDR: "10.0.0.0/20"}))(t).ID
+	w.machine = must(admin.Machines().Create(ctx, &api.Machine{Type: "small", SubnetID: w.subnet, Zone: "z"}))(t).ID
+	w.mortal = must(admin.Machines().Create(ctx, &api.Machine{Type: "small", SubnetID: w.subnet, Zone: "z"}))(t).ID
+	w.volume = must(admin.Volumes().Create(ctx, &api.Volume{Size: "1Gi", Zone: "z", MachineID: w.machine}))(t).ID
+	w.loadBal = must(scoped.LoadBalancers().Create(ctx, &api.LoadBalancer{}))(t).ID
+	for _, name := range []string{"shop.example.test", "old.example.test"} {
+		must(scoped.Records(w.zone.ID).Put(ctx, addressOf(name), api.If{}))(t)
+	}
+	for _, seed := range []string{"a", "b"} {
+		of := cloud.as(t, "t-of-"+seed)
+		must(of.Buckets().Create(ctx, &api.Bucket{Name: "backups-of-" + seed}))(t)
+		must(of.Bucket("backups-of-"+seed).Put(ctx, alphaID+"--uid/old", strings.NewReader("x"), api.PutOptions{}))(t)
+	}
+	if s.decided != "" {
+		must(admin.Records(w.zone.ID).Put(ctx, ownerOf(ofAlpha, s.decided, 5), api.If{}))(t)
+	}
+	if !s.free {
+		must(cloud.as(t, "t-policies").SetPolicy(ctx, api.Policy{Meta: api.Meta{ID: alphaID}, Bound: s.bound}))(t)
+	}
+	return w
+}
+
+type rightsCall func(ctx context.Context, w *world, c *api.Client) error
+
+func errorOf[T any](_ T, err error) error { return err }
+
+var tagOfAlpha = map[string]string{"transplant.dev/shoot": alphaID}
+
+func addressOf(name string) *api.RecordSet {
+	return &api.RecordSet{Name: name, Type: api.RecordA, Values: []string{"127.0.0.9"}}
+}
+
+func in(epoch int64, call rightsCall) rightsCall {
+	return func(ctx context.Context, w *world, c *api.Client) error {
+		return call(ctx, w, c.WithScope(api.Scope{Shoot: alphaID, Epoch: epoch}))
+	}
+}
+
+// acts change what is of the shoot, each in another way.
+var acts = map[string]rightsCall{
+	"fence with its epoch": func(ctx context.Context, _ *world, c *api.Client) error {
+		return errorOf(c.Fence(ctx, api.Scope{Shoot: alphaID, Epoch: 5}))
+	},
+	"create in its epoch": in(5, func(ctx context.Context, _ *world, c *api.Client) error {
+		return errorOf(c.Networks().Create(ctx, &api.Network{CIDR: "10.1.0.0/16"}))
+	}),
+}
+
+// quiet ones do it without an epoch.
+var quiet = map[string]rightsCall{
+	"create in its scope": in(0, func(ctx context.Context, _ *world, c *api.Client) error {
+		return errorOf(c.Networks().Create(ctx, &api.Network{CIDR: "10.1.0.0/16"}))
+	}),
+	"create with its tag": func(ctx context.Context, _ *world, c *api.Client) error {
+		return errorOf(c.Machines().Create(ctx, &api.Machine{Type: "small", Tags: tagOfAlpha}))
+	},
+	"create in its network": func(ctx context.Context, w *world, c *api.Client) error {
+		return errorOf(c.Routers().Create(ctx, &api.Router{NetworkID: w.network}))
+	},
+	"create in its subnet": func(ctx context.Context, w *world, c *api.Client) error {
+		return errorOf(c.Machines().Create(ctx, &api.Machine{Type: "small", SubnetID: w.subnet}))
+	},
+	"create under its name": func(ctx context.Context, _ *world, c *api.Client) error {
+		return errorOf(c.KeyPairs().Create(ctx, &api.KeyPair{Name: alphaID, PublicKey: "x"}))
+	},
+	"attach to its machine": func(ctx context.Context, w *world, c *api.Client) error {
+		return errorOf(c.Volumes().Create(ctx, &api.Volume{Size: "1Gi", Zone: "z", MachineID: w.machine}))
+	},
+	"give its tag": func(ctx context.Context, w *world, c *api.Client) error {
+		return errorOf(c.Networks().Update(ctx, w.other, &api.Network{CIDR: "10.7.0.0/16", Tags: tagOfAlpha}))
+	},
+	"take its tag off": func(ctx context.Context, w *world, c *api.Client) error {
+		return errorOf(c.Networks().Update(ctx, w.tagged, &api.Network{CIDR: "10.0.0.0/16"}))
+	},
+	"detach its volume": func(ctx context.Context, w *world, c *api.Client) error {
+		return errorOf(c.Volumes().Update(ctx, w.volume, &api.Volume{Size: "1Gi", Zone: "z"}))
+	},
+	"delete what was made for it": func(ctx context.Context, w *world, c *api.Client) error {
+		return c.Networks().Delete(ctx, w.spare)
+	},
+	"delete its load balancer": func(ctx context.Context, w *world, c *api.Client) error {
+		return c.LoadBalancers().Delete(ctx, w.loadBal)
+	},
+	"end its machine": func(ctx context.Context, w *world, c *api.Client) error {
+		return c.Machines().Delete(ctx, w.mortal)
+	},
+	"restart its machine": func(ctx context.Context, w *world, c *api.Client) error {
+		return errorOf(c.RebootMachine(ctx, w.machine))
+	},
+	"point its name": func(ctx context.Context, w *world, c *api.Client) error {
+		return errorOf(c.Records(w.zone.ID).Put(ctx, addressOf("api.alpha.p.example.test"), api.If{}))
+	},
+	"point its own domain": func(ctx context.Context, w *world, c *api.Client) error {
+		return errorOf(c.Records(w.zone.ID).Put(ctx, addressOf("shop.example.test"), api.If{}))
+	},
+	"remove its own domain": func(ctx context.Context, w *world, c *api.Client) error {
+		return c.Records(w.zone.ID).Delete(ctx, api.RecordA, "old.example.test", api.If{})
+	},
+}
+
+var takeOver = map[string]rightsCall{
+	"write the owner record": func(ctx context.Context, w *world, c *api.Client) error {
+		return errorOf(c.Records(w.zone.ID).Put(ctx, ownerOf(ofAlpha, "a", 6), api.If{}))
+	},
+}
+
+// foreign backups are those of the shoot in another seed's bucket.
+var foreign = map[string]rightsCall{
+	"write another's bucket": func(ctx context.Context, _ *world, c *api.Client) error {
+		key := alphaID + "--uid/epochs/9.json"
+		return errorOf(c.Bucket("backups-of-b").Put(ctx, key, strings.NewReader("x"), api.PutOptions{}))
+	},
+	"empty another's bucket": func(ctx context.Context, _ *world, c *api.Client) error {
+		return c.Bucket("backups-of-b").Delete(ctx, alphaID+"--uid/old")
+	},
+}
+
+var harmless = map[string]rightsCall{
+	"read": func(ctx context.Context, w *world, c *api.Client) error {
+		return errorOf(c.Records(w.zone.ID).List(ctx))
+	},
+	"make a thing of no shoot": func(ctx context.Context, _ *world, c *api.Client) error {
+		return errorOf(c.Networks().Create(ctx, &api.Network{CIDR: "10.2.0.0/16"}))
+	},
+	"make a bucket": func(ctx context.Context, _ *world, c *api.Client) error {
+		return errorOf(c.Buckets().Create(ctx, &api.Bucket{Name: "another"}))
+	},
+	"upload to its bucket": func(ctx context.Context, _ *world, c *api.Client) error {
+		return errorOf(c.Bucket("backups-of-a").Put(ctx, alphaID+"--uid/last", strings.NewReader("x"), api.PutOptions{}))
+	},
+	"empty its bucket": func(ctx context.Context, _ *world, c *api.Client) error {
+		return c.Bucket("backups-of-a").Delete(ctx, alphaID+"--uid/old")
+	},
+}
+
+// operators' are what no seed may ever do.
+var operators = map[string]rightsCall{
+	"make a zone": func(ctx context.Context, _ *world, c *api.Client) error {
+		return errorOf(c.Zones().Create(ctx, &api.Zone{Name: "alpha.p.example.test"}))
+	},
+	"change a zone": func(ctx context.Context, w *world, c *api.Client) error {
+		return errorOf(c.Zones().Update(ctx, w.zone.ID, &api.Zone{Name: w.zone.Name, NegativeTTL: 9}))
+	},
+	"change another's bucket": func(ctx context.Context, _ *world, c *api.Client) error {
+		return errorOf(c.Buckets().Update(ctx, "backups-of-b", &api.Bucket{Name: "backups-of-b", Tags: tagOfAlpha}))
+	},
+	"write a place of no shoot in another's bucket": func(ctx context.Context, _ *world, c *api.Client) error {
+		return errorOf(c.Bucket("backups-of-b").Put(ctx, "x", strings.NewReader("x"), api.PutOptions{}))
+	},
+}
+
+var policies = map[string]rightsCall{
+	"bind": func(ctx context.Context, _ *world, c *api.Client) error {
+		return errorOf(c.SetPolicy(ctx, api.Policy{Meta: api.Meta{ID: alphaID}, Bound: "a"}))
+	},
+	"release": func(ctx context.Context, w *world, c *api.Client) error {
+		if _, err := w.keeper.SetPolicy(ctx, api.Policy{Meta: api.Meta{ID: alphaID}}); err != nil {
+			return err
+		}
+		return c.DeletePolicy(ctx, alphaID)
+	},
+}
+
+func all(groups ...map[string]rightsCall) map[string]rightsCall {
+	calls := map[string]rightsCall{}
+	for _, group := range groups {
+		maps.Copy(calls, group)
+	}
+	return calls
+}
+
+// Who may do what for a shoot. The token of a seed is always a's.
+func TestRights_EachCallOfEachIdentity_OnlyWhatItMay(t *testing.T) {
+	t.Parallel()
+	everyday, afterwards := all(acts, quiet, takeOver, foreign, harmless), all(acts, quiet, foreign, harmless)
+	everything := all(acts, quiet, takeOver, foreign, harmless, operators, policies)
+	for name, test := range map[string]struct {
+		situation
+		token   string
+		allowed map[string]rightsCall
+	}{
+		"the owner":                               {situation{"a", "a", false}, "t-of-a", everyday},
+		"the owner, whose shoot is to move":       {situation{"a", "b", false}, "t-of-a", afterwards},
+		"the owner, lost":                         {situation{"a", "", false}, "t-of-a", afterwards},
+		"the owner, which the garden forgot":      {situation{"a", "", true}, "t-of-a", afterwards},
+		"the destination":                         {situation{"b", "a", false}, "t-of-a", all(takeOver, foreign, harmless)},
+		"the first owner":                         {situation{"", "a", false}, "t-of-a", all(quiet, takeOver, foreign, harmless)},
+		"another":                                 {situation{"b", "b", false}, "t-of-a", harmless},
+		"another, of a shoot without owner":       {situation{"", "b", false}, "t-of-a", harmless},
+		"another, of a shoot of a lost seed":      {situation{"b", "", false}, "t-of-a", harmless},
+		"the garden":                              {situation{"b", "b", false}, "t-policies", policies},
+		"an operator":                             {situation{"b", "b", false}, "admin", everything},
+		"a tenant who is no seed, by hand or not": {situation{"b", "b", false}, "extensions-b", all(everyday, operators)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, one := range []map[string]rightsCall{all(acts, quiet, foreign, harmless, operators), takeOver, policies} {
+				w := startWorld(t, test.situation)
+				for _, name := range slices.Sorted(maps.Keys(one)) {
+					err := one[name](t.Context(), w, w.as(t, test.token))
+					if _, may := test.allowed[name]; may && err != nil {
+						t.Errorf("%s: %v", name, err)
+					} else if !may && api.CodeOf(err) != api.CodeUnauthorized {
+						t.Errorf("%s: it ends with %v, want it unauthorized", name, err)
+					}
+				}
+				w.stop()
+			}
+		})
+	}
+}
+
+// An owner whom another has superseded in DNS is of old, before the cloud has heard of the other's epoch: whoever waits
+// where the cloud says so goes on to wait.
+func TestRights_EpochSupersededInDNS_IsStale(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, situation{"b", "b", false})
+	old := w.as(t, "t-of-a").WithScope(api.Scope{Shoot: alphaID, Epoch: 4})
+	_, err := old.Networks().Create(t.Context(), &api.Network{CIDR: "10.1.0.0/16"})
+	wantCode(t, err, api.CodeStaleEpoch)
+}
+
+// What the cloud knows about the makers and shoots of things outlives it.
+func TestRights_AfterARestart_AreTheSame(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, situation{"b", "b", false})
+	dir := w.dir
+	w.stop()
+	w.testCloud = start(t, Options{Dir: dir, Tokens: tokenFile(t, boundTokens...)})
+	a := w.as(t, "t-of-a")
+	for _, calls := range []map[string]rightsCall{quiet, foreign, takeOver} {
+		for name, call := range calls {
+			if err := call(t.Context(), w, a); api.CodeOf(err) != api.CodeUnauthorized {
+				t.Errorf("%s: it ends with %v", name, err)
+			}
+		}
+	}
+	if err := harmless["upload to its bucket"](t.Context(), w, a); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPolicies_AreKeptByShoot(t *testing.T) {
+	t.Parallel()
+	cloud, ctx := start(t, Options{Tokens: tokenFile(t, boundTokens...)}), t.Context()
+	garden := cloud.as(t, "t-policies")
+	for _, id := range []string{"alpha", "shoot--p", "shoot----"} {
+		_, err := garden.SetPolicy(ctx, api.Policy{Meta: api.Meta{ID: id}, Bound: "a"})
+		wantCode(t, err, api.CodeInvalid)
+	}
+	must(garden.SetPolicy(ctx, api.Policy{Meta: api.Meta{ID: alphaID}, Bound: "a"}))(t)
+	must(garden.SetPolicy(ctx, api.Policy{Meta: api.Meta{ID: alphaID}, Bound: "b"}))(t)
+	list := must(garden.Policies(ctx))(t)
+	if len(list) != 1 || list[0].ID != alphaID || list[0].Bound != "b" || list[0].CreatedAt.IsZero() {
+		t.Errorf("the policies are %+v", list)
+	}
+	if err := garden.DeletePolicy(ctx, alphaID); err != nil {
+		t.Error(err)
+	}
+	wantCode(t, garden.DeletePolicy(ctx, alphaID), api.CodeNotFound)
+	_, err := cloud.as(t, "t-of-a").Policies(ctx)
+	wantCode(t, err, api.CodeUnauthorized)
+}
