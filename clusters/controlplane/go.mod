@@ -5,7 +5,7 @@ go 1.26.0
 toolchain go1.26.8
 
 require (
-	github.com/spf13/pflag v1.0.10
+	github.com/spf13/pflag v1.1.0
 	go.etcd.io/etcd/server/v3 v3.7.3
 	k8s.io/code-generator v0.37.2
 	k8s.io/component-base v0.37.2
