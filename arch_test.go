@@ -134,7 +134,7 @@ func TestImportsFollowTheFloorPlan(t *testing.T) {
 func TestGoModules_NameOneToolchain(t *testing.T) {
 	t.Parallel()
 	release := func(path string, content []byte) string {
-		file, err := modfile.ParseLax(path, content, nil)
+		file, err := modfile.Parse(path, content, nil)
 		switch {
 		case err != nil:
 			t.Fatal(err)

@@ -168,7 +168,7 @@ func (l *landscape) shows(t *testing.T) {
 		t.Errorf("kubectl logs of the gardenlet shows:\n%s", logs)
 	}
 	version := l.on(t, "garden", "version")
-	if strings.Count(version, "v1.36.3") != 2 {
+	if strings.Count(version, "v1.37.2") != 2 {
 		t.Errorf("kubectl version does not tell the truth:\n%s", version)
 	}
 }

@@ -47,6 +47,7 @@ func (t *traffic) streamed(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
+		r.Header.Del("Accept-Encoding") // frames are counted; from 1.37 on, API servers compress watches for who asks them to
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		s := &stream{
