@@ -70,7 +70,7 @@ func (k *kit) client(t *testing.T, config *rest.Config) client.Client {
 	t.Helper()
 	scheme := Scheme()
 	utilruntime.Must(transplantv1alpha1.AddToScheme(scheme))
-	c, err := client.New(config, client.Options{Scheme: scheme})
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
