@@ -62,8 +62,16 @@ func privilegesKit(t *testing.T, name string) *kit {
 		definitions = crds.Seed()
 	}
 	k := &kit{name: name, config: apiservertest.Start(t, apiservertest.Options{CRDs: definitions})}
+	k.config.WarningHandler = warnings{t}
 	k.admin = k.client(t, k.config)
 	return k
+}
+
+// warnings of an API server about what is deployed there fail the test.
+type warnings struct{ *testing.T }
+
+func (w warnings) HandleWarningHeader(code int, agent, text string) {
+	w.Errorf("%d %s: %s", code, agent, text)
 }
 
 func (k *kit) client(t *testing.T, config *rest.Config) client.Client {
