@@ -235,7 +235,9 @@ type releases struct {
 	answer func(ctx context.Context) error
 }
 
-func (e releases) Release(ctx context.Context, _ controlplane.Guard, _ int64) error { return e.answer(ctx) }
+func (e releases) Release(ctx context.Context, _ controlplane.Guard, _ int64) error {
+	return e.answer(ctx)
+}
 
 // A guard that does not finish has what no backup has. The migration waits for it, and the Shoot says for what, and
 // what to do.
@@ -298,7 +300,8 @@ func TestEndEpoch_RunIsOver_SaysWhy(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	m := &migrate{
 		Operation: &controlplane.Operation{
-			Settings: r.Factory.Settings, Garden: r.Factory.Garden, Seed: r.Factory.Seed, Bucket: finals{}, Shoot: shoot, Clock: r.Factory.Clock,
+			Settings: r.Factory.Settings, Garden: r.Factory.Garden, Seed: r.Factory.Seed, Bucket: finals{}, Shoot: shoot,
+			Clock: r.Factory.Clock,
 		},
 		release: releases{answer: func(ctx context.Context) error {
 			cancel(controlplane.ErrTakenOver)
