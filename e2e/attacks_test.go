@@ -49,6 +49,7 @@ type attacked struct {
 // the machine, are refused, and the shoot goes on.
 func (h *harmed) attacks(t *testing.T) {
 	a := h.underAttack(t)
+	t.Run("all identities are in the table", a.identities)
 	all := map[string][]attack{
 		"the garden, as gardenlet of another seed":           a.gardenAs(t, "gardenlet-a"),
 		"the garden, as control plane of another seed":       a.gardenAs(t, "control-planes-a"),

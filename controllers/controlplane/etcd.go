@@ -144,7 +144,8 @@ func (o *Operation) backupContainer(mounts []corev1.VolumeMount) corev1.Containe
 			"--delta-interval=" + o.DeltaInterval.String(),
 			"--full-interval=" + o.FullSnapshotInterval.String(),
 		}, append(serverFiles(), o.backupFlags()...)...),
-		Env: []corev1.EnvVar{podIP}, VolumeMounts: mounts, Ports: metricsAt(backupPort),
+		Env: []corev1.EnvVar{podIP}, VolumeMounts: mounts,
+		Ports:          []corev1.ContainerPort{{Name: portMetrics + "-backup", ContainerPort: backupPort}},
 		ReadinessProbe: httpProbe(corev1.URISchemeHTTP, "/healthz", backupPort, 3),
 	}
 }
@@ -168,7 +169,8 @@ func (o *Operation) guardContainer(mounts []corev1.VolumeMount) corev1.Container
 			"--owner-check-timeout=" + o.OwnerCheckTimeout.String(),
 			fmt.Sprintf("--backup-url=https://$(POD_IP):%d", access.SidecarPort),
 		}, serverFiles()...),
-		Env: []corev1.EnvVar{podIP}, VolumeMounts: mounts, Ports: metricsAt(guardPort),
+		Env: []corev1.EnvVar{podIP}, VolumeMounts: mounts,
+		Ports:          []corev1.ContainerPort{{Name: portMetrics + "-guard", ContainerPort: guardPort}},
 		ReadinessProbe: httpProbe(corev1.URISchemeHTTP, "/readyz", guardPort, 3),
 	}
 }

@@ -165,8 +165,8 @@ func TestWhoseDomainIsServed(t *testing.T) {
 	inOrder(t, o.ReclaimGraph(), []order{{"Taking up the external domain DNS record", []flow.TaskID{taskCredentials}, "an extension needs them"}})
 }
 
-// What an Extension does before the API server is there, it does after it has gone to sleep (SPEC 2.9, task 54): also on
-// the seed to which a sleeping shoot has moved.
+// What an Extension does before the API server is there, it does after it has gone to sleep (SPEC 2.9, task 54): also
+// on the seed to which a sleeping shoot has moved.
 func TestTheOrderOfAShootThatSleeps(t *testing.T) {
 	t.Parallel()
 	for name, asleep := range map[string]bool{"goes to sleep": false, "sleeps": true} {
@@ -180,6 +180,25 @@ func TestTheOrderOfAShootThatSleeps(t *testing.T) {
 		})
 		if slices.Contains(graph.Tasks(), flow.TaskID("Deploying extension resources before kube-apiserver")) {
 			t.Errorf("%s: its Extensions are dealt with as if it were awake", name)
+		}
+	}
+}
+
+// While a shoot sleeps nobody reaches its API server, not even to repair its roles before it migrates. So they are
+// granted before it falls asleep, when nobody can take them away any more, and again when it wakes.
+func TestReconcileGraph_ShootFallsAsleepOrWakes_AccessIsGranted(t *testing.T) {
+	t.Parallel()
+	for _, workers := range []int{0, 1} {
+		o := &Operation{Shoot: &gardencorev1beta1.Shoot{}}
+		o.Shoot.Spec.Provider.Workers = make([]gardencorev1beta1.Worker, workers)
+		o.Shoot.Spec.Hibernation = &gardencorev1beta1.Hibernation{Enabled: ptr.To(true)}
+		inOrder(t, o.ReconcileGraph(), []order{{"Hibernating control plane", []flow.TaskID{"Granting access to Shoot"}, "it falls asleep"}})
+		for _, last := range []gardencorev1beta1.LastOperationType{
+			gardencorev1beta1.LastOperationTypeReconcile, gardencorev1beta1.LastOperationTypeRestore,
+		} {
+			o.Shoot.Spec.Hibernation, o.Shoot.Status.IsHibernated = nil, true
+			o.Shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: last}
+			inOrder(t, o.ReconcileGraph(), []order{{"Granting access to Shoot", []flow.TaskID{"Initializing connection to Shoot"}, "it wakes"}})
 		}
 	}
 }

@@ -23,9 +23,12 @@ const (
 	metricsFlag = "--metrics-bind-address=$(POD_IP):9100"
 )
 
-// metricsAt names the port of a container that serves metrics, so that scrapers find it.
+// portMetrics is the name of the port of a container that serves metrics, by which scrapers find it. Where a pod has
+// several, the name of the container follows, after a hyphen: names of ports are unique in a pod.
+const portMetrics = "metrics"
+
 func metricsAt(port int32) []corev1.ContainerPort {
-	return []corev1.ContainerPort{{Name: "metrics", ContainerPort: port}}
+	return []corev1.ContainerPort{{Name: portMetrics, ContainerPort: port}}
 }
 
 // secretFile is the path of a key of a mounted secret.
@@ -43,8 +46,8 @@ func secretVolumes(secrets ...string) ([]corev1.Volume, []corev1.VolumeMount) {
 	return volumes, mounts
 }
 
-// asUser has every program of a pod run as the user of the settings. Secrets are for their owner, who is root, and for the
-// pod's group alone: so that is the user's.
+// asUser has every program of a pod run as the user of the settings. Secrets are for their owner, who is root, and for
+// the pod's group alone: so that is the user's.
 func (o *Operation) asUser(pod corev1.PodSpec) corev1.PodSpec {
 	if o.User == 0 {
 		return pod

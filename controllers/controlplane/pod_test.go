@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,4 +67,32 @@ func podsOf(t *testing.T, user int64) map[string]corev1.PodSpec {
 		pods[deployment.Name] = deployment.Spec.Template.Spec
 	}
 	return pods
+}
+
+// Names of ports are unique in a pod: the API server warns of others, and who looks for one finds the first only. Each program
+// of ours has one for its metrics.
+func TestPods_PortsOfMetrics_AreNamedOnce(t *testing.T) {
+	t.Parallel()
+	got := map[string]int32{}
+	for name, pod := range podsOf(t, 0) {
+		seen := map[string]bool{}
+		for _, container := range pod.Containers {
+			for _, port := range container.Ports {
+				if seen[port.Name] {
+					t.Errorf("pod of %s has two ports %q", name, port.Name)
+				}
+				seen[port.Name] = true
+				if strings.HasPrefix(port.Name, "metrics") {
+					got[container.Name+" "+port.Name] = port.ContainerPort
+				}
+			}
+		}
+	}
+	want := map[string]int32{
+		"backup metrics-backup": 8080, "guard metrics-guard": 2381,
+		"machine-controller metrics": 9100, "gardener-resource-manager metrics": 9100,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("ports of metrics (-want +got):\n%s", diff)
+	}
 }

@@ -3,6 +3,8 @@ package migration
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
 // finals are buckets that have the final snapshot of one epoch, or do not say.
@@ -31,7 +34,8 @@ func (f finals) HasFinalSnapshot(_ context.Context, bucket, prefix string, epoch
 	return bucket == "uid-a" && prefix == "shoot--p--s--uid/etcd-main" && epoch == f.epoch, f.err
 }
 
-// A run that is repeated may find no guard any more: an etcd whose epoch has ended does not come back when its data is lost.
+// A run that is repeated may find no guard any more: an etcd whose epoch has ended does not come back when its data is
+// lost.
 func TestAnEpochWithAFinalSnapshotNeedsNoGuardToEnd(t *testing.T) {
 	t.Parallel()
 	away := errors.New("the bucket is away")
@@ -64,8 +68,8 @@ func TestAnEpochWithAFinalSnapshotNeedsNoGuardToEnd(t *testing.T) {
 	}
 }
 
-// A destination that has got stuck before its etcd began has taken the shoot over, and has nothing of it: it gives it on. Nobody asks a
-// guard that is not there; and an etcd that is gone with what it had is no such thing.
+// A destination that has got stuck before its etcd began has taken the shoot over, and has nothing of it: it gives it
+// on. Nobody asks a guard that is not there; and an etcd that is gone with what it had is no such thing.
 func TestADestinationThatHasNotBegunGivesTheShootOn(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -114,8 +118,8 @@ func TestADestinationThatHasNotBegunGivesTheShootOn(t *testing.T) {
 	}
 }
 
-// A destination that has got stuck before it deployed anything has been given the BackupEntry, and gives it on. Where the entry
-// has been taken up there may have been data that is lost: nobody goes on without it.
+// A destination that has got stuck before it deployed anything has been given the BackupEntry, and gives it on. Where
+// the entry has been taken up there may have been data that is lost: nobody goes on without it.
 func TestADestinationThatHasTakenNothingGivesTheShootOn(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -183,8 +187,9 @@ func TestADestinationThatHasTakenNothingGivesTheShootOn(t *testing.T) {
 	}
 }
 
-// A destination that is left while it waits for its BackupEntry has asked for it. Who comes next must not take that for its own
-// request: it would take the entry up before this seed has seen that it was let go, and this one would wait for ever.
+// A destination that is left while it waits for its BackupEntry has asked for it. Who comes next must not take that for
+// its own request: it would take the entry up before this seed has seen that it was let go, and this one would wait for
+// ever.
 func TestWhatADestinationHasAskedForIsNotForTheNext(t *testing.T) {
 	t.Parallel()
 	b, key := entryOnSeed(t, func(entry *gardencorev1beta1.BackupEntry, object *extensionsv1alpha1.BackupEntry) {
@@ -221,5 +226,92 @@ func TestWhatADestinationHasAskedForIsNotForTheNext(t *testing.T) {
 	}
 	if err := handedOver(entry); err != nil || *entry.Spec.SeedName != "c" {
 		t.Errorf("it is seed %q's, and its status is %+v: %v", *entry.Spec.SeedName, entry.Status, err)
+	}
+}
+
+// releases answers the question for the end of an epoch.
+type releases struct {
+	held
+	answer func(ctx context.Context) error
+}
+
+func (e releases) Release(ctx context.Context, _ controlplane.Guard, _ int64) error {
+	return e.answer(ctx)
+}
+
+// A guard that does not finish has what no backup has. The migration waits for it, and the Shoot says for what, and
+// what to do.
+func TestMigrate_GuardDoesNotFinish_ShootSaysWhatIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		says   string
+		noGate bool // there is no Service at which the guard could be asked
+		want   error
+	}{
+		"it answers, and does not finish": {says: "of which the guard says {Epoch:3 Fenced:true Message:the bucket is away}", want: errHeld},
+		"it refuses":                      {says: "403 Forbidden", want: errHeld},
+		"it is silent":                    {says: "nobody answers", want: ownership.ErrSilent},
+		"nobody can be asked":             {says: "etcd-main-client", noGate: true, want: controlplane.ErrNoGuard},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shoot, r := leaving(t)
+			if c.noGate {
+				remove(t, r.Factory.Seed, &corev1.Service{ObjectMeta: inNamespace("etcd-main-client")})
+			}
+			var bound time.Time
+			r.Release = releases{answer: func(ctx context.Context) error {
+				bound, _ = ctx.Deadline()
+				return fmt.Errorf("%s: %w", c.says, c.want)
+			}}
+			_, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)})
+			if !errors.Is(err, c.want) {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+			if until := time.Until(bound); !c.noGate && (until <= 0 || until > 5*time.Minute) {
+				t.Errorf("a run waits for %s, want 5m at most", until)
+			}
+			if err := r.Factory.Garden.Get(t.Context(), client.ObjectKeyFromObject(shoot), shoot); err != nil {
+				t.Fatal(err)
+			}
+			if got := state(t, r.Factory.Garden)["s"]; got != "c b Migrate/Error false" {
+				t.Errorf("it is %s: it must be tried again", got)
+			}
+			if len(shoot.Status.LastErrors) != 1 {
+				t.Fatalf("last errors %+v", shoot.Status.LastErrors)
+			}
+			last := shoot.Status.LastErrors[0].Description
+			for _, part := range []string{"epoch 3", "final snapshot", "guard and backup", "etcd-main-0", `"shoot--p--s"`, c.says} {
+				if !strings.Contains(last, part) {
+					t.Errorf("the Shoot says %q, want %q in it", last, part)
+				}
+			}
+			if err := r.Factory.Seed.Get(t.Context(), client.ObjectKeyFromObject(etcdOf("")), etcdOf("")); err != nil {
+				t.Errorf("the etcd with the only copy is gone: %v", err)
+			}
+		})
+	}
+}
+
+// A run that is over says nothing of its own.
+func TestEndEpoch_RunIsOver_SaysWhy(t *testing.T) {
+	t.Parallel()
+	shoot, r := leaving(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	m := &migrate{
+		Operation: &controlplane.Operation{
+			Settings: r.Factory.Settings, Garden: r.Factory.Garden, Seed: r.Factory.Seed, Bucket: finals{}, Shoot: shoot,
+			Clock: r.Factory.Clock,
+		},
+		release: releases{answer: func(ctx context.Context) error {
+			cancel(controlplane.ErrTakenOver)
+			return ctx.Err()
+		}},
+	}
+	if err := m.survey(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.endEpoch(ctx); !errors.Is(err, controlplane.ErrTakenOver) {
+		t.Errorf("got %v, want %v", err, controlplane.ErrTakenOver)
 	}
 }

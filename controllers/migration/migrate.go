@@ -276,14 +276,26 @@ func (m *migrate) endEpoch(ctx context.Context) error {
 	return m.NoteEnd(ctx, m.epoch) // before etcd stops, and with it the guard that says the same
 }
 
+// releasePatience is how long one run waits for the end of the epoch. Then the Shoot says what is waited for, and the next run
+// waits again: whatever the guard has not saved is nowhere else.
+const releasePatience = 5 * time.Minute
+
 func (m *migrate) askGuardToEnd(ctx context.Context) error {
 	guard, err := m.Guard(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		bounded, cancel := context.WithTimeout(ctx, releasePatience)
+		defer cancel()
+		err = m.release.Release(bounded, guard, m.epoch)
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
-	defer cancel()
-	return m.release.Release(ctx, guard, m.epoch)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return fmt.Errorf("wait for the guard of epoch %d to save the final snapshot, without which the shoot would lose data on "+
+			"its way (the logs of containers guard and backup of pod %s-0 in namespace %q say what keeps it from that; "+
+			"mend this, the migration is tried again): %w", m.epoch, controlplane.EtcdName, m.Namespace(), err)
+	}
+	return nil
 }
 
 // handOverBackups gives the BackupEntry to the destination and waits until this seed has let go of it.

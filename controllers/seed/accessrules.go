@@ -27,8 +27,8 @@ func newInventory() *inventory {
 	}
 }
 
-// inventoriesOf the seeds in one project namespace, by seed. A shoot belongs to the seed that it is bound to and to the one
-// that has it: in a migration both have work to do.
+// inventoriesOf the seeds in one project namespace, by seed. A shoot belongs to the seed that it is bound to and to the
+// one that has it: in a migration both have work to do.
 func inventoriesOf(shoots []gardencorev1beta1.Shoot, entries []gardencorev1beta1.BackupEntry) map[string]*inventory {
 	all := map[string]*inventory{}
 	of := func(seeds ...*string) []*inventory {
@@ -87,8 +87,8 @@ func (b *inventory) roles(seed string, lost bool) map[string]role {
 	return all
 }
 
-// gardenletRules are what a gardenlet may do in the namespace. That it creates nothing but what it may patch by name is for
-// the policy seeds-create-their-own: RBAC does not know the name of what is created.
+// gardenletRules are what a gardenlet may do in the namespace. That it creates nothing but what it may patch by name is
+// for the policy seeds-create-their-own: RBAC does not know the name of what is created.
 func (b *inventory) gardenletRules() []rbacv1.PolicyRule {
 	core := gardencorev1beta1.SchemeGroupVersion.Group
 	chunks := transplantv1alpha1.SchemeGroupVersion.Group
@@ -112,13 +112,17 @@ func (b *inventory) gardenletRules() []rbacv1.PolicyRule {
 	return append(rules,
 		rbacv1.PolicyRule{APIGroups: []string{core}, Resources: []string{"backupentries", "shootstates"}, Verbs: []string{"create"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps", "secrets"}, Verbs: []string{"create"}},
-		// Their names are made of what they hold. That they are of a shoot of the seed is for the policy seeds-write-their-chunks.
-		rbacv1.PolicyRule{APIGroups: []string{chunks}, Resources: []string{"shootstatechunks"}, Verbs: []string{"create", "delete", "get", "list", "patch"}},
+		// Their names are made of what they hold: nobody can tell them in advance, and nobody may list them. Who knows
+		// a name has read the ShootState that refers to it. That a seed writes those of its shoots only is for
+		// seeds-write-their-chunks.
+		rbacv1.PolicyRule{
+			APIGroups: []string{chunks}, Resources: []string{"shootstatechunks"}, Verbs: []string{"create", "delete", "get", "patch"},
+		},
 	)
 }
 
-// claimRules are what the control planes of shoots may do in the namespace: mend their claims, also those that the garden
-// has lost (SPEC 9.2, O3).
+// claimRules are what the control planes of shoots may do in the namespace: mend their claims, also those that the
+// garden has lost (SPEC 9.2, O3).
 func claimRules(claims sets.Set[string]) []rbacv1.PolicyRule {
 	if len(claims) == 0 {
 		return nil

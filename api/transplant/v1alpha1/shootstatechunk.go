@@ -4,9 +4,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // ShootStateChunk is a part of an entry of a ShootState that is too large for it (SPEC 9.5 Z2). It stands in the
 // namespace of the ShootState and carries the label LabelShoot. A chunk never changes: new state makes new chunks, and
-// chunks that no ShootState refers to any more are removed last (Z3).
+// chunks that no ShootState refers to any more are removed last, by the garden-controller-manager (Z3).
 //
-// Like a ShootState it holds secrets: only gardenlets and the garden's own controllers may read it (Z6).
+// Like a ShootState it holds secrets: only gardenlets, by its name, and the garden's own controllers may read it (Z6).
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=shootstatechunks,singular=shootstatechunk,scope=Namespaced,shortName=ssc

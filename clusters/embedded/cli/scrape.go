@@ -23,7 +23,8 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 )
 
-// metricsPort is the name of the container ports that serve metrics.
+// metricsPort is the name of a container port that serves metrics. Where a pod has several, the name of the container follows,
+// after a hyphen.
 const metricsPort = "metrics"
 
 func newScrapeTargets() *cobra.Command {
@@ -47,8 +48,8 @@ func newScrapeTargets() *cobra.Command {
 			fmt.Fprintf(command.OutOrStdout(), "What there is to scrape in the landscape %s is told at %s until interrupted.\n", dir.Name, url)
 		})
 	})
-	command.Long = `Tell a Prometheus what there is to scrape in a landscape: every pod with a port named "metrics", on the garden and all seeds, and the
-cloud and the nodes, in the form of its http_sd_configs, until interrupted. Series get the labels cluster, namespace, pod and actor; those of cloud
+	command.Long = `Tell a Prometheus what there is to scrape in a landscape: every pod with a port named "metrics", or "metrics-" and the name of its
+container, on the garden and all seeds, and the cloud and the nodes, in the form of its http_sd_configs, until interrupted. Series get the labels cluster, namespace, pod and actor; those of cloud
 and nodes, which run beside the clusters, the cluster "landscape", and neither namespace nor pod.`
 	flags.register(command)
 	command.Flags().StringVar(&address, "address", "127.0.0.1:9741", "where to serve; only an address of this machine's loopback")
@@ -154,7 +155,7 @@ func targetsIn(pod *corev1.Pod, cluster string) []targetGroup {
 	var groups []targetGroup
 	for _, container := range pod.Spec.Containers {
 		for _, port := range container.Ports {
-			if port.Name == metricsPort {
+			if port.Name == metricsPort || port.Name == metricsPort+"-"+container.Name {
 				groups = append(groups, targetGroup{
 					Targets: []string{net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(int(port.ContainerPort)))},
 					Labels:  map[string]string{"cluster": cluster, "namespace": pod.Namespace, "pod": pod.Name, "actor": container.Name},

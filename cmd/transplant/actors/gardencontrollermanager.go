@@ -226,6 +226,9 @@ func (f *gardenControllerManagerFlags) addSeedLoss(mgr manager.Manager, garden c
 		return err
 	}
 	states := &shootstate.Store{Garden: garden, Clock: clock.RealClock{}}
+	if err := (&migration.Chunks{States: states}).AddToManager(mgr); err != nil {
+		return err
+	}
 	restore := &migration.ForcedRestore{Garden: garden, States: states, Clock: clock.RealClock{}, Events: events, Retry: f.waitInterval}
 	if err := restore.AddToManager(mgr); err != nil {
 		return err

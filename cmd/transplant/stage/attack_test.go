@@ -67,6 +67,16 @@ func list(objects client.ObjectList, options ...client.ListOption) request {
 	return func(ctx context.Context, c client.Client) error { return c.List(ctx, objects, options...) }
 }
 
+func watchAll(objects client.ObjectList, namespace string) request {
+	return func(ctx context.Context, c client.Client) error {
+		watching, err := c.(client.WithWatch).Watch(ctx, objects, client.InNamespace(namespace))
+		if err == nil {
+			watching.Stop()
+		}
+		return err
+	}
+}
+
 func create(object client.Object) request {
 	return func(ctx context.Context, c client.Client) error {
 		return c.Create(ctx, object.DeepCopyObject().(client.Object), client.DryRunAll)
@@ -76,6 +86,13 @@ func create(object client.Object) request {
 func remove(object client.Object) request {
 	return func(ctx context.Context, c client.Client) error {
 		return c.Delete(ctx, object.DeepCopyObject().(client.Object), client.DryRunAll)
+	}
+}
+
+func removeAll(object client.Object) request {
+	return func(ctx context.Context, c client.Client) error {
+		all := object.DeepCopyObject().(client.Object)
+		return c.DeleteAllOf(ctx, all, client.InNamespace(object.GetNamespace()), client.DryRunAll)
 	}
 }
 
@@ -126,7 +143,7 @@ func gardenletNeeds(s, namespace, shoot string) map[string]request {
 		"writes a chunk":                create(chunkOf(namespace, shoot)),
 		"changes a chunk":               patch(chunkOf(namespace, shoot), harmless),
 		"removes a chunk":               remove(chunkOf(namespace, shoot)),
-		"lists chunks":                  list(&transplantv1alpha1.ShootStateChunkList{}, client.InNamespace(namespace)),
+		"reads a chunk":                 get(chunkOf(namespace, shoot)),
 		"reports":                       patchStatus(shootOf(namespace, shoot), note),
 		"takes a request off":           patch(shootOf(namespace, shoot), harmless),
 		"makes the backup entry":        create(&gardencorev1beta1.BackupEntry{ObjectMeta: metaOf(namespace, "shoot--"+namespace[len("garden-"):]+"--"+shoot+"--uid-of-"+shoot), Spec: gardencorev1beta1.BackupEntrySpec{BucketName: "b", SeedName: ptr.To(s)}}),
@@ -154,6 +171,7 @@ func gardenletAttacks() map[string]request {
 	entry := &gardencorev1beta1.BackupEntry{ObjectMeta: metaOf("garden-p", "shoot--p--beta--uid-of-beta"), Spec: gardencorev1beta1.BackupEntrySpec{BucketName: "b", SeedName: ptr.To("a")}}
 	misnamed := chunkOf("garden-p", "beta")
 	misnamed.Name, misnamed.ShootName = "beta-fedcba9876543210-0", "alpha"
+	ofAlpha := client.MatchingLabels{transplantv1alpha1.LabelShoot: "alpha"}
 	new := shootOf("garden-p", "new")
 	new.Spec.SeedName = ptr.To("a")
 	return map[string]request{
@@ -201,6 +219,11 @@ func gardenletAttacks() map[string]request {
 		"removes a chunk of another's":               remove(chunkOf("garden-p", "beta")),
 		"takes the name of another's chunk":          create(misnamed),
 		"makes up an identity":                       patchStatus(shootOf("garden-p", "fresh"), `{"status":{"technicalID":"shoot--p--beta"}}`),
+		"lists chunks":                               list(&transplantv1alpha1.ShootStateChunkList{}, client.InNamespace("garden-p")),
+		"lists the chunks of its shoot":              list(&transplantv1alpha1.ShootStateChunkList{}, client.InNamespace("garden-p"), ofAlpha),
+		"watches chunks":                             watchAll(&transplantv1alpha1.ShootStateChunkList{}, "garden-p"),
+		"removes all chunks":                         removeAll(chunkOf("garden-p", "alpha")),
+		"reads a chunk of another project":           get(chunkOf("garden-q", "gamma")),
 		"lists chunks of another project":            list(&transplantv1alpha1.ShootStateChunkList{}, client.InNamespace("garden-q")),
 		"makes any backup bucket":                    create(bucket),
 		"makes the backup entry of another's":        create(entry),

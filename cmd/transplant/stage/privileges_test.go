@@ -62,27 +62,40 @@ func privilegesKit(t *testing.T, name string) *kit {
 		definitions = crds.Seed()
 	}
 	k := &kit{name: name, config: apiservertest.Start(t, apiservertest.Options{CRDs: definitions})}
+	k.config.WarningHandler = warnings{t}
 	k.admin = k.client(t, k.config)
 	return k
+}
+
+// warnings of an API server about what is deployed there fail the test.
+type warnings struct{ *testing.T }
+
+func (w warnings) HandleWarningHeader(code int, agent, text string) {
+	w.Errorf("%d %s: %s", code, agent, text)
 }
 
 func (k *kit) client(t *testing.T, config *rest.Config) client.Client {
 	t.Helper()
 	scheme := Scheme()
 	utilruntime.Must(transplantv1alpha1.AddToScheme(scheme))
-	c, err := client.New(config, client.Options{Scheme: scheme})
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-// as is the configuration of a ServiceAccount, "namespace/name", with a token of its own, or of a user, "user name".
+// as is the configuration of a ServiceAccount, "namespace/name", with a token of its own, or of a user, "user name", who may be
+// "in" groups.
 func (k *kit) as(t *testing.T, account string) *rest.Config {
 	t.Helper()
 	if user, is := strings.CutPrefix(account, "user "); is {
 		config := rest.CopyConfig(k.config)
+		user, groups, _ := strings.Cut(user, inGroups)
 		config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
+		if groups != "" {
+			config.Impersonate.Groups = append(config.Impersonate.Groups, strings.Split(groups, ", ")...)
+		}
 		return config
 	}
 	content, err := kubeconfig.OfAccount(t.Context(), k.config, k.name, account, clientcmdapi.Cluster{Server: k.config.Host, CertificateAuthority: k.config.CAFile})
@@ -292,31 +305,24 @@ func (k *kit) table(t *testing.T, namespaces []string, accounts ...string) strin
 }
 
 // shootTable of the users of a shoot, on an API server that need not be one's own: none of its roles is the seed's.
-func (k *kit) shootTable(t *testing.T) string {
+func (k *kit) shootTable(t *testing.T, users []string) string {
 	t.Helper()
 	for _, object := range controlplane.ShootAccess() {
 		k.create(t, object)
 	}
 	shoot := *k
 	shoot.name = "shoot"
-	return shoot.table(t, []string{"default", "kube-node-lease", "kube-system"},
-		"user "+controlplane.UserResourceManager, "user "+controlplane.UserMachineController, "user "+controlplane.UserNodes)
+	return shoot.table(t, []string{"default", "kube-node-lease", "kube-system"}, users...)
 }
 
 // The table of docs/privileges.md is what API servers say. Write it anew with -update, and read the difference.
 func TestPrivileges_OfEachIdentity_AreThoseOfTheTable(t *testing.T) {
 	t.Parallel()
 	garden, ctx := startGardenKit(t), t.Context()
-	of := privilegesKit(t, "seed")
-	if err := apply(ctx, of.admin, "seed.yaml", seedValues{Name: "a", Settings: ScenarioSettings}); err != nil {
-		t.Fatal(err)
-	}
-	made := garden.table(t, []string{"default", "garden", "garden-p", "garden-q", "gardener-system-seed-lease"},
-		"garden/garden-controller-manager", "garden/gardenlet-a", "garden/control-planes-a", "garden/gardenlet-b", "garden/control-planes-b",
-		"garden/gardenlet-c", "garden/control-planes-c") +
-		of.table(t, []string{"default", "garden", "extensions", "istio-ingress"},
-			"garden/gardenlet", "extensions/provider-transplant", "istio-ingress/gateway") +
-		of.shootTable(t)
+	of := startSeedKit(t, garden)
+	made := garden.table(t, garden.namespaces(t), garden.accounts(t)...) +
+		of.table(t, of.namespaces(t), of.accounts(t)...) +
+		of.shootTable(t, of.usersOf(t, "shoot--p--alpha"))
 	for _, s := range []string{"a", "b", "c"} {
 		object := &gardencorev1beta1.Seed{}
 		if err := garden.admin.Get(ctx, client.ObjectKey{Name: s}, object); err != nil {

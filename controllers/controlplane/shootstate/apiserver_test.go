@@ -42,6 +42,9 @@ func TestOnARealAPIServer(t *testing.T) {
 		if diff := cmp.Diff(state, got); diff != "" {
 			t.Errorf("%s: state (-want +got):\n%s", what, diff)
 		}
+		if err := store.Prune(t.Context(), shootKey); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
 		if left := len(listChunks(t, store)); left != chunks {
 			t.Errorf("%s: there are %d chunks, want %d", what, left, chunks)
 		}

@@ -3,50 +3,62 @@ package shootstate
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
 )
 
-// keep makes sure that the chunks are there, and stay.
+// keep makes sure that the chunks are there, and stay until the version has been replaced.
 //
-// Who replaces a version removes the chunks that it no longer refers to, in the version in which they were listed before. So
-// whoever refers to one anew, which is there by chance, writes it first: it has another version then, and stays.
-func (v *version) keep(ctx context.Context, chunks []*transplantv1alpha1.ShootStateChunk, epoch int64) error {
-	referred := map[string]bool{}
-	for _, part := range raws(&v.object.Spec) {
-		if reference, found, err := parseReference(part.Raw); err == nil && found {
-			for _, name := range reference.Chunks {
-				referred[name] = true
-			}
-		}
-	}
+// Prune removes a chunk in the version in which it was listed, and keeps what the ShootState refers to and what was
+// written over its version. So keep writes each chunk that is neither: it has another version then, and stays.
+func (v *version) keep(ctx context.Context, chunks []*transplantv1alpha1.ShootStateChunk, state *State) error {
+	referred, _ := references(&v.object.Spec) // what cannot be read is replaced
+	over := v.name(state.Owner)
 	for _, chunk := range chunks {
-		metav1.SetMetaDataAnnotation(&chunk.ObjectMeta, constants.OwnershipEpoch, strconv.FormatInt(epoch, 10))
-		metav1.SetMetaDataAnnotation(&chunk.ObjectMeta, constants.StateOver, v.name())
-		if err := v.keepOne(ctx, chunk, referred[chunk.Name], epoch); err != nil {
+		metav1.SetMetaDataAnnotation(&chunk.ObjectMeta, constants.OwnershipEpoch, strconv.FormatInt(state.Epoch, 10))
+		metav1.SetMetaDataAnnotation(&chunk.ObjectMeta, constants.StateOver, over)
+		if err := v.keepOne(ctx, chunk, referred.Has(chunk.Name), state.Epoch); err != nil {
 			return fmt.Errorf("keep chunk %q of ShootState %q: %w", chunk.Name, v.shoot, raced("shootstatechunks", chunk.Name, err))
 		}
 	}
 	return nil
 }
 
+// references are the names of the chunks that a ShootState refers to. With a *DamagedError they are not all.
+func references(spec *gardencorev1beta1.ShootStateSpec) (sets.Set[string], error) {
+	names, errs := sets.New[string](), []error{}
+	for _, part := range raws(spec) {
+		reference, _, err := parseReference(part.Raw)
+		names.Insert(reference.Chunks...)
+		errs = append(errs, err)
+	}
+	return names, errors.Join(errs...)
+}
+
+// noState begins what a chunk has that was written for the first ShootState of a Shoot, before the UID of the Shoot.
+const noState = "none/"
+
 // name is what a chunk has of the version for which it was written.
-func (v *version) name() string {
+func (v *version) name(owner types.UID) string {
 	if !v.there() {
-		return "none"
+		return noState + string(owner)
 	}
 	return v.object.ResourceVersion
 }
 
-// keepOne makes one of the chunks, or mends it: it is named by its content, and what is there under that name need not have it
-// any more. The epoch of a chunk is raised, never lowered.
+// keepOne makes one of the chunks, or mends it: it is named by its content, and what is there under that name need not
+// have it any more. The epoch of a chunk is raised, never lowered.
 func (v *version) keepOne(ctx context.Context, chunk *transplantv1alpha1.ShootStateChunk, referred bool, epoch int64) error {
 	there := &transplantv1alpha1.ShootStateChunk{}
 	err := v.Garden.Get(ctx, client.ObjectKeyFromObject(chunk), there)
@@ -61,13 +73,14 @@ func (v *version) keepOne(ctx context.Context, chunk *transplantv1alpha1.ShootSt
 	}
 	of, err := parseEpoch(there)
 	older := err != nil || of < epoch
-	referred = referred || there.Annotations[constants.StateOver] == v.name()
+	over := chunk.Annotations[constants.StateOver]
+	referred = referred || there.Annotations[constants.StateOver] == over
 	if referred && !older && bytes.Equal(there.Data, chunk.Data) {
 		return nil
 	}
 	before := there.DeepCopy()
 	there.Data = chunk.Data
-	metav1.SetMetaDataAnnotation(&there.ObjectMeta, constants.StateOver, v.name())
+	metav1.SetMetaDataAnnotation(&there.ObjectMeta, constants.StateOver, over)
 	if older {
 		metav1.SetMetaDataAnnotation(&there.ObjectMeta, constants.OwnershipEpoch, strconv.FormatInt(epoch, 10))
 	}
@@ -80,39 +93,4 @@ func (v *version) makeAnew(ctx context.Context, there, chunk *transplantv1alpha1
 		return err
 	}
 	return v.Garden.Create(ctx, chunk)
-}
-
-// chunksBut lists the chunks of a shoot that are not among those to keep. Those of a newer epoch are somebody else's: who
-// stood still before coming here must not take them away.
-func (s *Store) chunksBut(ctx context.Context, shoot client.ObjectKey, keep []*transplantv1alpha1.ShootStateChunk, epoch int64) ([]metav1.PartialObjectMetadata, error) {
-	wanted := map[string]bool{}
-	for _, chunk := range keep {
-		wanted[chunk.Name] = true
-	}
-	// Names are enough: chunks are large.
-	chunks := &metav1.PartialObjectMetadataList{}
-	chunks.SetGroupVersionKind(transplantv1alpha1.SchemeGroupVersion.WithKind("ShootStateChunkList"))
-	err := s.Garden.List(ctx, chunks, client.InNamespace(shoot.Namespace), client.MatchingLabels{transplantv1alpha1.LabelShoot: shoot.Name})
-	if err != nil {
-		return nil, fmt.Errorf("list the chunks of ShootState %q: %w", shoot, err)
-	}
-	var others []metav1.PartialObjectMetadata
-	for _, chunk := range chunks.Items {
-		if of, err := parseEpoch(&chunk); err == nil && of <= epoch && !wanted[chunk.Name] {
-			others = append(others, chunk)
-		}
-	}
-	return others, nil
-}
-
-// prune removes chunks as they were listed; whoever has written one since wants it.
-func (s *Store) prune(ctx context.Context, shoot client.ObjectKey, chunks []metav1.PartialObjectMetadata) error {
-	for i := range chunks {
-		chunk := &chunks[i]
-		asListed := client.Preconditions{UID: &chunk.UID, ResourceVersion: &chunk.ResourceVersion}
-		if err := s.Garden.Delete(ctx, chunk, asListed); client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
-			return fmt.Errorf("delete stale chunk %q of ShootState %q: %w", chunk.Name, shoot, err)
-		}
-	}
-	return nil
 }

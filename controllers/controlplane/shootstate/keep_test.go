@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -59,8 +60,8 @@ func TestWhoSavesMendsChunks(t *testing.T) {
 	}
 }
 
-// Until the first Add what the seed no longer has is nobody's, and is waited for by nobody. Afterwards it may be all that is
-// left, and so it may on a seed that never had it: the shoot came by force, and leaves before it is restored.
+// Until the first Add what the seed no longer has is nobody's, and is waited for by nobody. Afterwards it may be all
+// that is left, and so it may on a seed that never had it: the shoot came by force, and leaves before it is restored.
 func TestDamageOfWhatTheSeedNoLongerHas(t *testing.T) {
 	t.Parallel()
 	for harm := range harms {
@@ -112,31 +113,21 @@ func TestDamageOfWhatTheSeedNoLongerHas(t *testing.T) {
 	}
 }
 
-// What a newer epoch refers to is safe from who saved in an older one and stood still before he came to prune.
-func TestAChunkRisesWithItsEpoch(t *testing.T) {
+// Who restores from a chunk in a newer epoch, and saves it again, has it in that epoch: an older ShootState, from a
+// backup of the garden, takes nothing away from it.
+func TestKeep_ChunkOfAnOlderEpoch_IsRaised(t *testing.T) {
 	t.Parallel()
 	store, _ := newStore(t)
 	store.Budget = 4096
-	state := chunked(1)
-	if err := store.Save(t.Context(), shootKey, of(state)); err != nil {
-		t.Fatal(err)
-	}
-	listed, err := store.chunksBut(t.Context(), shootKey, nil, 3)
-	if err != nil || len(listed) != 1 {
-		t.Fatalf("%d chunks, %v", len(listed), err)
-	}
-	state.Epoch = 4
-	if err := store.Save(t.Context(), shootKey, of(state)); err != nil {
-		t.Fatal(err)
-	}
-	if err := store.prune(t.Context(), shootKey, listed); err != nil {
-		t.Fatal(err)
-	}
-	later, err := store.chunksBut(t.Context(), shootKey, nil, 3)
-	if err != nil || len(later) != 0 {
-		t.Errorf("%d chunks are epoch 3's, %v", len(later), err)
-	}
-	if _, err := store.Load(t.Context(), shootKey); err != nil {
-		t.Error(err)
+	for epoch := range int64(3) {
+		state := chunked(1)
+		state.Epoch = 3 + epoch
+		if err := store.Save(t.Context(), shootKey, of(state)); err != nil {
+			t.Fatal(err)
+		}
+		chunks := listChunks(t, store)
+		if len(chunks) != 1 || chunks[0].Annotations["transplant.dev/epoch"] != strconv.FormatInt(state.Epoch, 10) {
+			t.Errorf("in epoch %d there are %d chunks, the first with %v", state.Epoch, len(chunks), chunks[0].Annotations)
+		}
 	}
 }

@@ -18,14 +18,14 @@ import (
 )
 
 // Source collects the state that is to be saved, and then tells why it must not be, if the shoot has been given away
-// since. It is asked when the version is known that will be replaced, and only that one will: what is saved is never older
-// than what it replaces, and nobody saves who stood still while the shoot went elsewhere.
+// since. It is asked when the version is known that will be replaced, and only that one will: what is saved is never
+// older than what it replaces, and nobody saves who stood still while the shoot went elsewhere.
 type Source func(context.Context) (*State, error)
 
-// Save keeps the state of a shoot in place of what is there. Chunks are written first, then the ShootState that refers to
-// them, then stale chunks go: a crash leaves a whole state (Z3). Nothing is written when nothing has changed, or when what
-// is saved is of a newer epoch, which is a *StaleError. A conflict says that somebody else has saved meanwhile: who gets
-// one has saved nothing, and is to begin anew.
+// Save keeps the state of a shoot in place of what is there. Chunks are written first, then the ShootState that refers
+// to them: a crash leaves a whole state (Z3). Stale chunks are removed by Prune. Nothing is written when nothing has
+// changed, or when what is saved is of a newer epoch, which is a *StaleError. A conflict says that somebody else has
+// saved meanwhile: who gets one has saved nothing, and is to begin anew.
 func (s *Store) Save(ctx context.Context, shoot client.ObjectKey, source Source) error {
 	v, state, err := s.begin(ctx, shoot, source)
 	if err != nil {
@@ -61,8 +61,7 @@ func (s *Store) begin(ctx context.Context, shoot client.ObjectKey, source Source
 
 func (v *version) there() bool { return v.object.ResourceVersion != "" }
 
-// save replaces the version, and then removes the chunks that nobody refers to any more. leaving is empty for a shoot that
-// stays.
+// save replaces the version. leaving is empty for a shoot that stays.
 func (v *version) save(ctx context.Context, state *State, leaving string) error {
 	spec, err := encode(state)
 	if err != nil {
@@ -72,25 +71,16 @@ func (v *version) save(ctx context.Context, state *State, leaving string) error 
 	if err != nil {
 		return fmt.Errorf("split ShootState %q: %w", v.shoot, err)
 	}
-	if err := v.keep(ctx, chunks, state.Epoch); err != nil {
+	if err := v.keep(ctx, chunks, state); err != nil {
 		return err
 	}
-	// Before the state is written: what comes into being afterwards is wanted by who replaces it.
-	left, err := v.chunksBut(ctx, v.shoot, chunks, state.Epoch)
-	if err != nil {
-		return err
-	}
-	replaced, err := v.write(ctx, spec, state, leaving, len(left) > 0)
-	if err != nil || !replaced {
-		return err // of a version that was not replaced, somebody may be at work on the next
-	}
-	return v.prune(ctx, v.shoot, left)
+	return v.write(ctx, spec, state, leaving)
 }
 
-// write tells whether it has replaced the version. It leaves an unchanged one alone, unless it must not.
+// write leaves an unchanged version alone.
 func (v *version) write(
-	ctx context.Context, spec *gardencorev1beta1.ShootStateSpec, state *State, leaving string, must bool,
-) (bool, error) {
+	ctx context.Context, spec *gardencorev1beta1.ShootStateSpec, state *State, leaving string,
+) error {
 	object := v.object.DeepCopy()
 	object.Spec = *spec
 	delete(object.Annotations, constants.StateLeaving)
@@ -102,21 +92,20 @@ func (v *version) write(
 	if !v.there() {
 		v.stamp(object)
 		if err := v.Garden.Create(ctx, object); err != nil {
-			return false, fmt.Errorf("create ShootState %q: %w", v.shoot, raced("shootstates", v.shoot.Name, err))
+			return fmt.Errorf("create ShootState %q: %w", v.shoot, raced("shootstates", v.shoot.Name, err))
 		}
-		return true, nil
+		return nil
 	}
 	same, err := v.same(object)
-	if err != nil || same && !must {
-		return false, err
+	if err != nil || same {
+		return err
 	}
 	v.stamp(object)
 	patch := client.MergeFromWithOptions(v.object, client.MergeFromWithOptimisticLock{})
 	if err := v.Garden.Patch(ctx, object, patch); err != nil {
-		return false, fmt.Errorf("patch ShootState %q: %w", v.shoot, raced("shootstates", v.shoot.Name, err))
+		return fmt.Errorf("patch ShootState %q: %w", v.shoot, raced("shootstates", v.shoot.Name, err))
 	}
-	// A patch that changes nothing, twice in a second, makes no new version.
-	return object.ResourceVersion != v.object.ResourceVersion, nil
+	return nil
 }
 
 // same tells that what is to be written is what was read.
@@ -132,9 +121,9 @@ func (v *version) same(object *gardencorev1beta1.ShootState) (bool, error) {
 	return equal(v.object.Spec, object.Spec)
 }
 
-// own makes the Shoot the owner of its state, as in [S0]: who has lost the Shoot loses the state to the garden's garbage
-// collector. The reference to a Shoot that had the name before is replaced, for the state would be collected with it; those
-// to other owners stay.
+// own makes the Shoot the owner of its state, as in [S0]: who has lost the Shoot loses the state to the garden's
+// garbage collector. The reference to a Shoot that had the name before is replaced, for the state would be collected
+// with it; those to other owners stay.
 func own(object *gardencorev1beta1.ShootState, name string, uid types.UID) {
 	if uid == "" {
 		return

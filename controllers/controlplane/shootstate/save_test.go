@@ -15,27 +15,29 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
 )
 
 // chunked is a state that has a chunk, another one for each number.
 func chunked(number int) *State {
 	raw := noise(uint64(number), 6000)
-	return &State{Epoch: 3, Extensions: []ExtensionState{{Kind: "Infrastructure", Name: "alpha", State: &runtime.RawExtension{Raw: raw}}}}
+	return &State{Epoch: 3, Owner: shootUID, Extensions: []ExtensionState{{Kind: "Infrastructure", Name: "alpha", State: &runtime.RawExtension{Raw: raw}}}}
 }
 
-// turns lets two savers take turns, one call to the garden each time.
+// turns lets some players take turns, one call to the garden each time.
 type turns struct {
 	client.WithWatch
-	waits [2]chan struct{}
+	waits []chan struct{}
 	idle  chan int // who waits for its next turn, or has ended
-	ended [2]bool
+	ended []bool
 }
 
 // store is that of one of them.
-func (r *turns) store(saver int) *Store {
+func (r *turns) store(player int) *Store {
 	wait := func() {
-		r.idle <- saver
-		<-r.waits[saver]
+		r.idle <- player
+		<-r.waits[player]
 	}
 	garden := interceptor.NewClient(r.WithWatch, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
@@ -63,11 +65,11 @@ func (r *turns) store(saver int) *Store {
 }
 
 // move gives one of them a turn, and tells whether there was one to give.
-func (r *turns) move(saver int) bool {
-	if r.ended[saver] {
+func (r *turns) move(player int) bool {
+	if r.ended[player] {
 		return false
 	}
-	r.waits[saver] <- struct{}{}
+	r.waits[player] <- struct{}{}
 	<-r.idle
 	return true
 }
@@ -78,12 +80,24 @@ type saver struct {
 	state int
 }
 
-// play lets two save beside each other: the one who is first makes some calls, the other some, and then each what is left.
-// It returns how they ended, and in which order they collected.
-func play(t *testing.T, garden client.WithWatch, savers [2]saver, first int, calls [2]int) (errs [2]error, collected []int) {
+// remover removes, at any time, what nobody needs.
+var remover = saver{save: func(s *Store, ctx context.Context, shoot client.ObjectKey, _ Source) error {
+	return s.Prune(ctx, shoot)
+}}
+
+// turn is how many calls a player makes before the next one plays.
+type turn struct{ player, calls int }
+
+// play lets the players call the garden in the order of the schedule, and after it each what is left. It returns how
+// they ended, and in which order they collected.
+func play(t *testing.T, garden client.WithWatch, players []saver, schedule []turn) (errs []error, collected []int) {
 	t.Helper()
-	r := &turns{WithWatch: garden, waits: [2]chan struct{}{make(chan struct{}), make(chan struct{})}, idle: make(chan int)}
-	for i, s := range savers {
+	r := &turns{WithWatch: garden, idle: make(chan int), ended: make([]bool, len(players))}
+	errs = make([]error, len(players))
+	for range players {
+		r.waits = append(r.waits, make(chan struct{}))
+	}
+	for i, s := range players {
 		go func() {
 			errs[i] = s.save(r.store(i), t.Context(), shootKey, func(context.Context) (*State, error) {
 				collected = append(collected, i)
@@ -93,21 +107,33 @@ func play(t *testing.T, garden client.WithWatch, savers [2]saver, first int, cal
 			r.idle <- i
 		}()
 		<-r.idle // it waits for its first turn
+		schedule = append(schedule, turn{i, math.MaxInt})
 	}
 	whole := &Store{Garden: garden, Clock: clock.RealClock{}}
-	for n, left := range []int{calls[0], calls[1], math.MaxInt, math.MaxInt} {
-		for ; left > 0 && r.move((first+n)%2); left-- {
+	for _, of := range schedule {
+		for left := of.calls; left > 0 && r.move(of.player); left-- {
 			if _, err := whole.Load(t.Context(), shootKey); client.IgnoreNotFound(err) != nil {
-				t.Errorf("%d first, calls %v: the state is not whole: %v", first, calls, err)
+				t.Errorf("%v: the state is not whole: %v", schedule, err)
 			}
 		}
 	}
 	return errs, collected
 }
 
+// schedules are the orders in which two save beside each other, and somebody removes what nobody needs.
+func schedules() [][]turn {
+	const most, mostOfRemover = 5, 4 // as many calls as each makes
+	var all [][]turn
+	for n := range 2 * most * most * mostOfRemover {
+		first, calls, removed := n%2, [2]int{n / 2 % most, n / 2 / most % most}, n/2/most/most
+		all = append(all, []turn{{first, calls[0]}, {2, removed}, {1 - first, calls[1]}, {first, math.MaxInt}, {2, math.MaxInt}})
+	}
+	return all
+}
+
 // Whoever saves, and in whatever order their calls reach the garden: the state is whole after each of them, it is never
-// replaced by one that was collected earlier, and who has not saved is told so.
-func TestTwoWhoSaveBesideEachOther(t *testing.T) {
+// replaced by one that was collected earlier, and who has not saved is told so. What nobody refers to goes.
+func TestSave_BesideOthersAndPrune_StaysWhole(t *testing.T) {
 	t.Parallel()
 	sync, leave := (*Store).Save, add
 	for name, c := range map[string]struct {
@@ -120,45 +146,63 @@ func TestTwoWhoSaveBesideEachOther(t *testing.T) {
 		"the same after one that was called off":   {[]saver{{leave, 1}}, 0, [2]saver{{sync, 2}, {leave, 1}}},
 		"both need the same new chunk":             {[]saver{{sync, 1}}, 0, [2]saver{{sync, 2}, {leave, 2}}},
 		"both need what was left":                  {[]saver{{sync, 1}}, 2, [2]saver{{sync, 2}, {leave, 2}}},
-		"one needs what the other would clear up":  {[]saver{{sync, 1}}, 2, [2]saver{{sync, 1}, {leave, 2}}},
+		"one needs what is removed for the other":  {[]saver{{sync, 1}}, 2, [2]saver{{leave, 1}, {leave, 2}}},
 		"nothing was saved yet":                    {nil, 0, [2]saver{{sync, 1}, {leave, 2}}},
+		"the first needs what was left":            {nil, 1, [2]saver{{sync, 1}, {leave, 1}}},
 		"two gardenlets, one of which stood still": {[]saver{{leave, 1}}, 0, [2]saver{{leave, 2}, {leave, 3}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store, _ := newStore(t)
 			store.Budget = 4096
-			const most = 7 // as many calls as a save makes
-			for n := range 2 * most * most {
-				first, calls := n%2, [2]int{n / 2 % most, n / 2 / most}
+			for _, schedule := range schedules() {
 				for _, b := range c.before {
 					if err := b.save(store, t.Context(), shootKey, of(chunked(b.state))); err != nil {
 						t.Fatal(err)
 					}
 				}
 				leaveBehind(t, store, c.litter)
-				errs, collected := play(t, store.Garden.(client.WithWatch), c.savers, first, calls)
-				latest := -1
-				for _, i := range collected {
-					switch {
-					case errs[i] == nil:
-						latest = i
-					case !apierrors.IsConflict(errs[i]):
-						t.Errorf("%d first, calls %v: %d ended with %v, want a conflict", first, calls, i, errs[i])
-					}
-				}
-				if latest < 0 {
-					t.Fatalf("%d first, calls %v: nobody has saved: %v", first, calls, errs)
-				}
-				got, err := store.Load(t.Context(), shootKey)
-				if err != nil || !bytes.Equal(got.Extensions[0].State.Raw, chunked(c.savers[latest].state).Extensions[0].State.Raw) {
-					t.Errorf("%d first, calls %v: the latest who has saved is %d, and not his state is there: %v", first, calls, latest, err)
-				}
-				if err := store.Delete(t.Context(), shootKey, 3, owner); err != nil {
+				players := []saver{c.savers[0], c.savers[1], remover}
+				errs, collected := play(t, store.Garden.(client.WithWatch), players, schedule)
+				checkPlayed(t, store, players, errs, collected)
+				if err := errors.Join(
+					store.Delete(t.Context(), shootKey, 3, owner),
+					store.Garden.DeleteAllOf(t.Context(), &transplantv1alpha1.ShootStateChunk{}, client.InNamespace(shootKey.Namespace)),
+				); err != nil {
 					t.Fatal(err)
+				}
+				if t.Failed() {
+					t.Fatalf("the schedule is %v", schedule)
 				}
 			}
 		})
+	}
+}
+
+// checkPlayed: the latest who has saved has its state there, the others were told, and nothing else is left.
+func checkPlayed(t *testing.T, store *Store, players []saver, errs []error, collected []int) {
+	t.Helper()
+	latest := -1
+	for _, i := range collected {
+		switch {
+		case errs[i] == nil:
+			latest = i
+		case !apierrors.IsConflict(errs[i]):
+			t.Errorf("%d ended with %v, want a conflict", i, errs[i])
+		}
+	}
+	if latest < 0 || errs[len(errs)-1] != nil {
+		t.Fatalf("nobody has saved, or who removes has failed: %v", errs)
+	}
+	if err := store.Prune(t.Context(), shootKey); err != nil {
+		t.Fatal(err)
+	}
+	got, err := store.Load(t.Context(), shootKey)
+	if err != nil || !bytes.Equal(got.Extensions[0].State.Raw, chunked(players[latest].state).Extensions[0].State.Raw) {
+		t.Errorf("the latest who has saved is %d, and not his state is there: %v", latest, err)
+	}
+	if left := listChunks(t, store); len(left) != 1 {
+		t.Errorf("%d chunks are left, want the one of the state", len(left))
 	}
 }
 
@@ -182,8 +226,9 @@ func leaveBehind(t *testing.T, store *Store, number int) {
 	}
 }
 
-// A migration removes the machine deployments one by one. Who dies in between finds some of them, and those are not all that
-// there is; before the first was removed, they are. Nor are they all on a seed that has never restored all of them.
+// A migration removes the machine deployments one by one. Who dies in between finds some of them, and those are not all
+// that there is; before the first was removed, they are. Nor are they all on a seed that has never restored all of
+// them.
 func TestMachinesOfAnUnfinishedMigration(t *testing.T) {
 	t.Parallel()
 	of := func(epoch int64, machines string) Source {
@@ -228,7 +273,8 @@ func TestMachinesOfAnUnfinishedMigration(t *testing.T) {
 	}
 }
 
-// Where the saved machines are damaged, those that are still there need not be all. What the same run has saved was all.
+// Where the saved machines are damaged, those that are still there need not be all. What the same run has saved was
+// all.
 func TestDamagedMachinesOfAnUnfinishedMigration(t *testing.T) {
 	t.Parallel()
 	machines := func(pools string) *State {

@@ -57,8 +57,8 @@ func (s *Store) Load(ctx context.Context, shoot client.ObjectKey) (state *State,
 	return state, nil
 }
 
-// expand is what a ShootState says, with what it has in chunks, as far as it can be read. Who replaces a version takes its
-// chunks away: what is missing in one that is no longer there is a conflict, and no damage.
+// expand is what a ShootState says, with what it has in chunks, as far as it can be read. Who replaces a version takes
+// its chunks away: what is missing in one that is no longer there is a conflict, and no damage.
 func (s *Store) expand(ctx context.Context, object *gardencorev1beta1.ShootState) (*State, []damage, error) {
 	spec := object.Spec.DeepCopy()
 	unread, err := s.join(ctx, object.Namespace, spec)
@@ -87,8 +87,8 @@ func (s *Store) replaced(ctx context.Context, object *gardencorev1beta1.ShootSta
 	return err
 }
 
-// StaleError refuses to replace or delete a state that was saved under a newer ownership epoch than that of who asks: who
-// does has lost the shoot since.
+// StaleError refuses to replace or delete a state that was saved under a newer ownership epoch than that of who asks:
+// who does has lost the shoot since.
 type StaleError struct{ Saved, Epoch int64 }
 
 func (e *StaleError) Error() string {
@@ -103,8 +103,8 @@ func stale(verb string, shoot client.ObjectKey, saved client.Object, epoch int64
 	return err
 }
 
-// Spend notes that nothing is left of the shoot that its state could restore, which Load tells from then on (State.Spent).
-// Without a state there is nothing to note. Who may is as for Delete.
+// Spend notes that nothing is left of the shoot that its state could restore, which Load tells from then on
+// (State.Spent). Without a state there is nothing to note. Who may is as for Delete.
 func (s *Store) Spend(ctx context.Context, shoot client.ObjectKey, epoch int64, mine func(context.Context) error) error {
 	_, err := s.confirm(ctx, shoot, epoch, mine, func(*gardencorev1beta1.ShootState) {})
 	return err
@@ -137,25 +137,17 @@ func (s *Store) confirm(ctx context.Context, shoot client.ObjectKey, epoch int64
 	return object, nil
 }
 
-// Delete removes the state of a shoot and its chunks as who acts in the epoch given; that it is gone already is fine. A
-// state of a newer epoch is a *StaleError. mine is asked after the state was read: if the shoot has been taken over since,
-// or is taken over before the deletion, the state has another version, or will not be deleted.
+// Delete removes the state of a shoot as who acts in the epoch given; that it is gone already is fine. Prune removes
+// its chunks. A state of a newer epoch is a *StaleError. mine is asked after the state was read: if the shoot has been
+// taken over since, or is taken over before the deletion, the state has another version, or will not be deleted.
 func (s *Store) Delete(ctx context.Context, shoot client.ObjectKey, epoch int64, mine func(context.Context) error) error {
 	object, err := s.confirm(ctx, shoot, epoch, mine, func(state *gardencorev1beta1.ShootState) { state.Finalizers = nil })
-	if err != nil {
+	if err != nil || object == nil {
 		return err
-	}
-	// Before the state goes: what comes into being when it has gone is a newer state's.
-	left, err := s.chunksBut(ctx, shoot, nil, epoch)
-	if err != nil {
-		return err
-	}
-	if object == nil {
-		return s.prune(ctx, shoot, left)
 	}
 	asWritten := client.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion}
 	if err := s.Garden.Delete(ctx, object, asWritten); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete ShootState %q: %w", shoot, err)
 	}
-	return s.prune(ctx, shoot, left)
+	return nil
 }

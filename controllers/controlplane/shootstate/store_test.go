@@ -43,11 +43,17 @@ func testScheme(t *testing.T) *runtime.Scheme {
 	return scheme
 }
 
-// newStore gives a store on a fake garden, and a counter of its writes.
+// shootUID is the UID of the shoot in the garden of newStore.
+const shootUID = "uid-of-alpha"
+
+// newStore gives a store on a fake garden with a shoot, and a counter of its writes.
 func newStore(t *testing.T) (*Store, *int) {
 	t.Helper()
 	writes := 0
-	garden := interceptor.NewClient(fake.NewClientBuilder().WithScheme(testScheme(t)).Build(), interceptor.Funcs{
+	shoot := &gardencorev1beta1.Shoot{}
+	shoot.Namespace, shoot.Name, shoot.UID = shootKey.Namespace, shootKey.Name, shootUID
+	whole := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(shoot).Build()
+	garden := interceptor.NewClient(whole, interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			writes++
 			return c.Create(ctx, o, opts...)
@@ -176,25 +182,6 @@ func TestStateOfAnySize(t *testing.T) {
 	}
 }
 
-func TestStaleChunksGo(t *testing.T) {
-	t.Parallel()
-	store, _ := newStore(t)
-	state := sampleState()
-	state.Extensions[0].State.Raw = noise(1, 2<<20)
-	if err := store.Save(t.Context(), shootKey, of(state)); err != nil {
-		t.Fatal(err)
-	}
-	if len(listChunks(t, store)) == 0 {
-		t.Fatal("the state was not split")
-	}
-	if err := store.Save(t.Context(), shootKey, of(sampleState())); err != nil {
-		t.Fatal(err)
-	}
-	if left := listChunks(t, store); len(left) != 0 {
-		t.Errorf("%d chunks are left that nothing refers to", len(left))
-	}
-}
-
 // harms are what may happen to a chunk.
 var harms = map[string]func(*testing.T, *Store, *transplantv1alpha1.ShootStateChunk){
 	"missing": func(t *testing.T, s *Store, chunk *transplantv1alpha1.ShootStateChunk) {
@@ -297,51 +284,6 @@ func TestAStateOfAnOlderEpochIsRefused(t *testing.T) {
 	}
 	if left := listChunks(t, store); len(left) != 0 {
 		t.Errorf("%d chunks of the refused state are there", len(left))
-	}
-}
-
-func TestChunksOfANewerEpochAreNotPruned(t *testing.T) {
-	t.Parallel()
-	store, _ := newStore(t)
-	newer := sampleState()
-	newer.Epoch, newer.Extensions[0].State.Raw = 10, noise(1, 2<<20)
-	if err := store.Save(t.Context(), shootKey, of(newer)); err != nil {
-		t.Fatal(err)
-	}
-	before := len(listChunks(t, store))
-	left, err := store.chunksBut(t.Context(), shootKey, nil, 9) // by who wrote epoch 9 and stood still
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := store.prune(t.Context(), shootKey, left); err != nil {
-		t.Fatal(err)
-	}
-	if after := len(listChunks(t, store)); before == 0 || after != before {
-		t.Errorf("%d of %d chunks are left", after, before)
-	}
-	if got, err := store.Load(t.Context(), shootKey); err != nil || got.Epoch != 10 {
-		t.Errorf("the state is not whole: %v", err)
-	}
-}
-
-func TestDeleteLeavesNothing(t *testing.T) {
-	t.Parallel()
-	store, _ := newStore(t)
-	state := sampleState()
-	state.Extensions[0].State.Raw = noise(1, 2<<20)
-	if err := store.Save(t.Context(), shootKey, of(state)); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if err := store.Delete(t.Context(), shootKey, 0, owner); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if left := listChunks(t, store); len(left) != 0 {
-		t.Errorf("%d chunks are left", len(left))
-	}
-	if _, err := store.Load(t.Context(), shootKey); client.IgnoreNotFound(err) != nil || err == nil {
-		t.Errorf("got %v, want a NotFound error", err)
 	}
 }
 

@@ -97,6 +97,6 @@ const (
 	// saved there, to the nanosecond. From then on objects may be gone whose state is only here.
 	StateLeaving = "transplant.dev/leaving"
 	// StateOver is the annotation on a ShootStateChunk with the version of the ShootState that the one replaces for which
-	// the chunk was last written.
+	// the chunk was last written; "none/" and the UID of the Shoot if there was none.
 	StateOver = "transplant.dev/over"
 )

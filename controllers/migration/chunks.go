@@ -1,0 +1,21 @@
+package migration
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
+)
+
+// Chunks removes the chunks of saved states that nobody needs any more (SPEC 9.5, Z3). It runs in the
+// garden-controller-manager: gardenlets may not list chunks (docs/adr/0017).
+type Chunks struct {
+	// States has an uncached client.
+	States *shootstate.Store
+}
+
+// Reconcile removes those of one shoot.
+func (r *Chunks) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	return reconcile.Result{}, r.States.Prune(ctx, request.NamespacedName)
+}
