@@ -72,7 +72,8 @@ func (o *Operation) DeployAPIServer(ctx context.Context, replicas int32) error {
 			Ports:          []corev1.ContainerPort{{Name: "https", ContainerPort: apiServerPort}},
 			VolumeMounts:   mounts,
 			ReadinessProbe: ready,
-			LivenessProbe:  withDelay(httpProbe(corev1.URISchemeHTTPS, "/livez", apiServerPort, 3), 30, 10),
+			StartupProbe:   apiServerLives(1, 240),
+			LivenessProbe:  apiServerLives(10, 3),
 		}},
 	})
 }
@@ -195,7 +196,11 @@ func (o *Operation) runsAs(name string, pod corev1.PodSpec) map[string]string {
 	return annotations
 }
 
-func withDelay(probe *corev1.Probe, initial, period int32) *corev1.Probe {
-	probe.InitialDelaySeconds, probe.PeriodSeconds = initial, period
+// apiServerLives does not ask whether etcd answers: an API server that is started anew mends no etcd. On a busy machine
+// its start takes away the processor time that the others lack, so that they are started anew as well. The limits are
+// those of kubeadm (four minutes to start) and Gardener (15 s, three times).
+func apiServerLives(period, failures int32) *corev1.Probe {
+	probe := httpProbe(corev1.URISchemeHTTPS, "/livez?exclude=etcd", apiServerPort, failures)
+	probe.PeriodSeconds, probe.TimeoutSeconds = period, 15
 	return probe
 }
