@@ -21,8 +21,7 @@ const (
 var (
 	noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-	// spares are labels and whether objects with them are cleaned up: the selector K of
-	// docs/specification/cleanup.md#spec-6-3.
+	// spares are labels and whether objects with them are cleaned up (docs/specification/cleanup.md#spec-6-3).
 	spares = map[string]bool{
 		"": true, "gardener.cloud/role=system-component": false, "gardener.cloud/role=other": true,
 		"shoot.gardener.cloud/no-cleanup=true": false, "shoot.gardener.cloud/no-cleanup=false": true,
