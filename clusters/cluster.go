@@ -12,7 +12,7 @@ import (
 // Role is what a cluster is to the landscape.
 type Role string
 
-// The roles of DESIGN section 2.
+// The roles (ARCHITECTURE.md#clusters).
 const (
 	Garden Role = "garden"
 	Seed   Role = "seed"

@@ -23,7 +23,7 @@ func (l *landscape) disks(t *testing.T) map[string]string {
 const dockerHosts = "etc/containerd/certs.d/docker.io/hosts.toml"
 
 // mirrors: a mirror that the shoot's owner asks for is on the disks of nodes that are made from then on, and on no other;
-// all have the hosts directory and what imports conf.d (SPEC 7.3).
+// all have the hosts directory and what imports conf.d (docs/specification/nodes-and-seeds.md#spec-7-3).
 func (l *landscape) mirrors(t *testing.T) {
 	old := l.disks(t)
 	l.on(t, "garden", "patch", "shoot", "-n", "garden-p", "alpha", "--type=merge", "-p",

@@ -90,7 +90,8 @@ func (e endpoint) asks(t *testing.T, conn net.Conn, name string) {
 	}
 }
 
-// endpoints: each port of SPEC 7.4 leads to the shoot's API server, end to end, and nothing of the shoot itself listens.
+// endpoints: each port of docs/specification/nodes-and-seeds.md#spec-7-4 leads to the shoot's API server, end to end,
+// and nothing of the shoot itself listens.
 func (l *landscape) endpoints(t *testing.T) {
 	e := l.endpoint(t, "a")
 	t.Run("443, mapped to 9443: by the name in the ClientHello", func(t *testing.T) {

@@ -12,7 +12,8 @@ import (
 const ownGateway = "istio-ingress"
 
 // gateways: where a seed has a gateway for an exposure class, or for its zones, a shoot's name leads there, and a client is
-// led to the shoot from there as from the seed's own (SPEC 7.4). In the end all is as before.
+// led to the shoot from there as from the seed's own (docs/specification/nodes-and-seeds.md#spec-7-4). In the end all
+// is as before.
 func (l *landscape) gateways(t *testing.T) {
 	own := l.endpoint(t, "a")
 	record := func(want ...string) {

@@ -191,7 +191,7 @@ func (l *landscape) showsShoot(t *testing.T) {
 	}
 }
 
-// The texts of SPEC 9.5 on the garden as it is.
+// The texts of docs/specification/state-size.md#spec-9-5 on the garden as it is.
 func (l *landscape) limits(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind, want string
@@ -225,7 +225,7 @@ func (l *landscape) limits(t *testing.T) {
 	}
 }
 
-// SPEC 9.5, Z6: a member of a project works with its shoots, and never sees their states.
+// A member of a project works with its shoots, and never sees their states (docs/specification/state-size.md#z6).
 func (l *landscape) hidden(t *testing.T) {
 	l.on(t, "garden", "create", "rolebinding", "-n", "garden-p", "member", "--clusterrole=gardener.cloud:system:project-member", "--user=member")
 	for resource, want := range map[string]string{

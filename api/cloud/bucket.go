@@ -30,7 +30,7 @@ func (b *Bucket) TagMap() map[string]string { return b.Tags }
 // ResourceName makes the bucket findable.
 func (b *Bucket) ResourceName() string { return b.Name }
 
-// Object describes the content under one key. It appears whole or not at all (SPEC 9.2, assumption A7).
+// Object describes the content under one key. It appears whole or not at all (docs/ownership.md#assumption-a7).
 type Object struct {
 	Meta
 	Bucket     string    `json:"bucket"`
@@ -68,7 +68,7 @@ func (c *Client) Bucket(name string) BucketContent { return BucketContent{client
 
 // PutOptions say how to write an object.
 type PutOptions struct {
-	CreateOnly bool // answer AlreadyExists when there is an object; atomic among all writers (SPEC 9.2, O7)
+	CreateOnly bool // answer AlreadyExists when there is an object; atomic among all writers (docs/ownership.md#o7)
 }
 
 // ListOptions say which objects to list.

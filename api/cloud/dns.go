@@ -42,8 +42,8 @@ type RecordSet struct {
 // ResourceName makes the record set findable.
 func (r *RecordSet) ResourceName() string { return r.Name }
 
-// If is what must hold for a write to happen, checked and written as one step (SPEC 9.1). The zero value asks for
-// nothing. A write whose condition fails answers Conflict, or AlreadyExists for Absent.
+// If is what must hold for a write to happen, checked and written as one step (docs/ownership.md#spec-9-1). The zero
+// value asks for nothing. A write whose condition fails answers Conflict, or AlreadyExists for Absent.
 type If struct {
 	Absent  bool     // the record set does not exist
 	Version int64    // it has this version

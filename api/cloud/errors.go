@@ -7,7 +7,7 @@ import (
 )
 
 // Code is the class of an error. Callers branch on it, never on the text; the text reads like a real provider's, so
-// that an extension's own classification (SPEC 5.8) has something to recognise.
+// that an extension's own classification (docs/specification/care.md#spec-5-8) has something to recognise.
 type Code string
 
 // The codes of the cloud.
@@ -23,7 +23,7 @@ const (
 	CodeDependencyViolation Code = "DependencyViolation" // something else still uses the object
 	CodeRetryableDependency Code = "RetryableDependency" // the same, but it will pass by itself
 	CodeDepleted            Code = "Depleted"            // the provider has no capacity left
-	CodeStaleEpoch          Code = "StaleEpoch"          // the caller's epoch has been superseded (SPEC 9.2, O8)
+	CodeStaleEpoch          Code = "StaleEpoch"          // the caller's epoch has been superseded
 	CodeInternal            Code = "Internal"            // the provider's fault
 	CodeUnavailable         Code = "Unavailable"         // the service cannot answer now
 	CodeDamaged             Code = "Damaged"             // an object's content does not match its digest

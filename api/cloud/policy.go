@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// Policy says which seed may take a shoot over: write its owner record, with a higher epoch (SPEC 9.2, O5). It binds the
-// tokens of seeds. What else these may do for a shoot follows from the owner record itself.
+// Policy says which seed may take a shoot over: write its owner record, with a higher epoch (docs/ownership.md#o5). It
+// binds the tokens of seeds. What else these may do for a shoot follows from the owner record itself.
 type Policy struct {
 	Meta // the id is the shoot's technical id
 	// Bound is the seed that the garden has bound the shoot to; empty if that seed is lost: then none may.

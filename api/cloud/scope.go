@@ -16,8 +16,8 @@ const (
 	HeaderEpoch = "Transplant-Epoch"
 )
 
-// Scope says for which shoot, and as which owner epoch of it, a call is made (SPEC 9.1). Shoot is the shoot's
-// technical id. An epoch of 0 is none: such a call is recorded under the shoot and never refused as stale.
+// Scope says for which shoot, and as which owner epoch of it, a call is made (docs/ownership.md#spec-9-1). Shoot is the
+// shoot's technical id. An epoch of 0 is none: such a call is recorded under the shoot and never refused as stale.
 type Scope struct {
 	Shoot string `json:"shoot,omitempty"`
 	Epoch int64  `json:"epoch,omitempty"`
@@ -65,7 +65,7 @@ func ScopeFromHeaders(header http.Header) (Scope, error) {
 const scopeMark = "~"
 
 // ScopedToken is a credential that carries a scope, for extensions that know nothing of epochs and send whatever
-// token their credentials hold (SPEC 9.2, O8).
+// token their credentials hold (docs/ownership.md#o8).
 func ScopedToken(token string, scope Scope) string {
 	content, err := json.Marshal(scope)
 	if err != nil {

@@ -57,8 +57,8 @@ type NodeAgentConfig struct {
 	// KubeletVersion is the version of the kubelet, e.g. "v1.36.4": only a patch apart from that of the user data, unless
 	// InPlace is another one.
 	KubeletVersion string `json:"kubeletVersion"`
-	// InPlace is that of nodes that were updated to this configuration (SPEC 4.9). A node with another one changes
-	// nothing until it is ready for its update.
+	// InPlace is that of nodes that were updated to this configuration (docs/specification/versions.md#spec-4-9). A
+	// node with another one changes nothing until it is ready for its update.
 	InPlace string `json:"inPlace,omitempty"`
 	// Image is the machine image of nodes with this InPlace, by its name in the cloud.
 	Image string `json:"image,omitempty"`
@@ -68,7 +68,7 @@ type NodeAgentConfig struct {
 const AnnotationInPlace = "node.transplant.dev/in-place"
 
 // TaintCriticalComponentsNotReady is the key of the taint, with effect NoSchedule, that every worker node registers
-// with, whether the user data names it or not (SPEC 7.1).
+// with, whether the user data names it or not (docs/specification/nodes-and-seeds.md#spec-7-1).
 const TaintCriticalComponentsNotReady = "node.gardener.cloud/critical-components-not-ready"
 
 // Taint keeps pods away from a node.

@@ -1,5 +1,5 @@
 // Package embedded runs a landscape on one machine: garden and seeds as child processes on loopback addresses of their
-// own, without root and without containers (DESIGN section 3).
+// own, without root and without containers (ARCHITECTURE.md#processes).
 //
 // The process that calls Start is the parent of everything and the end of everything: however it ends, nothing of the
 // landscape survives it. The package applies no manifests and knows no actors; Options has hooks for that.

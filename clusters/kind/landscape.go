@@ -1,4 +1,5 @@
-// Package kind runs a landscape as clusters of sigs.k8s.io/kind, each a container with one real node (DESIGN section 3).
+// Package kind runs a landscape as clusters of sigs.k8s.io/kind, each a container with one real node
+// (ARCHITECTURE.md#on-kind).
 // It needs Docker, and offers what package embedded offers wherever containers can do it.
 //
 // What it makes in Docker bears the landscape's name and folder, and is removed by Stop; when the process that called

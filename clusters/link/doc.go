@@ -1,4 +1,4 @@
-// Package link carries the traffic of one actor to one target: the arrows of the landscape (DESIGN section 2).
+// Package link carries the traffic of one actor to one target: the arrows of the landscape (ARCHITECTURE.md#links).
 //
 // A [Link] ends TLS, sees whole requests and passes bodies, trailers, streams and upgrades through untouched. A [Proxy]
 // is an HTTP CONNECT proxy for targets that are reached by name; every host behind it is a [Link] of its own. A [Fault]

@@ -38,7 +38,7 @@ type Options struct {
 	Random *rand.Rand
 }
 
-// Link carries all traffic of one actor to one target (DESIGN section 2).
+// Link carries all traffic of one actor to one target.
 type Link struct {
 	name, url string
 	traffic   *traffic

@@ -33,7 +33,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/run"
 )
 
-// exitCoder is an error that says with what code to exit (DESIGN section 5).
+// exitCoder is an error that says with what code to exit (docs/ci.md).
 type exitCoder interface{ ExitCode() int }
 
 func main() {

@@ -20,7 +20,8 @@ import (
 )
 
 // profileValidator refuses writes to CloudProfiles with values that nobody could act on, or that break a rule about
-// versions (SPEC 4.2; shoot versions). It takes no version from a profile that a shoot uses.
+// versions (docs/specification/versions.md#spec-4-2; shoot versions). It takes no version from a profile that a shoot
+// uses.
 type profileValidator struct {
 	client client.Client
 	clock  clock.PassiveClock

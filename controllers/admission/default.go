@@ -38,8 +38,10 @@ func (objectDefaulter) Handle(_ context.Context, raw admission.Request) admissio
 }
 
 // defaulter does so for Shoots. Besides, it sets what depends on other objects: the labels by which gardenlets select
-// shoots, the tolerations that new shoots get (SPEC 1.4, 7.2), and the rest of versions of which only a part is named
-// (SPEC 4.3). It changes the object as it is on the wire, so that fields which our types do not have survive.
+// shoots, the tolerations that new shoots get (docs/specification/api.md#spec-1-4,
+// docs/specification/nodes-and-seeds.md#spec-7-2), and the rest of versions of which only a part is named
+// (docs/specification/versions.md#spec-4-3). It changes the object as it is on the wire, so that fields which our types
+// do not have survive.
 type defaulter struct {
 	client      client.Client
 	tolerations Tolerations

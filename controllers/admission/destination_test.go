@@ -9,7 +9,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// TestDestination has the rows of SPEC 2.2 that ask about the seeds.
+// TestDestination has the rows of docs/specification/migration.md#spec-2-2 that ask about the seeds.
 func TestDestination(t *testing.T) {
 	t.Parallel()
 	invalid := func(why string) []string {

@@ -10,7 +10,7 @@ import (
 )
 
 // hibernationPossible refuses to put a shoot to sleep that might not wake up: the constraint HibernationPossible is
-// there and not True (SPEC 5.5).
+// there and not True (docs/specification/care.md#spec-5-5).
 func hibernationPossible(r *request, _ *garden) field.ErrorList {
 	if r.old == nil || r.shoot == nil || hibernated(r.old) || !hibernated(r.shoot) {
 		return nil

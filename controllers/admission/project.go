@@ -21,7 +21,7 @@ const verbTolerations = "modify-spec-tolerations-whitelist"
 
 // projectValidator refuses Projects whose names or namespaces cannot be used. It also refuses changes of a project's lists
 // of tolerations to whom the garden's authorizers do not give the verb for it: who may write a project may not therefore
-// open the seeds that operators have set aside (SPEC 7.2).
+// open the seeds that operators have set aside (docs/specification/nodes-and-seeds.md#spec-7-2).
 type projectValidator struct{ client client.Client }
 
 var _ admission.Handler = &projectValidator{}

@@ -107,7 +107,7 @@ func (r *request) source() string {
 	return ptr.Deref(r.old.Status.SeedName, r.oldSeedName())
 }
 
-// forced tells that the shoot may be taken from a seed that does not answer (SPEC 9.3).
+// forced tells that the shoot may be taken from a seed that does not answer (docs/ownership.md#spec-9-3).
 func (r *request) forced() bool {
 	return r.shoot != nil && r.shoot.Annotations[constants.ShootForceRestore] == constants.LabelTrue
 }

@@ -15,7 +15,8 @@ func inDeletion(shoot *gardencorev1beta1.Shoot) {
 	shoot.DeletionTimestamp = ptr.To(metav1.Unix(1700000000, 0))
 }
 
-// TestChangeOfSeedName has the rows of SPEC 2.2 that ask about the shoot, and the exceptions of 9.3.
+// TestChangeOfSeedName has the rows of docs/specification/migration.md#spec-2-2 that ask about the shoot, and the
+// exceptions of a forced restore (docs/ownership.md#spec-9-3).
 func TestChangeOfSeedName(t *testing.T) {
 	t.Parallel()
 	const moving = "spec.seedName: Forbidden: must not be changed while the control plane is being moved: status.lastOperation is "

@@ -11,7 +11,8 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// Tolerations are the lists of SPEC 7.2 that hold in all projects; those of a project come beside them.
+// Tolerations are the lists of docs/specification/nodes-and-seeds.md#spec-7-2 that hold in all projects; those of a
+// project come beside them.
 type Tolerations struct {
 	// Defaults are added to new shoots.
 	Defaults []gardencorev1beta1.Toleration

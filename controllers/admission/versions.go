@@ -27,8 +27,8 @@ func (r *request) changesVersions() bool {
 			!equality.Semantic.DeepEqual(before.CloudProfileName, now.CloudProfileName))
 }
 
-// versionsFit asks the rules about Kubernetes versions and machine images (SPEC 4.3; shoot versions). A profile that
-// does not exist has been told of before.
+// versionsFit asks the rules about Kubernetes versions and machine images (docs/specification/versions.md#spec-4-3;
+// shoot versions). A profile that does not exist has been told of before.
 func versionsFit(r *request, g *garden) field.ErrorList {
 	if !r.changesVersions() {
 		return nil
@@ -42,7 +42,8 @@ func versionsFit(r *request, g *garden) field.ErrorList {
 	return versionrules.ValidateShootUpdate(r.shoot, r.old, g.profile, g.now)
 }
 
-// inPlaceHolds keeps what cannot change about pools whose nodes are updated in place (SPEC 4.9).
+// inPlaceHolds keeps what cannot change about pools whose nodes are updated in place
+// (docs/specification/versions.md#spec-4-9).
 func inPlaceHolds(r *request, _ *garden) field.ErrorList {
 	if r.old == nil || r.shoot == nil || r.old.DeletionTimestamp != nil {
 		return nil
@@ -50,8 +51,9 @@ func inPlaceHolds(r *request, _ *garden) field.ErrorList {
 	return rollout.ValidateInPlace(r.shoot, r.old)
 }
 
-// inPlaceEnabled refuses new pools that would be updated in place where the operators have not enabled that (SPEC 4.9:
-// the feature gate InPlaceNodeUpdates). Pools that are there keep what they have.
+// inPlaceEnabled refuses new pools that would be updated in place where the operators have not enabled that
+// (docs/specification/versions.md#spec-4-9: the feature gate InPlaceNodeUpdates). Pools that are there keep what they
+// have.
 func inPlaceEnabled(r *request, g *garden) field.ErrorList {
 	if r.shoot == nil || g.inPlaceUpdates {
 		return nil

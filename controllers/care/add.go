@@ -33,7 +33,7 @@ func (r *Reconciler) AddToManager(mgr manager.Manager, workers int) error {
 	return nil
 }
 
-// events are what care is called for beside its period (SPEC 5.1).
+// events are what care is called for beside its period (docs/specification/care.md#spec-5-1).
 func (r *Reconciler) events() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {

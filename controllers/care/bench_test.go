@@ -24,7 +24,7 @@ func ago(d time.Duration) metav1.Time { return metav1.NewTime(noon.Add(-d)) }
 
 func meta(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name, Namespace: "ns"} }
 
-// config is one whose thresholds all conditions have, as the example of SPEC 5.3.
+// config is one whose thresholds all conditions have, as the example of docs/specification/care.md#spec-5-3.
 func config() Config {
 	thresholds := map[gardencorev1beta1.ConditionType]time.Duration{}
 	for _, kind := range conditionTypes {

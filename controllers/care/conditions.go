@@ -15,7 +15,7 @@ import (
 // hibernatedMessage is the message of what is not checked on a shoot that sleeps.
 const hibernatedMessage = "Shoot cluster has been hibernated."
 
-// conditionTypes are the conditions that care writes, in the order of SPEC 5.2.
+// conditionTypes are the conditions that care writes, in the order of docs/specification/care.md#spec-5-2.
 var conditionTypes = []gardencorev1beta1.ConditionType{
 	gardencorev1beta1.ShootAPIServerAvailable,
 	gardencorev1beta1.ShootControlPlaneHealthy,

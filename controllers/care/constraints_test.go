@@ -18,7 +18,8 @@ const (
 	maintains = "MaintenancePreconditionsSatisfied"
 )
 
-// TestConstraints: the rows of SPEC 5.5. Each case lists all constraints with status and reason.
+// TestConstraints: the rows of docs/specification/care.md#spec-5-5. Each case lists all constraints with status and
+// reason.
 func TestConstraints(t *testing.T) {
 	t.Parallel()
 	fine := []string{wakes + " True NoProblematicWebhooks", maintains + " True NoProblematicWebhooks"}

@@ -1,5 +1,6 @@
 // Package care watches over shoots: it decides the conditions and constraints of a shoot's status, the label with its
-// overall status, and which pods are garbage (SPEC chapter 5). Webhooks have a package of their own below.
+// overall status, and which pods are garbage (docs/specification/care.md#spec-5). Webhooks have a package of their own
+// below.
 //
 // What is decided is pure: what was seen goes in as an Observation with the time, the decision comes out. What could not
 // be seen is unknown, never healthy and never broken. The Reconciler looks and writes, in the gardenlet, once a period;

@@ -7,11 +7,11 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// extensions is what extensions report for a condition (SPEC 5.4, first row). What is reported by an extension that has
-// fallen silent is not known to hold.
+// extensions is what extensions report for a condition (docs/specification/care.md#spec-5-4-row-1). What is reported by
+// an extension that has fallen silent is not known to hold.
 func (r round) extensions(kind gardencorev1beta1.ConditionType) *Finding {
 	if r.Extensions.Err != nil {
-		// Not the same as having nothing to report (QUIRK-C1).
+		// Not the same as having nothing to report (docs/specification/quirks.md#quirk-c1).
 		return unseen(fmt.Sprintf("Could not read what the extensions report: %v", r.Extensions.Err))
 	}
 	for _, report := range r.Extensions.Items {

@@ -14,8 +14,8 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 )
 
-// Labeler keeps the label with the overall status of every shoot (SPEC 5.10). It runs in the garden-controller-manager,
-// so that the label follows the status whoever has written it.
+// Labeler keeps the label with the overall status of every shoot (docs/specification/care.md#spec-5-10). It runs in the
+// garden-controller-manager, so that the label follows the status whoever has written it.
 type Labeler struct {
 	// Garden is an uncached client.
 	Garden client.Client

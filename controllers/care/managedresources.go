@@ -9,7 +9,7 @@ import (
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 )
 
-// managedResources looks at the ManagedResources that count for a condition (SPEC 5.4).
+// managedResources looks at the ManagedResources that count for a condition (docs/specification/care.md#spec-5-4).
 func (r round) managedResources(kind gardencorev1beta1.ConditionType) *Finding {
 	if r.ManagedResources.Err != nil {
 		return unseen(fmt.Sprintf("Could not list the ManagedResources: %v", r.ManagedResources.Err))

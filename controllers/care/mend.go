@@ -30,7 +30,8 @@ func (r *Reconciler) mend(ctx context.Context, o *controlplane.Operation, l *loo
 	return errors.Join(err, l.shoot.remediate(ctx, o, &l.Cluster))
 }
 
-// remediate changes the problematic webhooks that were seen (SPEC 5.7). What is not problematic is not written.
+// remediate changes the problematic webhooks that were seen (docs/specification/care.md#spec-5-7). What is not
+// problematic is not written.
 func (c *connection) remediate(ctx context.Context, o *controlplane.Operation, seen *Cluster) error {
 	var errs []error
 	for i := range seen.Validating.Items {
@@ -70,7 +71,7 @@ func (c *connection) change(ctx context.Context, o *controlplane.Operation, view
 	return nil
 }
 
-// collectGarbage deletes pods that nobody needs any more (SPEC 5.1).
+// collectGarbage deletes pods that nobody needs any more (docs/specification/care.md#spec-5-1).
 func (c *connection) collectGarbage(ctx context.Context, o *controlplane.Operation) error {
 	namespace := metav1.NamespaceSystem
 	deleting := o.Shoot.DeletionTimestamp != nil

@@ -30,7 +30,7 @@ const (
 	expiredLeasesPercent = 20
 )
 
-// everyNode looks at the nodes, pool by pool and then together (SPEC 5.4).
+// everyNode looks at the nodes, pool by pool and then together (docs/specification/care.md#spec-5-4).
 func (r round) everyNode() *Finding {
 	if out := r.reachable(); out != nil {
 		return out
@@ -112,7 +112,8 @@ func nodeProblem(n *corev1.Node, pool, version string) *Finding {
 	return versionProblem(n, version)
 }
 
-// evictionCodes says whether a kubelet is short of what its configuration grants it (SPEC 5.8).
+// evictionCodes says whether a kubelet is short of what its configuration grants it
+// (docs/specification/care.md#spec-5-8).
 func evictionCodes(c corev1.NodeCondition) []gardencorev1beta1.ErrorCode {
 	if codes := errorcodes.Classify(c.Reason); slices.Contains(codes, gardencorev1beta1.ErrorConfigurationProblem) {
 		return []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorConfigurationProblem}

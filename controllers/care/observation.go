@@ -79,7 +79,8 @@ type Cluster struct {
 type ExtensionReport struct {
 	Kind, Namespace, Name string
 	Condition             gardencorev1beta1.Condition
-	// Heartbeat is when the extension last said that it lives; nil if it never did (SPEC 3.9).
+	// Heartbeat is when the extension last said that it lives; nil if it never did
+	// (docs/specification/extensions.md#spec-3-9).
 	Heartbeat *metav1.MicroTime
 }
 
@@ -120,6 +121,6 @@ const (
 	DefaultStaleExtensions = 5 * time.Minute
 	// DefaultProgressingManagedResources is what a rollout may take.
 	DefaultProgressingManagedResources = time.Hour
-	// DefaultSyncPeriod is the time between two rounds (SPEC 5.1).
+	// DefaultSyncPeriod is the time between two rounds (docs/specification/care.md#spec-5-1).
 	DefaultSyncPeriod = time.Minute
 )

@@ -16,7 +16,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
-// Reconciler looks at the shoots of one seed, once a period, and writes what it has found into their status (SPEC 5.1).
+// Reconciler looks at the shoots of one seed, once a period, and writes what it has found into their status
+// (docs/specification/care.md#spec-5-1).
 type Reconciler struct {
 	Factory *controlplane.Factory
 	// Seed may read from caches: what is looked at is looked at again.
@@ -25,9 +26,10 @@ type Reconciler struct {
 	Config Config
 	// SyncPeriod is the time between two looks at a shoot.
 	SyncPeriod time.Duration
-	// RemediateWebhooks is whether problematic webhooks are changed (SPEC 5.7).
+	// RemediateWebhooks is whether problematic webhooks are changed (docs/specification/care.md#spec-5-7).
 	RemediateWebhooks bool
-	// ExtensionNamespace is where in the seed the extension shows its heartbeat (SPEC 3.9).
+	// ExtensionNamespace is where in the seed the extension shows its heartbeat
+	// (docs/specification/extensions.md#spec-3-9).
 	ExtensionNamespace string
 	// Metrics may be nil.
 	Metrics *Metrics

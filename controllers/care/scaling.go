@@ -10,7 +10,8 @@ import (
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 )
 
-// scaling says what is going on while there are not as many nodes ready as machines are wanted (SPEC 5.4).
+// scaling says what is going on while there are not as many nodes ready as machines are wanted
+// (docs/specification/care.md#spec-5-4).
 func (r round) scaling(nodes []*corev1.Node) *Finding {
 	if err := errors.Join(r.MachineDeployments.Err, r.Machines.Err); err != nil {
 		return unseen(fmt.Sprintf("Could not list the machines: %v", err))

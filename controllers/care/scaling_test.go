@@ -9,7 +9,8 @@ import (
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 )
 
-// TestScaling: the reasons of SPEC 5.4 while there are not as many nodes as wanted. The pool's minimum is met throughout.
+// TestScaling: the reasons of docs/specification/care.md#spec-5-4 while there are not as many nodes as wanted. The
+// pool's minimum is met throughout.
 func TestScaling(t *testing.T) {
 	t.Parallel()
 	wants := func(o *Observation, replicas int32) { o.MachineDeployments.Items[0].Spec.Replicas = replicas }

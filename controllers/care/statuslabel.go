@@ -17,7 +17,8 @@ const (
 
 var badness = map[StatusLabel]int{StatusHealthy: 0, StatusProgressing: 1, StatusUnknown: 2, StatusUnhealthy: 3}
 
-// Label is the overall status of a shoot (SPEC 5.10), and what decided it. Constraints do not count.
+// Label is the overall status of a shoot (docs/specification/care.md#spec-5-10), and what decided it. Constraints do
+// not count.
 func Label(status *gardencorev1beta1.ShootStatus) (StatusLabel, string) {
 	last := status.LastOperation
 	errorsDecide, why := StatusHealthy, "there are no last errors"

@@ -49,7 +49,8 @@ func TestOracleStatus(t *testing.T) {
 	}
 }
 
-// TestLabel: the rows of SPEC 5.10 that the known answers do not tell apart by their reasons.
+// TestLabel: the rows of docs/specification/care.md#spec-5-10 that the known answers do not tell apart by their
+// reasons.
 func TestLabel(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -45,7 +45,7 @@ func first(findings ...*Finding) *Finding {
 	return unseen
 }
 
-// Transitions decides how conditions go from one round to the next (SPEC 5.3).
+// Transitions decides how conditions go from one round to the next (docs/specification/care.md#spec-5-3).
 type Transitions struct {
 	Now time.Time
 	// Thresholds are how long a condition is Progressing before it becomes False. A condition without one becomes False at
@@ -142,7 +142,8 @@ func (t Transitions) update(c gardencorev1beta1.Condition, status gardencorev1be
 }
 
 // HandOver is what the conditions become when another seed takes a shoot over: what the former seed's care found is not
-// known to hold any longer, so that whatever is not False is Progressing until it is looked at (SPEC 5.11, CARE-5).
+// known to hold any longer, so that whatever is not False is Progressing until it is looked at
+// (docs/specification/care.md#care-5).
 func HandOver(conditions []gardencorev1beta1.Condition, now time.Time) []gardencorev1beta1.Condition {
 	t, handed := Transitions{Now: now}, slices.Clone(conditions)
 	for i, c := range handed {

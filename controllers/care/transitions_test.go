@@ -17,7 +17,7 @@ func operation(kind gardencorev1beta1.LastOperationType, state gardencorev1beta1
 	return &gardencorev1beta1.LastOperation{Type: kind, State: state, LastUpdateTime: ago(before)}
 }
 
-// TestFail: the rows of SPEC 5.3.
+// TestFail: the rows of docs/specification/care.md#spec-5-3.
 func TestFail(t *testing.T) {
 	t.Parallel()
 	longAgo := operation("Reconcile", "Succeeded", time.Hour)

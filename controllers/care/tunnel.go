@@ -2,9 +2,10 @@ package care
 
 import "fmt"
 
-// tunnel looks at the way between the control plane and the nodes (SPEC 5.4). There is one way only, by which nodes reach
-// their API server through the gateway, and no pod that stands for it: it is broken when nothing of any node has come by it
-// for as long as leases last. A single node that is silent has broken no tunnel, and is what EveryNodeReady is about.
+// tunnel looks at the way between the control plane and the nodes (docs/specification/care.md#spec-5-4). There is one
+// way only, by which nodes reach their API server through the gateway, and no pod that stands for it: it is broken when
+// nothing of any node has come by it for as long as leases last. A single node that is silent has broken no tunnel, and
+// is what EveryNodeReady is about.
 func (r round) tunnel() *Finding {
 	if workerless(r.Shoot) {
 		return nil

@@ -19,9 +19,10 @@ const provisionedBy = "pv.kubernetes.io/provisioned-by"
 // volumes waits until the volumes in the cloud have gone whose claims the clean-up has deleted: their nodes are still there,
 // and so is the driver that removes them. Load balancers need no such wait, their Services have gone only after them.
 //
-// PersistentVolumes are none of the kinds that are cleaned up (SPEC 6.3), so that the wait ends when their claims would have
-// lost their finalizers: what is left in the cloud then is the Infrastructure extension's to remove (SPEC 6.7). It lasts
-// no longer than a step does by default, for nobody is told meanwhile what it waits for.
+// PersistentVolumes are none of the kinds that are cleaned up (docs/specification/cleanup.md#spec-6-3), so that the
+// wait ends when their claims would have lost their finalizers: what is left in the cloud then is the Infrastructure
+// extension's to remove (docs/specification/cleanup.md#spec-6-7). It lasts no longer than a step does by default, for
+// nobody is told meanwhile what it waits for.
 func (c *Cleaner) volumes(o *controlplane.Operation) func(context.Context) error {
 	return func(ctx context.Context) error {
 		serves, err := o.HasServed(ctx)

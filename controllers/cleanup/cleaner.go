@@ -29,8 +29,9 @@ type Cleaner struct {
 	Metrics *Metrics
 }
 
-// Tasks are those of the deletion flow that empty the shoot (SPEC 6.1), to be done one after the other while its control
-// plane and its nodes are there. Where there is no API server that could have held anything they do nothing.
+// Tasks are those of the deletion flow that empty the shoot (docs/specification/cleanup.md#spec-6-1), to be done one
+// after the other while its control plane and its nodes are there. Where there is no API server that could have held
+// anything they do nothing.
 func (c *Cleaner) Tasks(o *controlplane.Operation) []flow.Task {
 	return []flow.Task{
 		{Name: "Cleaning up webhooks", Run: c.task(o, Webhooks)},
@@ -185,7 +186,8 @@ func (s *sweep) list(ctx context.Context, kind Kind) ([]metav1.PartialObjectMeta
 	return list.Items, nil
 }
 
-// start is when the clean-up began, which is noted on the shoot's namespace in the seed (SPEC 6.6).
+// start is when the clean-up began, which is noted on the shoot's namespace in the seed
+// (docs/specification/cleanup.md#spec-6-6).
 func (s *sweep) start(ctx context.Context) (time.Time, error) {
 	namespace := &corev1.Namespace{}
 	if err := s.Seed.Get(ctx, client.ObjectKey{Name: s.Namespace()}, namespace); err != nil {

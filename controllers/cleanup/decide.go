@@ -27,7 +27,8 @@ const (
 	Finalize Action = "finalize"
 )
 
-// Annotations by which the snapshot controller is told to delete a snapshot at the cloud (SPEC 6.4).
+// Annotations by which the snapshot controller is told to delete a snapshot at the cloud
+// (docs/specification/cleanup.md#spec-6-4).
 const (
 	SnapshotBeingDeleted      = "snapshot.storage.kubernetes.io/volumesnapshot-being-deleted"
 	SnapshotBeingDeletedValue = "yes"
@@ -183,8 +184,8 @@ func released(object metav1.PartialObjectMetadata) bool {
 	return deleted && !created
 }
 
-// tolerated says why nobody waits for an object, "" if it is waited for (SPEC 6.6). That holds for snapshots as well
-// (QUIRK-X2).
+// tolerated says why nobody waits for an object, "" if it is waited for (docs/specification/cleanup.md#spec-6-6). That
+// holds for snapshots as well (docs/specification/quirks.md#quirk-x2).
 func (r rules) tolerated(object metav1.PartialObjectMetadata) string {
 	if r.step < KubernetesResources {
 		return ""

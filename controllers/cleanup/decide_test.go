@@ -91,7 +91,7 @@ func TestStepsAreTakenInOrder(t *testing.T) {
 	}
 }
 
-// TestTolerated: SPEC 6.6. What nobody waits for is dealt with all the same.
+// TestTolerated: docs/specification/cleanup.md#spec-6-6. What nobody waits for is dealt with all the same.
 func TestTolerated(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -129,7 +129,7 @@ func TestTolerated(t *testing.T) {
 	}
 }
 
-// TestSnapshotsAreReleased: SPEC 6.4, after the grace period and once.
+// TestSnapshotsAreReleased: docs/specification/cleanup.md#spec-6-4, after the grace period and once.
 func TestSnapshotsAreReleased(t *testing.T) {
 	t.Parallel()
 	content := func(before time.Duration, annotations map[string]string) metav1.PartialObjectMetadata {

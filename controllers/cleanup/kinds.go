@@ -11,7 +11,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 )
 
-// Step is a step of the clean-up. Steps are taken one after the other (SPEC 0.0).
+// Step is a step of the clean-up. Steps are taken one after the other (docs/specification/README.md#spec-0-0).
 type Step int
 
 // The steps, in order.
@@ -44,7 +44,7 @@ func (s Step) String() string {
 	return fmt.Sprintf("Step(%d)", int(s))
 }
 
-// Kind is a kind of objects that is cleaned up (SPEC 6.3).
+// Kind is a kind of objects that is cleaned up (docs/specification/cleanup.md#spec-6-3).
 type Kind struct {
 	schema.GroupVersionKind
 	Step Step
@@ -65,7 +65,8 @@ const systemComponent = "system-component"
 const autoManaged = "kube-aggregator.kubernetes.io/automanaged"
 
 var (
-	// common is what spares objects of every kind. That it does so for APIServices too is SPEC 0.0 (QUIRK-X1).
+	// common is what spares objects of every kind. That it does so for APIServices too is transplant's
+	// (docs/specification/quirks.md#quirk-x1).
 	common = []label{{constants.GardenRole, systemComponent}, {constants.ShootNoCleanup, constants.LabelTrue}}
 
 	kinds = slices.Concat(
@@ -114,7 +115,8 @@ func inCloud(kinds []Kind) []Kind {
 	return kinds
 }
 
-// Kinds are the kinds of a step. If the shoot asks to skip clean-up (SPEC 6.5) those of the third step are fewer.
+// Kinds are the kinds of a step. If the shoot asks to skip clean-up (docs/specification/cleanup.md#spec-6-5) those of
+// the third step are fewer.
 func Kinds(step Step, skipped bool) []Kind {
 	var found []Kind
 	for _, k := range kinds {
@@ -126,7 +128,7 @@ func Kinds(step Step, skipped bool) []Kind {
 }
 
 // evenSkipped is whether the kind is cleaned up although the shoot asks to skip clean-up. Only the third step becomes
-// smaller then, as [S3] has it.
+// smaller then, as docs/specification/README.md#s3 has it.
 func (k Kind) evenSkipped() bool { return k.Step != KubernetesResources || k.inCloud }
 
 // kindOf finds a kind in any version.

@@ -21,7 +21,7 @@ const (
 var (
 	noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-	// spares are labels and whether objects with them are cleaned up: the selector K of SPEC 6.3.
+	// spares are labels and whether objects with them are cleaned up (docs/specification/cleanup.md#spec-6-3).
 	spares = map[string]bool{
 		"": true, "gardener.cloud/role=system-component": false, "gardener.cloud/role=other": true,
 		"shoot.gardener.cloud/no-cleanup=true": false, "shoot.gardener.cloud/no-cleanup=false": true,
@@ -29,7 +29,7 @@ var (
 	}
 )
 
-// tableRow is a row of SPEC 6.3.
+// tableRow is a row of docs/specification/cleanup.md#spec-6-3.
 type tableRow struct {
 	step            Step
 	apiVersion      string
@@ -40,8 +40,8 @@ type tableRow struct {
 	factor          float64
 }
 
-// The rows, as SPEC 0.0 has them: the no-cleanup label is honoured on APIServices too, and the third annotation is for the
-// third step only.
+// The rows, as docs/specification/README.md#spec-0-0 has them: the no-cleanup label is honoured on APIServices too, and
+// the third annotation is for the third step only.
 var tableRows = []tableRow{
 	{Webhooks, "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration ValidatingWebhookConfiguration", nil, 300 * time.Second, 300 * time.Second, webhooksKey, 1},
 	{ExtendedAPIs, "apiregistration.k8s.io/v1", "APIService", map[string]bool{"kube-aggregator.kubernetes.io/automanaged=onstart": false}, 300 * time.Second, 3600 * time.Second, extendedKey, 0.1},
@@ -71,8 +71,8 @@ func only(t *testing.T, annotations map[string]string, object metav1.PartialObje
 	return plan.Decisions[0]
 }
 
-// TestTable goes through the rows of SPEC 6.3: selector, grace period, the moment of forced finalization, and both with
-// the annotation.
+// TestTable goes through the rows of docs/specification/cleanup.md#spec-6-3: selector, grace period, the moment of
+// forced finalization, and both with the annotation.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	seen := 0
@@ -177,8 +177,8 @@ func TestZeroIsAtOnce(t *testing.T) {
 	}
 }
 
-// TestSkipped: [S3] says of the third step that only Services and PersistentVolumeClaims are considered then. The other
-// steps are taken as ever.
+// TestSkipped: docs/specification/README.md#s3 says of the third step that only Services and PersistentVolumeClaims are
+// considered then. The other steps are taken as ever.
 func TestSkipped(t *testing.T) {
 	t.Parallel()
 	skip := map[string]string{"shoot.gardener.cloud/skip-cleanup": "true"}

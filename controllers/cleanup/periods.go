@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// DefaultTimeout is after how long a step is given up for this run of the flow, with what is left as the error (SPEC 6.1).
+	// DefaultTimeout is after how long a step is given up for this run of the flow, with what is left as the error
+	// (docs/specification/cleanup.md#spec-6-1).
 	DefaultTimeout = 10 * time.Minute
 
 	fiveMinutes = 5 * time.Minute
@@ -40,7 +41,7 @@ type rule struct {
 }
 
 // ruleOf is what holds for a step, in a clean-up that is skipped as well. The third annotation is for the third step
-// only, as [S3] has it (SPEC 0.0).
+// only, as docs/specification/README.md#s3 has it (docs/specification/README.md#spec-0-0).
 func ruleOf(step Step) rule {
 	short, long := Periods{Grace: fiveMinutes, Finalize: fiveMinutes}, Periods{Grace: fiveMinutes, Finalize: time.Hour}
 	switch step {
@@ -56,9 +57,9 @@ func ruleOf(step Step) rule {
 	return rule{Periods: long}
 }
 
-// PeriodsOf are the periods of a step for a Shoot with these annotations (SPEC 6.3). An annotation overrides how long
-// finalizers stay, be it for longer or less long than by default; "0" means at once. The grace period of a deletion only
-// becomes shorter with it. An annotation that is no number is an error.
+// PeriodsOf are the periods of a step for a Shoot with these annotations (docs/specification/cleanup.md#spec-6-3). An
+// annotation overrides how long finalizers stay, be it for longer or less long than by default; "0" means at once. The
+// grace period of a deletion only becomes shorter with it. An annotation that is no number is an error.
 func PeriodsOf(step Step, annotations map[string]string) (Periods, error) {
 	r := ruleOf(step)
 	asked, found, err := r.asked(annotations)
@@ -82,7 +83,7 @@ func (r rule) asked(annotations map[string]string) (time.Duration, bool, error) 
 }
 
 // Skipped is whether a Shoot with these annotations asks to skip clean-up: of the third step only what holds on to
-// something in the cloud is deleted then (SPEC 6.5).
+// something in the cloud is deleted then (docs/specification/cleanup.md#spec-6-5).
 func Skipped(annotations map[string]string) bool {
 	return annotations[constants.ShootSkipCleanup] == constants.LabelTrue
 }

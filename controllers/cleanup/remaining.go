@@ -45,7 +45,7 @@ func (r *Remaining) Error() string {
 	return fmt.Sprintf("step %d of the clean-up, %s, is not done: objects are still present: %s", r.Step, r.Step, strings.Join(names, ", "))
 }
 
-// Codes are the error codes that the error deserves (SPEC 5.8).
+// Codes are the error codes that the error deserves (docs/specification/care.md#spec-5-8).
 func (r *Remaining) Codes() []gardencorev1beta1.ErrorCode {
 	return []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorCleanupClusterResources}
 }

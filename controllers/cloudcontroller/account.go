@@ -27,7 +27,7 @@ const (
 // validityRetry is the pause before an object is looked at again when this seed cannot prove that it owns the shoot.
 const validityRetry = time.Second
 
-// Owner lets mutating calls of the cloud pass only while this seed validly owns the shoot (SPEC 9.2, O8).
+// Owner lets mutating calls of the cloud pass only while this seed validly owns the shoot (docs/ownership.md#o8).
 type Owner interface {
 	// Own makes one call, and gives it the epoch of the ownership. The error is ownership.ErrLapsed without one.
 	Own(ctx context.Context, call func(ctx context.Context, epoch int64) error) error

@@ -13,13 +13,14 @@ import (
 const (
 	// attachmentsTimeout bounds the wait for the end of VolumeAttachments.
 	attachmentsTimeout = 10 * time.Minute
-	// attachmentsFinalize is how long after its deletion a VolumeAttachment's finalizers are taken off (SPEC 6.7).
+	// attachmentsFinalize is how long after its deletion a VolumeAttachment's finalizers are taken off
+	// (docs/specification/cleanup.md#spec-6-7).
 	attachmentsFinalize = 5 * time.Minute
 )
 
-// ReleaseVolumeAttachments deletes the VolumeAttachments of a shoot whose nodes are gone, and waits until they are (SPEC
-// 6.7): once it sleeps nobody detaches anything, and volumes would be held by machines that there are no more. Where the
-// API server does not run there is nothing to do it with.
+// ReleaseVolumeAttachments deletes the VolumeAttachments of a shoot whose nodes are gone, and waits until they are
+// (docs/specification/cleanup.md#spec-6-7): once it sleeps nobody detaches anything, and volumes would be held by
+// machines that there are no more. Where the API server does not run there is nothing to do it with.
 func (o *Operation) ReleaseVolumeAttachments(ctx context.Context) error {
 	awake, err := o.serves(ctx)
 	if err != nil || !awake || o.Workerless() {

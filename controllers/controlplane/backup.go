@@ -45,7 +45,7 @@ const ReasonBackupDamaged = "BackupDamaged"
 // sourcePrefix marks the copy of a BackupEntry that gives access to the bucket the shoot comes from.
 const sourcePrefix = "source-"
 
-// BucketName is the name of this seed's BackupBucket: the UID of the Seed (SPEC 1.7).
+// BucketName is the name of this seed's BackupBucket: the UID of the Seed (docs/specification/api.md#spec-1-7).
 func (o *Operation) BucketName() string { return string(o.SeedObject.UID) }
 
 // BackupPrefix is where the backups of the shoot's etcd are, in every bucket.
@@ -119,7 +119,8 @@ func (o *Operation) etcdRestored(ctx context.Context) (bool, error) {
 }
 
 // CheckBackups makes sure that there is something to restore etcd from; of a restore by force that has not taken the shoot over yet, that
-// it can be read (SPEC 9.3). After that it is for the copy to tell what is damaged: it may have what it needs.
+// it can be read (docs/ownership.md#spec-9-3). After that it is for the copy to tell what is damaged: it may have what
+// it needs.
 func (o *Operation) CheckBackups(ctx context.Context) error {
 	bucket, err := o.backupSource(ctx)
 	if err != nil {

@@ -193,7 +193,7 @@ func (o *Operation) deleteAll(kinds ...string) func(context.Context) error {
 	}
 }
 
-// deleteExtensions deletes the Extensions that are deleted at a moment (SPEC 1.8).
+// deleteExtensions deletes the Extensions that are deleted at a moment (docs/specification/api.md#spec-1-8).
 func (o *Operation) deleteExtensions(moment Moment) func(context.Context) error {
 	return func(ctx context.Context) error {
 		extensions, err := o.extensionsToDelete(ctx, moment)

@@ -20,7 +20,8 @@ import (
 // dnsUnmanaged is the type of the provider of a domain that the shoot's owner serves himself: it gets no record.
 const dnsUnmanaged = "unmanaged"
 
-// ExternalHost is the name of the shoot's API server below the shoot's own domain, spec.dns.domain; empty for none (SPEC 7.4).
+// ExternalHost is the name of the shoot's API server below the shoot's own domain, spec.dns.domain; empty for none
+// (docs/specification/nodes-and-seeds.md#spec-7-4).
 func (o *Operation) ExternalHost() string {
 	if dns := o.Shoot.Spec.DNS; dns != nil && ptr.Deref(dns.Domain, "") != "" {
 		return "api." + *dns.Domain
@@ -73,7 +74,7 @@ func credentialsOf(provider *gardencorev1beta1.DNSProvider) string {
 }
 
 // domainServer is the primary provider that the shoot brings, or else its seed, by the default domain that the shoot's
-// domain lies below (SPEC 1.2, 1.4).
+// domain lies below (docs/specification/api.md#spec-1-2, docs/specification/api.md#spec-1-4).
 func (o *Operation) domainServer() (domainServer, error) {
 	if primary := PrimaryDNSProvider(o.Shoot); primary != nil {
 		server := domainServer{kind: ptr.Deref(primary.Type, o.Shoot.Spec.Provider.Type), credentials: credentialsOf(primary)}

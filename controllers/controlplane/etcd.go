@@ -36,7 +36,8 @@ const (
 )
 
 // DeployEtcd deploys the shoot's etcd with its backup sidecar and its guard, for the epoch of this run. The init
-// container keeps the data directory if it belongs to the epoch, else it restores from the bucket (SPEC 9.2, O6, O7).
+// container keeps the data directory if it belongs to the epoch, else it restores from the bucket
+// (docs/ownership.md#o6, docs/ownership.md#o7).
 func (o *Operation) DeployEtcd(ctx context.Context, replicas int32) error {
 	if o.Epoch == 0 {
 		return errors.New("deploy etcd: this run holds no ownership epoch")
@@ -56,7 +57,7 @@ func (o *Operation) DeployEtcd(ctx context.Context, replicas int32) error {
 			Replicas:    &replicas,
 			ServiceName: ServiceEtcdClient,
 			Selector:    selector(EtcdName),
-			// A pod that is not ready, as one whose epoch is over, is replaced all the same (O11).
+			// A pod that is not ready, as one whose epoch is over, is replaced all the same (docs/ownership.md#o11).
 			PodManagementPolicy: appsv1.ParallelPodManagement,
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels(EtcdName)},

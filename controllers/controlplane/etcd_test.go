@@ -16,7 +16,8 @@ import (
 )
 
 // The pod of an epoch that is over is never ready again. In the order of their readiness, which is the default, the
-// StatefulSet's controller would wait for it before it made that of the next epoch, and nobody could abort a migration (O11).
+// StatefulSet's controller would wait for it before it made that of the next epoch, and nobody could abort a migration
+// (docs/ownership.md#o11).
 func TestAnEtcdThatIsNeverReadyDoesNotStandInTheWayOfTheNextEpoch(t *testing.T) {
 	t.Parallel()
 	o := newOperation(t, gardencorev1beta1.LastOperationTypeRestore, interceptor.Funcs{},

@@ -18,10 +18,10 @@ import (
 )
 
 // Patience is how long the gardenlet waits for one extension object, and how long it takes errors with codes for
-// passing ones (SPEC 3.5).
+// passing ones (docs/specification/extensions.md#spec-3-5).
 type Patience struct{ Severe, Timeout time.Duration }
 
-// patience lists the waits of SPEC 3.5 per kind.
+// patience lists the waits of docs/specification/extensions.md#spec-3-5 per kind.
 var patience = map[string]Patience{
 	extensionsv1alpha1.InfrastructureResource:        {3 * time.Minute, 10 * time.Minute},
 	extensionsv1alpha1.WorkerResource:                {30 * time.Second, 10 * time.Minute},
@@ -75,8 +75,9 @@ func (o *Operation) DeployExtension(ctx context.Context, object extensionsv1alph
 	})
 }
 
-// restoreExtension follows SPEC 2.9.1. Unlike HEAD it makes sure of the referenced objects whether or not the state
-// is there already (QUIRK-R1), before the state; and it leaves alone what has been restored (QUIRK-R2).
+// restoreExtension follows docs/specification/migration.md#spec-2-9-1. Unlike Gardener it makes sure of the referenced
+// objects whether or not the state is there already (docs/specification/quirks.md#quirk-r1), before the state; and it
+// leaves alone what has been restored (docs/specification/quirks.md#quirk-r2).
 func (o *Operation) restoreExtension(ctx context.Context, object extensionsv1alpha1.Object, mutate func() error) error {
 	err := o.Seed.Get(ctx, client.ObjectKeyFromObject(object), object)
 	if err == nil && restored(object) {
@@ -121,8 +122,8 @@ func (o *Operation) restoreState(ctx context.Context, object extensionsv1alpha1.
 	return describe("restore the state of", object, o.Seed, o.Seed.Status().Patch(ctx, object, client.MergeFrom(before)))
 }
 
-// savedState is what the ShootState holds for an object. For a Worker that is the machines (SPEC 3.7): a state of its
-// own beside them would be ambiguous.
+// savedState is what the ShootState holds for an object. For a Worker that is the machines
+// (docs/specification/extensions.md#spec-3-7): a state of its own beside them would be ambiguous.
 func (o *Operation) savedState(object extensionsv1alpha1.Object) (*shootstate.ExtensionState, error) {
 	kind := kindOf(object, o.Seed.Scheme())
 	entry := o.State.ForExtension(kind, object.GetName(), ptr.Deref(object.GetExtensionSpec().GetExtensionPurpose(), ""))
@@ -141,8 +142,8 @@ func restored(object extensionsv1alpha1.Object) bool {
 		object.GetAnnotations()[constants.GardenerOperation] == ""
 }
 
-// WaitExtension waits until an extension object has done what was asked (SPEC 3.5). Errors that carry codes are taken
-// for passing ones until the severe threshold.
+// WaitExtension waits until an extension object has done what was asked (docs/specification/extensions.md#spec-3-5).
+// Errors that carry codes are taken for passing ones until the severe threshold.
 func (o *Operation) WaitExtension(ctx context.Context, object extensionsv1alpha1.Object) error {
 	waits, err := o.patience(ctx, object)
 	if err != nil {
@@ -161,7 +162,8 @@ func (o *Operation) WaitExtension(ctx context.Context, object extensionsv1alpha1
 	})
 }
 
-// CodedError is an error with the codes that it deserves (SPEC 5.8), for example an extension's own with those it gave.
+// CodedError is an error with the codes that it deserves (docs/specification/care.md#spec-5-8), for example an
+// extension's own with those it gave.
 type CodedError struct {
 	Message string
 	Codes   []gardencorev1beta1.ErrorCode
@@ -175,7 +177,8 @@ func (e *CodedError) Error() string { return e.Message }
 // Unwrap returns the cause.
 func (e *CodedError) Unwrap() error { return e.Cause }
 
-// Ready is the list of SPEC 3.5: nil when the extension has done what was asked, else the first thing that is amiss.
+// Ready is the list of docs/specification/extensions.md#spec-3-5: nil when the extension has done what was asked, else
+// the first thing that is amiss.
 func Ready(object extensionsv1alpha1.Object) error {
 	status := object.GetExtensionStatus()
 	if lastError := status.GetLastError(); lastError != nil {
@@ -225,7 +228,7 @@ func (o *Operation) MigrateExtension(ctx context.Context, object extensionsv1alp
 }
 
 // WaitMigrated waits until an extension object has been migrated or is gone. An older Migrate/Succeeded than the
-// request does not count (QUIRK-M2).
+// request does not count (docs/specification/quirks.md#quirk-m2).
 func (o *Operation) WaitMigrated(ctx context.Context, object extensionsv1alpha1.Object) error {
 	waits, err := o.patience(ctx, object)
 	if err != nil {

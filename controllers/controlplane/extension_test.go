@@ -55,7 +55,7 @@ func infrastructure() *extensionsv1alpha1.Infrastructure {
 	return &extensionsv1alpha1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "alpha", Namespace: "shoot--p--alpha"}}
 }
 
-// The rows of SPEC 3.5.
+// The rows of docs/specification/extensions.md#spec-3-5.
 func TestReady(t *testing.T) {
 	t.Parallel()
 	asked := time.Date(2026, 11, 21, 12, 0, 0, 700_000_000, time.UTC)
@@ -99,7 +99,7 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// QUIRK-M2: a Migrate/Succeeded from before the request is no answer to it.
+// A Migrate/Succeeded from before the request is no answer to it (docs/specification/quirks.md#quirk-m2).
 func TestMigratedIsAnAnswerToTheLastRequest(t *testing.T) {
 	t.Parallel()
 	asked := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -137,7 +137,8 @@ func certs() *extensionsv1alpha1.Extension {
 
 var errCut = errors.New("cut off")
 
-// A restore that is cut off at every write it makes ends in the same state when it is run again (QUIRK-R1, R2).
+// A restore that is cut off at every write it makes ends in the same state when it is run again
+// (docs/specification/quirks.md#quirk-r1, docs/specification/quirks.md#quirk-r2).
 func TestRestoreExtensionSurvivesACutAtEveryWrite(t *testing.T) {
 	t.Parallel()
 	for cut := 0; ; cut++ {

@@ -35,7 +35,7 @@ type Factory struct {
 }
 
 // takeover is how far a shoot's take-over has come in this process, kept from one run of a flow to the next: who begins
-// anew waits anew (SPEC 9.2, O6).
+// anew waits anew (docs/ownership.md#o6).
 type takeover struct {
 	shoot types.UID
 	*ownership.Takeover

@@ -26,7 +26,8 @@ func failing(code gardencorev1beta1.ErrorCode) *flow.Graph {
 	return g
 }
 
-// Each task that has failed is told with its name and its codes (SPEC 2.12, 5.9).
+// Each task that has failed is told with its name and its codes (docs/specification/migration.md#spec-2-12,
+// docs/specification/care.md#spec-5-9).
 func TestEachFailedTaskHasItsOwnLastError(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[gardencorev1beta1.ErrorCode]gardencorev1beta1.LastOperationState{

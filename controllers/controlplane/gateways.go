@@ -21,9 +21,10 @@ const (
 	zoneInfix = "--"
 )
 
-// GatewayAddresses are the addresses at which clients outside reach the shoot on this seed (SPEC 7.4): those of the gateway
-// of its exposure class, or of the seed's own. Where a gateway has parts in zones of the seed it is one address for each, as
-// every part knows the way to every shoot; the gateway itself counts where it has none.
+// GatewayAddresses are the addresses at which clients outside reach the shoot on this seed
+// (docs/specification/nodes-and-seeds.md#spec-7-4): those of the gateway of its exposure class, or of the seed's own.
+// Where a gateway has parts in zones of the seed it is one address for each, as every part knows the way to every
+// shoot; the gateway itself counts where it has none.
 func (o *Operation) GatewayAddresses(ctx context.Context) ([]string, error) {
 	namespace, class := o.GatewayNamespace, ptr.Deref(o.Shoot.Spec.ExposureClassName, "")
 	if class != "" {

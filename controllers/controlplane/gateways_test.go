@@ -16,7 +16,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// One address per zone or exposure class where the seed has them (SPEC 7.4).
+// One address per zone or exposure class where the seed has them (docs/specification/nodes-and-seeds.md#spec-7-4).
 func TestGatewayAddresses(t *testing.T) {
 	t.Parallel()
 	gateway := func(namespace string, ips ...string) client.Object {

@@ -9,9 +9,9 @@ import (
 	"github.com/transplant-sim/transplant/controllers/flow"
 )
 
-// ReconcileGraph is the graph that creates, reconciles and restores a control plane (SPEC 2.9). The three differ only
-// in what the extension objects are asked for, and in the tasks that come with a restore. Before any of them the run
-// must hold an ownership epoch, see HoldOwnership.
+// ReconcileGraph is the graph that creates, reconciles and restores a control plane
+// (docs/specification/migration.md#spec-2-9). The three differ only in what the extension objects are asked for, and in
+// the tasks that come with a restore. Before any of them the run must hold an ownership epoch, see HoldOwnership.
 func (o *Operation) ReconcileGraph() *flow.Graph {
 	g := &flow.Graph{}
 	awake, workers, restoring := o.Awake(), !o.Workerless(), o.Restoring()
@@ -65,7 +65,8 @@ var moments = map[Moment]string{
 	gardencorev1beta1.AfterWorker:         "after workers",
 }
 
-// addExtensionsAt adds the tasks of the Extensions that are reconciled at a moment (SPEC 1.8).
+// addExtensionsAt adds the tasks of the Extensions that are reconciled at a moment
+// (docs/specification/api.md#spec-1-8).
 func (o *Operation) addExtensionsAt(g *flow.Graph, moment Moment, skip bool, before []flow.TaskID) flow.TaskID {
 	deployed := g.Add(flow.Task{Name: flow.TaskID("Deploying extension resources " + moments[moment]), Run: o.deployExtensions(moment), After: before, Skip: skip})
 	return g.Add(flow.Task{Name: flow.TaskID("Waiting until extension resources handled " + moments[moment] + " are ready"), Run: o.waitExtensions(moment), After: after(deployed), Skip: skip})
@@ -78,7 +79,7 @@ func (o *Operation) addInfrastructure(g *flow.Graph, workers bool, before []flow
 }
 
 // addBackup adds the tasks that make the shoot's backups available to its etcd; while restoring they are copied from
-// the bucket of the seed the shoot comes from (SPEC 2.7).
+// the bucket of the seed the shoot comes from (docs/specification/migration.md#spec-2-7).
 func (o *Operation) addBackup(g *flow.Graph, restoring bool, before []flow.TaskID) flow.TaskID {
 	source := g.Add(flow.Task{Name: "Deploying source backup entry", Run: o.DeploySourceBackupEntry, After: before, Skip: !restoring})
 	entry := g.Add(flow.Task{Name: "Deploying BackupEntry for ETCD data", Run: o.DeployBackupEntry, After: after(source)})
@@ -157,7 +158,7 @@ func (o *Operation) deployControllers(ctx context.Context) error {
 }
 
 // deployMachineController keeps the controller at rest while restoring: the Worker extension wakes it when the
-// machines are back (SPEC 3.7).
+// machines are back (docs/specification/extensions.md#spec-3-7).
 func (o *Operation) deployMachineController(ctx context.Context) error {
 	replicas := o.replicas()
 	if o.Restoring() {

@@ -60,7 +60,8 @@ const (
 	taskWorkers     = "Waiting until worker pools have been reconciled"
 )
 
-// The order of SPEC 2.9, by the numbers of its table, of a restore of a shoot that is awake.
+// The order of docs/specification/migration.md#spec-2-9, by the numbers of its table, of a restore of a shoot that is
+// awake.
 var restoreOrder = []order{
 	{"Deploying services of the control plane", []flow.TaskID{taskNamespace}, "8: after 1"},
 	{taskCredentials, []flow.TaskID{taskNamespace}, "3: after 1"},
@@ -136,7 +137,8 @@ func TestTheOrderOfARestore(t *testing.T) {
 	}
 }
 
-// Only a shoot that is awake, and has a domain that is served with it, has an external record (SPEC 2.9, task 12).
+// Only a shoot that is awake, and has a domain that is served with it, has an external record
+// (docs/specification/migration.md#spec-2-9-task-12).
 func TestWhoseDomainIsServed(t *testing.T) {
 	t.Parallel()
 	unmanaged := gardencorev1beta1.DNSProvider{Primary: ptr.To(true), Type: ptr.To("unmanaged")}
@@ -165,8 +167,8 @@ func TestWhoseDomainIsServed(t *testing.T) {
 	inOrder(t, o.ReclaimGraph(), []order{{"Taking up the external domain DNS record", []flow.TaskID{taskCredentials}, "an extension needs them"}})
 }
 
-// What an Extension does before the API server is there, it does after it has gone to sleep (SPEC 2.9, task 54): also
-// on the seed to which a sleeping shoot has moved.
+// What an Extension does before the API server is there, it does after it has gone to sleep
+// (docs/specification/migration.md#spec-2-9-task-54): also on the seed to which a sleeping shoot has moved.
 func TestTheOrderOfAShootThatSleeps(t *testing.T) {
 	t.Parallel()
 	for name, asleep := range map[string]bool{"goes to sleep": false, "sleeps": true} {
@@ -216,21 +218,21 @@ func TestTheOrderOfADeletion(t *testing.T) {
 		{"Initializing connection to Shoot", []flow.TaskID{"Deploying gardener-resource-manager"}, "it takes its objects off the shoot"},
 		{"clean", []flow.TaskID{"Initializing connection to Shoot"}, "it works on the shoot"},
 		{"Deleting worker pools", []flow.TaskID{"clean"}, "pods end on their nodes"},
-		{"Deleting extension resources before kube-apiserver", []flow.TaskID{"clean", taskReferenced}, "SPEC 6.1"},
+		{"Deleting extension resources before kube-apiserver", []flow.TaskID{"clean", taskReferenced}, "a shoot is emptied"},
 		{"Deleting extension resources", []flow.TaskID{"Deleting worker pools"}, "nodes use them"},
-		{"Deleting shoot control plane components", []flow.TaskID{"Deleting extension resources", "Deleting extension resources before kube-apiserver"}, "SPEC 6.1"},
+		{"Deleting shoot control plane components", []flow.TaskID{"Deleting extension resources", "Deleting extension resources before kube-apiserver"}, "a shoot is emptied"},
 		{"Deleting machine-controller-manager", []flow.TaskID{"Deleting shoot control plane components", "Deleting worker pools"}, "only it removes machines"},
 		{"Deleting managed resources", []flow.TaskID{"Deleting worker pools", "Deploying gardener-resource-manager"}, "nodes need what they hold"},
 		{"Deleting kube-apiserver deployment", []flow.TaskID{"Deleting machine-controller-manager", "Deleting managed resources"}, "its clients"},
-		{"Deleting extension resources after kube-apiserver", []flow.TaskID{"Deleting kube-apiserver deployment"}, "SPEC 1.8"},
+		{"Deleting extension resources after kube-apiserver", []flow.TaskID{"Deleting kube-apiserver deployment"}, "that is its moment"},
 		{"Destroying shoot infrastructure", []flow.TaskID{"Deleting extension resources after kube-apiserver", "Deleting Bastions", taskCredentials}, "they stand in it"},
 		{"Destroying DNS records", []flow.TaskID{"Deleting kube-apiserver deployment"}, "users reach it by them"},
 		{"Destroying main etcd", []flow.TaskID{"Destroying shoot infrastructure", "Destroying DNS records"}, "it holds the epoch"},
-		{"Noting that nothing is left to restore", []flow.TaskID{"Destroying main etcd"}, "SPEC 9.3"},
-		{"Deleting BackupEntry", []flow.TaskID{"Noting that nothing is left to restore"}, "SPEC 9.3"},
-		{"Deleting ShootState", []flow.TaskID{"Deleting BackupEntry"}, "SPEC 9.3"},
+		{"Noting that nothing is left to restore", []flow.TaskID{"Destroying main etcd"}, "a restore needs it"},
+		{"Deleting BackupEntry", []flow.TaskID{"Noting that nothing is left to restore"}, "a restore needs it"},
+		{"Deleting ShootState", []flow.TaskID{"Deleting BackupEntry"}, "a restore needs it"},
 		{"Deleting shoot namespace in Seed", []flow.TaskID{"Deleting ShootState", "Deleting extension resources after kube-apiserver"}, "all is gone"},
-		{"Deleting Cluster resource", []flow.TaskID{"Deleting shoot namespace in Seed"}, "SPEC 1.9"},
+		{"Deleting Cluster resource", []flow.TaskID{"Deleting shoot namespace in Seed"}, "its objects need it"},
 		{"Releasing ownership", []flow.TaskID{"Deleting Cluster resource"}, "until then it acts"},
 	}
 	inOrder(t, graph, table)

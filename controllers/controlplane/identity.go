@@ -12,7 +12,8 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 )
 
-// EnsureIdentity gives a new shoot what stays the same for life: technical id, uid and cluster identity (SPEC 1.2).
+// EnsureIdentity gives a new shoot what stays the same for life: technical id, uid and cluster identity
+// (docs/specification/api.md#spec-1-2).
 func (o *Operation) EnsureIdentity(ctx context.Context) error {
 	if o.Shoot.Status.TechnicalID != "" && o.Shoot.Status.UID != "" {
 		return nil

@@ -16,7 +16,7 @@ import (
 )
 
 // NotePendingInPlace says in the shoot's status which pools are to be updated in place, before anybody begins with it
-// (SPEC 4.9).
+// (docs/specification/versions.md#spec-4-9).
 func (o *Operation) NotePendingInPlace(ctx context.Context) error { return o.settleInPlace(ctx, false) }
 
 // SettlePendingInPlace says which of them are left once the worker pools are ready: those that wait for users.
@@ -38,9 +38,9 @@ func (o *Operation) settleInPlace(ctx context.Context, ready bool) error {
 	return o.PatchStatus(ctx, func(status *gardencorev1beta1.ShootStatus) { status.InPlaceUpdates = wanted })
 }
 
-// InPlaceAfter is the shoot's status.inPlaceUpdates by what its Worker says that its machines are at (SPEC 4.9). Of a pool
-// of which the Worker says nothing, as after a move to another seed, what was known stays. Pools that are updated
-// automatically are done when the Worker is ready.
+// InPlaceAfter is the shoot's status.inPlaceUpdates by what its Worker says that its machines are at
+// (docs/specification/versions.md#spec-4-9). Of a pool of which the Worker says nothing, as after a move to another
+// seed, what was known stays. Pools that are updated automatically are done when the Worker is ready.
 func InPlaceAfter(shoot *gardencorev1beta1.Shoot, worker *extensionsv1alpha1.Worker, ready bool) (*gardencorev1beta1.InPlaceUpdatesStatus, error) {
 	before := map[string]bool{}
 	if updates := shoot.Status.InPlaceUpdates; updates != nil && updates.PendingWorkerUpdates != nil {

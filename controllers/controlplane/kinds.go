@@ -67,7 +67,8 @@ func (o *Operation) WaitInfrastructure(ctx context.Context) error {
 	})
 }
 
-// infrastructureStatus is the provider status that ControlPlane and Worker are given (SPEC 3.8).
+// infrastructureStatus is the provider status that ControlPlane and Worker are given
+// (docs/specification/extensions.md#spec-3-8).
 func (o *Operation) infrastructureStatus(ctx context.Context) (*runtime.RawExtension, error) {
 	infrastructure := o.Infrastructure()
 	if err := o.Seed.Get(ctx, o.key(infrastructure.Name), infrastructure); err != nil {
@@ -200,7 +201,7 @@ func (o *Operation) DeployWorker(ctx context.Context) error {
 }
 
 // SyncCluster writes the Cluster object, by which extensions learn of the shoot, from the raw objects of the
-// garden, so that fields which our types do not model reach them (SPEC 1.9).
+// garden, so that fields which our types do not model reach them (docs/specification/api.md#spec-1-9).
 func (o *Operation) SyncCluster(ctx context.Context) error {
 	shoot, err := o.raw(ctx, "Shoot", o.Shoot.Namespace, o.Shoot.Name)
 	if err != nil {
@@ -227,7 +228,7 @@ func (o *Operation) SyncCluster(ctx context.Context) error {
 }
 
 // TellFailed lets extensions know of a shoot whose operation has failed for good, if they do not: they stop as well, until the
-// next flow begins (SPEC 3.2). A Cluster that there is not is not made for it.
+// next flow begins (docs/specification/extensions.md#spec-3-2). A Cluster that there is not is not made for it.
 func (o *Operation) TellFailed(ctx context.Context) error {
 	cluster := &extensionsv1alpha1.Cluster{}
 	cluster.Name = o.Namespace()

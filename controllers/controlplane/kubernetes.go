@@ -130,7 +130,8 @@ func (o *Operation) emulatedVersion() string {
 }
 
 // DeployMachineController deploys the controller of the shoot's machine objects. While restoring it stays at zero
-// replicas until the Worker extension has restored the machines and scales it up (SPEC 3.7).
+// replicas until the Worker extension has restored the machines and scales it up
+// (docs/specification/extensions.md#spec-3-7).
 func (o *Operation) DeployMachineController(ctx context.Context, replicas int32) error {
 	volumes, mounts := secretVolumes(secretMachineController, SecretKubeconfigCloud, access.MachineController.Secret())
 	return o.deploy(ctx, DeploymentMachineController, replicas, corev1.PodSpec{

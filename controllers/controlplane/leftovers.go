@@ -27,7 +27,7 @@ import (
 const leftoversTimeout = 5 * time.Minute
 
 // HasLeftovers tells whether this seed still holds the control plane of an epoch that is over: it has the namespace, and
-// DNS gives the shoot to somebody else. If DNS does not answer, nobody may conclude anything (SPEC 9.2, O10).
+// DNS gives the shoot to somebody else. If DNS does not answer, nobody may conclude anything (docs/ownership.md#o10).
 func (o *Operation) HasLeftovers(ctx context.Context) (bool, error) {
 	_, err := o.namespace(ctx)
 	if apierrors.IsNotFound(err) {
@@ -73,7 +73,7 @@ func (o *Operation) DeleteStrayCluster(ctx context.Context) error {
 }
 
 // PurgeBackups removes what the shoot has left in this seed's bucket, unless its backups are there: a seed that comes
-// back uploads what belongs to no chain any more (SPEC 9.2, O7).
+// back uploads what belongs to no chain any more (docs/ownership.md#o7).
 func (o *Operation) PurgeBackups(ctx context.Context) error {
 	if o.Shoot.Status.UID == "" {
 		return nil // its backups have no name: they went before

@@ -31,7 +31,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
 )
 
-// SPEC 9.2, O10: only DNS tells that what is here belongs to an epoch that is over.
+// Only DNS tells that what is here belongs to an epoch that is over (docs/ownership.md#o10).
 func TestHasLeftovers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -13,7 +13,7 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 )
 
-// Moment is when in a flow the Extension objects of a type are dealt with (SPEC 1.8).
+// Moment is when in a flow the Extension objects of a type are dealt with (docs/specification/api.md#spec-1-8).
 type Moment = gardencorev1beta1.ControllerResourceLifecycleStrategy
 
 // lifecycle has the moments of one type.
@@ -68,7 +68,7 @@ func (o *Operation) registrations(ctx context.Context) (map[string]gardencorev1b
 }
 
 // Extensions are the Extension objects that the shoot shall have, by name and spec: those that it asks for, and those that
-// every shoot has that does not switch them off (SPEC 1.8, autoEnable).
+// every shoot has that does not switch them off (docs/specification/api.md#spec-1-8, autoEnable).
 func (o *Operation) Extensions(ctx context.Context) ([]*extensionsv1alpha1.Extension, error) {
 	types, err := o.registrations(ctx)
 	if err != nil {
@@ -160,7 +160,7 @@ func (o *Operation) waitExtensions(moment Moment) func(context.Context) error {
 }
 
 // deployExtensionsAsleep deals with the Extensions that come before the API server when that has gone to sleep, and with
-// them of a shoot that sleeps: what they do goes by that (SPEC 2.9, task 54).
+// them of a shoot that sleeps: what they do goes by that (docs/specification/migration.md#spec-2-9-task-54).
 func (o *Operation) deployExtensionsAsleep(ctx context.Context) error {
 	if err := o.deployExtensions(gardencorev1beta1.BeforeKubeAPIServer)(ctx); err != nil {
 		return err

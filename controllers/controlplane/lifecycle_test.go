@@ -42,7 +42,7 @@ func registration(name string, reconcile, remove, migrate Moment, with ...func(*
 	}
 }
 
-// The defaults of SPEC 1.8, and no Extension without a moment.
+// The defaults of docs/specification/api.md#spec-1-8, and no Extension without a moment.
 func TestLifecycleOf(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -114,7 +114,7 @@ func TestExtensionsThatEnableThemselves(t *testing.T) {
 	}
 }
 
-// How long an Extension is waited for is said where it is registered (SPEC 3.5).
+// How long an Extension is waited for is said where it is registered (docs/specification/extensions.md#spec-3-5).
 func TestTheReconcileTimeoutOfARegistration(t *testing.T) {
 	t.Parallel()
 	o, _ := onSeedA(t, gardencorev1beta1.LastOperationTypeReconcile, []client.Object{

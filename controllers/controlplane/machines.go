@@ -21,8 +21,9 @@ const (
 	purposeCloudProvider = "cloudprovider"
 )
 
-// ShallowDeleteMachines deletes the machine objects without their machines (SPEC 2.6.1): finalizers go first, and
-// nobody acts on machine objects any more. Real machines stay untouched.
+// ShallowDeleteMachines deletes the machine objects without their machines
+// (docs/specification/migration.md#spec-2-6-1): finalizers go first, and nobody acts on machine objects any more. Real
+// machines stay untouched.
 func (o *Operation) ShallowDeleteMachines(ctx context.Context) error {
 	lists := []client.ObjectList{
 		&machinev1alpha1.MachineDeploymentList{}, &machinev1alpha1.MachineSetList{},

@@ -24,9 +24,9 @@ import (
 // nodeAgentSecretPrefix begins the names of the Secrets in the shoot by which nodes are changed as they run.
 const nodeAgentSecretPrefix = "gardener-node-agent-"
 
-// nodeAgentSecretName is the key of a pool's nodes (SPEC 4.8): it changes when they must roll, and then only. For a pool
-// whose nodes are updated in place it is the pool's name alone (SPEC 4.9). It follows from the Shoot, so that it is the
-// same on every seed.
+// nodeAgentSecretName is the key of a pool's nodes (docs/specification/versions.md#spec-4-8): it changes when they must
+// roll, and then only. For a pool whose nodes are updated in place it is the pool's name alone
+// (docs/specification/versions.md#spec-4-9). It follows from the Shoot, so that it is the same on every seed.
 func (o *Operation) nodeAgentSecretName(worker gardencorev1beta1.Worker) (string, error) {
 	if rollout.UpdatesInPlace(&worker) {
 		return nodeAgentSecretPrefix + worker.Name, nil

@@ -19,7 +19,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/nodecritical"
 )
 
-// nodeComponent is a component on every node of a shoot for which new nodes wait (SPEC 7.1, as in [S3]).
+// nodeComponent is a component on every node of a shoot for which new nodes wait
+// (docs/specification/nodes-and-seeds.md#spec-7-1, as in docs/specification/README.md#s3).
 type nodeComponent struct {
 	name string
 	// labels are those by which people find its pods.
@@ -82,7 +83,7 @@ func (o *Operation) nodeComponentObjects(c nodeComponent) (*corev1.Secret, *reso
 		ObjectMeta: meta(c.managedResource()),
 		Spec: resourcesv1alpha1.ManagedResourceSpec{
 			SecretRefs: []corev1.LocalObjectReference{{Name: secret.Name}},
-			// The nodes need it until they go: it survives the clean-up (SPEC 6.3).
+			// The nodes need it until they go: it survives the clean-up (docs/specification/cleanup.md#spec-6-3).
 			InjectLabels: map[string]string{constants.ShootNoCleanup: constants.LabelTrue},
 		},
 	}

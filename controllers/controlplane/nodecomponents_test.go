@@ -49,7 +49,8 @@ func nodeDaemonSets(t *testing.T, seed client.Client) map[string]*appsv1.DaemonS
 	return found
 }
 
-// [S3]: Gardener marks kube-proxy and node-local-dns as node-critical. Each is there as long as the shoot wants it.
+// Gardener marks kube-proxy and node-local-dns as node-critical (docs/specification/README.md#s3). Each is there as
+// long as the shoot wants it.
 func TestNodeComponents(t *testing.T) {
 	t.Parallel()
 	proxy := func(enabled *bool) func(*gardencorev1beta1.ShootSpec) {
@@ -104,7 +105,7 @@ func TestNodeComponents(t *testing.T) {
 	}
 }
 
-// checkCritical checks the form by which nodes know what to wait for (SPEC 7.1).
+// checkCritical checks the form by which nodes know what to wait for (docs/specification/nodes-and-seeds.md#spec-7-1).
 func checkCritical(t *testing.T, set *appsv1.DaemonSet) {
 	t.Helper()
 	const critical = "node.gardener.cloud/critical-component"

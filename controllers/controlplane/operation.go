@@ -1,6 +1,6 @@
 // Package controlplane holds the tasks of a shoot's control plane: its namespace, secrets, etcd, API server,
-// extension objects, and the graph that orders them (SPEC 2.9). The duties shoot and migration compose these tasks
-// into their flows.
+// extension objects, and the graph that orders them (docs/specification/migration.md#spec-2-9). The duties shoot and
+// migration compose these tasks into their flows.
 //
 // It decides nothing about when a flow runs, and it keeps no state between runs but how far a
 // take-over has come: whatever else a run needs it reads again.
@@ -33,7 +33,7 @@ type Settings struct {
 	Image, KubernetesImage string
 	// User is whom the programs of control planes run as, with the group of the same number; 0 leaves it to their images.
 	User int64
-	// OwnerCheckInterval and OwnerCheckTimeout are those of SPEC 9.2, rule O1.
+	// OwnerCheckInterval and OwnerCheckTimeout are those of docs/ownership.md#o1.
 	OwnerCheckInterval, OwnerCheckTimeout time.Duration
 	// DeltaInterval and FullSnapshotInterval are those of the backup sidecar.
 	DeltaInterval, FullSnapshotInterval time.Duration
@@ -59,7 +59,7 @@ type ShootConfigs interface {
 	Config(server string, caPEM []byte, token string) *rest.Config
 }
 
-// Authorities are the two places that record a shoot's owner (SPEC 9.1).
+// Authorities are the two places that record a shoot's owner (docs/ownership.md#spec-9-1).
 type Authorities interface {
 	// Claim is the ownership Lease in the garden.
 	Claim(namespace, lease string) ownership.Authority
@@ -101,7 +101,7 @@ type Operation struct {
 	Shoot *gardencorev1beta1.Shoot
 	// SeedObject is the Seed that this gardenlet serves.
 	SeedObject *gardencorev1beta1.Seed
-	// State is set while restoring: what the ShootState says, expanded (SPEC 9.5).
+	// State is set while restoring: what the ShootState says, expanded (docs/specification/state-size.md#spec-9-5).
 	State *shootstate.State
 	// Epoch is the ownership epoch this run acts in; set by HoldOwnership.
 	Epoch    int64
@@ -132,7 +132,7 @@ func (o *Operation) Hibernated() bool {
 }
 
 // MayBeAsleep tells whether a control plane that is to be taken down may have to be woken first: the shoot is to be
-// hibernated, or it is and was told to wake, which has not ended yet (SPEC 2.6, WAKE).
+// hibernated, or it is and was told to wake, which has not ended yet (docs/specification/migration.md#spec-2-6-wake).
 func (o *Operation) MayBeAsleep() bool {
 	return o.Hibernated() || o.Shoot.Status.IsHibernated
 }
@@ -170,7 +170,7 @@ func (o *Operation) urlOf(host string) string {
 	return fmt.Sprintf("https://%s:%d", host, o.GatewayPort)
 }
 
-// BackupEntryName is the name of the shoot's BackupEntry (SPEC 1.7).
+// BackupEntryName is the name of the shoot's BackupEntry (docs/specification/api.md#spec-1-7).
 func (o *Operation) BackupEntryName() string {
 	return fmt.Sprintf("%s--%s", o.Namespace(), o.Shoot.Status.UID)
 }

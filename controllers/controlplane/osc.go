@@ -20,8 +20,8 @@ const NodeFile = "/etc/transplant/node.json"
 // userDataKey is the key of the secret that an OperatingSystemConfig's cloud config is in.
 const userDataKey = "cloud_config"
 
-// operatingSystemConfig names an OperatingSystemConfig of a pool (SPEC 1.9). The key changes with what makes nodes roll,
-// so that nodes which are there keep theirs.
+// operatingSystemConfig names an OperatingSystemConfig of a pool (docs/specification/api.md#spec-1-9). The key changes
+// with what makes nodes roll, so that nodes which are there keep theirs.
 func (o *Operation) operatingSystemConfig(worker gardencorev1beta1.Worker, purpose extensionsv1alpha1.OperatingSystemConfigPurpose) (*extensionsv1alpha1.OperatingSystemConfig, error) {
 	key, err := o.nodeAgentSecretName(worker)
 	if err != nil {
@@ -50,8 +50,8 @@ func containerRuntime(worker gardencorev1beta1.Worker) *extensionsv1alpha1.CRICo
 }
 
 // DeployOperatingSystemConfigs deploys or restores both OperatingSystemConfigs of each pool. Extensions may change the one
-// for nodes that run as it is written, by webhooks, to add mirrors of registries for one (SPEC 7.3): new machines begin with
-// what has become of it.
+// for nodes that run as it is written, by webhooks, to add mirrors of registries for one
+// (docs/specification/nodes-and-seeds.md#spec-7-3): new machines begin with what has become of it.
 func (o *Operation) DeployOperatingSystemConfigs(ctx context.Context) error {
 	runtimes := map[string]*extensionsv1alpha1.CRIConfig{}
 	return o.eachOperatingSystemConfig(func(worker gardencorev1beta1.Worker, purpose extensionsv1alpha1.OperatingSystemConfigPurpose) error {

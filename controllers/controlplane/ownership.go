@@ -20,19 +20,20 @@ import (
 	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
-// ownerLeaseName is the Lease in the project namespace that is the claim (SPEC 9.1).
+// ownerLeaseName is the Lease in the project namespace that is the claim (docs/ownership.md#spec-9-1).
 func (o *Operation) ownerLeaseName() string { return OwnerLease(o.Shoot.Name) }
 
-// OwnerLease is the name of the Lease that is the claim of a shoot (SPEC 9.1).
+// OwnerLease is the name of the Lease that is the claim of a shoot (docs/ownership.md#spec-9-1).
 func OwnerLease(shoot string) string { return "owner." + shoot }
 
-// ownerRecordName is the DNS TXT record that is the decision (SPEC 9.1).
+// ownerRecordName is the DNS TXT record that is the decision (docs/ownership.md#spec-9-1).
 func (o *Operation) ownerRecordName() string {
 	return fmt.Sprintf("owner.%s.%s.%s", o.Shoot.Name, o.project(), o.InternalDomain)
 }
 
-// HoldOwnership makes this seed the owner of the shoot, or finds that it is, and notes the epoch (SPEC 9.2, O5, O6).
-// It waits for the final snapshot of the epoch it replaces, or until that epoch has surely ended.
+// HoldOwnership makes this seed the owner of the shoot, or finds that it is, and notes the epoch (docs/ownership.md#o5,
+// docs/ownership.md#o6). It waits for the final snapshot of the epoch it replaces, or until that epoch has surely
+// ended.
 //
 // Only a restore takes a shoot from another seed. A garden that went back to a backup may say otherwise; DNS is right.
 func (o *Operation) HoldOwnership(ctx context.Context) error {
@@ -134,7 +135,8 @@ func (o *Operation) AskForRestore(ctx context.Context, why string) error {
 	})
 }
 
-// HasFinalSnapshot tells whether the epoch has ended with a final snapshot (SPEC 9.2, O3, O6).
+// HasFinalSnapshot tells whether the epoch has ended with a final snapshot (docs/ownership.md#o3,
+// docs/ownership.md#o6).
 func (o *Operation) HasFinalSnapshot(ctx context.Context, epoch int64) (bool, error) {
 	entry, err := o.BackupEntry(ctx)
 	if err != nil || entry == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/rollout"
 )
 
-// workerPools are the pools of the Worker (SPEC 1.9).
+// workerPools are the pools of the Worker (docs/specification/api.md#spec-1-9).
 func (o *Operation) workerPools(ctx context.Context) ([]extensionsv1alpha1.WorkerPool, error) {
 	var pools []extensionsv1alpha1.WorkerPool
 	for _, worker := range o.Shoot.Spec.Provider.Workers {

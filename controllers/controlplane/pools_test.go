@@ -39,7 +39,8 @@ const (
 			"scaleDownUnreadyTime": "20m0s", "maxNodeProvisionTime": "5m0s"}}`
 )
 
-// What a pool says reaches the Worker, also what nothing here acts on: the extension may, and an autoscaler (SPEC 1.9).
+// What a pool says reaches the Worker, also what nothing here acts on: the extension may, and an autoscaler
+// (docs/specification/api.md#spec-1-9).
 func TestAPoolReachesTheWorkerWhole(t *testing.T) {
 	t.Parallel()
 	at := func(name string) metav1.ObjectMeta {

@@ -39,8 +39,9 @@ func Referenced(shoot *gardencorev1beta1.Shoot) (secrets, configs []string) {
 }
 
 // DeployReferencedResources copies the Secrets and ConfigMaps of the project that the shoot's spec.resources refers to
-// into the control-plane namespace, where extensions read them (SPEC 2.9, task 5). Of a shoot in deletion what is gone from
-// the project stays as it was copied: extensions may need it to delete what they have made.
+// into the control-plane namespace, where extensions read them (docs/specification/migration.md#spec-2-9-task-5). Of a
+// shoot in deletion what is gone from the project stays as it was copied: extensions may need it to delete what they
+// have made.
 func (o *Operation) DeployReferencedResources(ctx context.Context) error {
 	for _, reference := range o.Shoot.Spec.Resources {
 		copied, err := o.copyOf(ctx, reference)

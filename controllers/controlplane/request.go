@@ -21,7 +21,7 @@ func Requested(shoot *gardencorev1beta1.Shoot) bool {
 }
 
 // Stuck tells that the operation has failed for good, and nobody has changed the shoot or asked for another try since
-// (SPEC 2.5).
+// (docs/specification/migration.md#spec-2-5).
 func Stuck(shoot *gardencorev1beta1.Shoot) bool {
 	last := shoot.Status.LastOperation
 	return last != nil && last.State == gardencorev1beta1.LastOperationStateFailed &&
@@ -45,9 +45,9 @@ func requests(shoot *gardencorev1beta1.Shoot) []string {
 
 // takeRequest takes the request for this run off the shoot, and leaves operations that are others' affair: a request that
 // stayed would ask for the next run, too. It comes after Begin, so that who dies in between has lost no request. A forced
-// in-place update is for one change of the specification: the run that carries a change out takes it off (SPEC 1.12, 4.9).
-// A request for rolled pools is noted where the nodes' keys are made of it, in the same patch; one for a rotation is noted
-// in the status already.
+// in-place update is for one change of the specification: the run that carries a change out takes it off
+// (docs/specification/api.md#spec-1-12, docs/specification/versions.md#spec-4-9). A request for rolled pools is noted
+// where the nodes' keys are made of it, in the same patch; one for a rotation is noted in the status already.
 func (o *Operation) takeRequest(ctx context.Context, carriesOut bool) error {
 	requested, rolls, rotates, before := Requested(o.Shoot), o.rollsOut(), o.rotates(), o.Shoot.DeepCopy()
 	listed := requests(o.Shoot)

@@ -14,11 +14,12 @@ import (
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 )
 
-// managedResourcesTimeout bounds the wait for the end of ManagedResources (SPEC 2.6, step 12).
+// managedResourcesTimeout bounds the wait for the end of ManagedResources
+// (docs/specification/migration.md#spec-2-6-step-12).
 const managedResourcesTimeout = 10 * time.Minute
 
 // DeployResourceManager deploys the resource manager, which applies the namespace's ManagedResources to the shoot, and
-// what lets it work on them (SPEC 1.10).
+// what lets it work on them (docs/specification/api.md#spec-1-10).
 func (o *Operation) DeployResourceManager(ctx context.Context, replicas int32) error {
 	if err := o.deployResourceManagerAccess(ctx); err != nil {
 		return err
@@ -88,7 +89,7 @@ func (o *Operation) wakeResourceManager(ctx context.Context) error {
 }
 
 // DeleteManagedResources deletes the ManagedResources of the control plane, with their objects kept in the shoot
-// (SPEC 2.6, steps 10 to 12).
+// (docs/specification/migration.md#spec-2-6-step-10).
 func (o *Operation) DeleteManagedResources(ctx context.Context) error {
 	resources := &resourcesv1alpha1.ManagedResourceList{}
 	inOrigin := client.MatchingLabels{resourcesv1alpha1.LabelOrigin: resourcesv1alpha1.OriginGardener}
@@ -111,7 +112,7 @@ func (o *Operation) DeleteManagedResources(ctx context.Context) error {
 }
 
 // WaitManagedResources waits until no ManagedResource of the shoot is left, those of extensions among them: after it
-// nobody needs the resource manager (SPEC 2.6, step 31).
+// nobody needs the resource manager (docs/specification/migration.md#spec-2-6-step-31).
 func (o *Operation) WaitManagedResources(ctx context.Context) error {
 	return o.untilManagedResourcesGone(ctx, func(m *resourcesv1alpha1.ManagedResource) bool { return ptr.Deref(m.Spec.Class, "") == "" })
 }

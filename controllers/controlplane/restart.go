@@ -22,7 +22,7 @@ import (
 // annotationRestartedAt of a pod template is when its pods were restarted last: that of `kubectl rollout restart`.
 const annotationRestartedAt = "kubectl.kubernetes.io/restartedAt"
 
-// tasksOf are the one-shot tasks that the shoot lists (SPEC 1.12).
+// tasksOf are the one-shot tasks that the shoot lists (docs/specification/api.md#spec-1-12).
 func tasksOf(shoot *gardencorev1beta1.Shoot) []string {
 	var tasks []string
 	for _, task := range strings.Split(shoot.Annotations[constants.ShootTasks], ",") {

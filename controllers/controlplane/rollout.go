@@ -18,7 +18,7 @@ import (
 const reasonRollout = "WorkersNotRolledOut"
 
 // RolloutRequested tells that somebody asked for worker pools to be rolled: the annotation gardener.cloud/operation lists
-// rollout-workers=… among its operations (SPEC 4.9). A wish for maintenance goes first.
+// rollout-workers=… among its operations (docs/specification/versions.md#spec-4-9). A wish for maintenance goes first.
 func RolloutRequested(shoot *gardencorev1beta1.Shoot) bool {
 	listed := requests(shoot)
 	return !slices.Contains(listed, constants.ShootOperationMaintain) && slices.ContainsFunc(listed, rollout.IsRequest)

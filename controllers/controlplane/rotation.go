@@ -24,8 +24,8 @@ const (
 	reasonRotation = "CredentialsNotRotated"
 )
 
-// RotationRequested tells that somebody asked for credentials to be rotated (SPEC 1.12). A wish for maintenance goes
-// first.
+// RotationRequested tells that somebody asked for credentials to be rotated (docs/specification/api.md#spec-1-12). A
+// wish for maintenance goes first.
 func RotationRequested(shoot *gardencorev1beta1.Shoot) bool {
 	return asked(shoot, rotation.Operations()...)
 }

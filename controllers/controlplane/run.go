@@ -36,7 +36,8 @@ type Periods struct {
 // read of it.
 type Flow struct {
 	Type gardencorev1beta1.LastOperationType
-	// Initialized and Succeeded are the first and the last lastOperation.description (SPEC 2.12).
+	// Initialized and Succeeded are the first and the last lastOperation.description
+	// (docs/specification/migration.md#spec-2-12).
 	Initialized, Succeeded string
 	// ReasonStarted, ReasonEnded and ReasonError are reasons of events.
 	ReasonStarted, ReasonEnded, ReasonError string

@@ -24,8 +24,9 @@ import (
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 )
 
-// Names of the secrets of a control plane. The persisted ones cover the list of [S0], but for a password file that API
-// servers do not know any more (docs/deviations.md); HEAD's names are used where it renamed one.
+// Names of the secrets of a control plane. The persisted ones cover the list of docs/specification/README.md#s0, but
+// for a password file that API servers do not know any more (docs/deviations.md); Gardener's names are used where it
+// renamed one.
 const (
 	SecretCA                = "ca"
 	SecretCAClient          = "ca-client"
@@ -87,9 +88,9 @@ func (s *secretSet) ca(name string) keyPair {
 }
 
 // InitializeSecrets restores the persisted secrets of the ShootState while restoring, and creates what is missing,
-// each derived from those before it. What exists is never changed (SPEC 2.8), but for the certificate of a shoot that
-// has been given a domain since, for certificates that have come to half of their validity, and for what a rotation
-// makes anew.
+// each derived from those before it. What exists is never changed (docs/specification/migration.md#spec-2-8), but for
+// the certificate of a shoot that has been given a domain since, for certificates that have come to half of their
+// validity, and for what a rotation makes anew.
 func (o *Operation) InitializeSecrets(ctx context.Context) error {
 	if o.State != nil {
 		if err := o.restoreSecrets(ctx); err != nil {

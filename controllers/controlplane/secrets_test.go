@@ -17,8 +17,8 @@ import (
 
 // Whatever is persisted moves with the shoot; all else is derived anew on every seed. The list is that of GEP-7, with
 // the names of today (etcd-encryption-secret has become kube-apiserver-etcd-encryption-key), and the certificate
-// authorities of today beside it (SPEC 2.8). The password file kube-apiserver-basic-auth of GEP-7 is no more: API servers
-// know no basic authentication.
+// authorities of today beside it (docs/specification/migration.md#spec-2-8). The password file
+// kube-apiserver-basic-auth of GEP-7 is no more: API servers know no basic authentication.
 func TestWhichSecretsArePersisted(t *testing.T) {
 	t.Parallel()
 	persisted := []string{

@@ -16,7 +16,8 @@ const (
 	ServiceKubeAPIServer = "kube-apiserver"
 	ServiceEtcdClient    = access.ServerName
 
-	// annotationSNIHosts lists the public names that the seed's gateway routes to a Service (SPEC 7.4).
+	// annotationSNIHosts lists the public names that the seed's gateway routes to a Service
+	// (docs/specification/nodes-and-seeds.md#spec-7-4).
 	annotationSNIHosts = "networking.transplant.dev/sni-hosts"
 
 	apiServerPort   = 6443

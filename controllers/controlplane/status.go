@@ -20,8 +20,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/flow"
 )
 
-// Begin writes the start of a flow into the shoot's status (SPEC 2.5, step 3). It fails with a conflict if somebody
-// else wrote the status since the shoot was read, so that two gardenlets cannot both begin.
+// Begin writes the start of a flow into the shoot's status (docs/specification/migration.md#spec-2-5-step-3). It fails
+// with a conflict if somebody else wrote the status since the shoot was read, so that two gardenlets cannot both begin.
 func (o *Operation) Begin(ctx context.Context, operation gardencorev1beta1.LastOperationType, description, version string) error {
 	o.running = operation
 	return o.patchStatus(ctx, true, func(status *gardencorev1beta1.ShootStatus) {
@@ -49,7 +49,8 @@ func (o *Operation) Succeed(ctx context.Context, description string, finish func
 }
 
 // Fail writes the bad end of a flow: one lastError per failed task. The state is Failed when an error code is not
-// retryable or the retry cycle is older than retryDuration, else Error (SPEC 2.5, 5.9).
+// retryable or the retry cycle is older than retryDuration, else Error (docs/specification/migration.md#spec-2-5,
+// docs/specification/care.md#spec-5-9).
 func (o *Operation) Fail(ctx context.Context, err error, retryDuration time.Duration) error {
 	return o.end(ctx, func(status *gardencorev1beta1.ShootStatus) {
 		status.LastErrors = lastErrors(err, metav1.NewTime(o.Clock.Now()))
@@ -123,7 +124,8 @@ func (o *Operation) left(shoot *gardencorev1beta1.Shoot) bool {
 		!o.Stopped() && shoot.Annotations[constants.ShootIgnore] != constants.LabelTrue
 }
 
-// ReadyForMigration is the garden's word that the seed to which a shoot is bound can take it (SPEC 2.4).
+// ReadyForMigration is the garden's word that the seed to which a shoot is bound can take it
+// (docs/specification/migration.md#spec-2-4).
 func ReadyForMigration(shoot *gardencorev1beta1.Shoot) bool {
 	for _, constraint := range shoot.Status.Constraints {
 		if constraint.Type == gardencorev1beta1.ShootReadyForMigration {

@@ -57,7 +57,8 @@ func (o *Operation) waitContainerRuntimes(ctx context.Context) error {
 }
 
 // DeleteStaleExtensions deletes the Extension objects that the shoot no longer asks for, and waits until they are gone: what
-// they stand for goes with them, which nobody could do after a move (SPEC 2.6, 2.9).
+// they stand for goes with them, which nobody could do after a move (docs/specification/migration.md#spec-2-6,
+// docs/specification/migration.md#spec-2-9).
 func (o *Operation) DeleteStaleExtensions(ctx context.Context) error {
 	extensions, err := o.Extensions(ctx)
 	if err != nil {
@@ -88,7 +89,7 @@ func (o *Operation) deleteStale(ctx context.Context, kind string, wanted map[str
 }
 
 // WaitWorker waits until the worker pools are as asked for; after a restore the machine state, which the Worker
-// carried only for that, is taken off it (SPEC 3.7).
+// carried only for that, is taken off it (docs/specification/extensions.md#spec-3-7).
 func (o *Operation) WaitWorker(ctx context.Context) error {
 	worker := o.Worker()
 	if err := o.WaitExtension(ctx, worker); err != nil {
@@ -151,7 +152,8 @@ func Created(shoot *gardencorev1beta1.Shoot) bool {
 	return last != nil && (last.Type != gardencorev1beta1.LastOperationTypeCreate || last.State == gardencorev1beta1.LastOperationStateSucceeded)
 }
 
-// Forced tells that the shoot is to be restored without the help of the seed it comes from (SPEC 9.3).
+// Forced tells that the shoot is to be restored without the help of the seed it comes from
+// (docs/ownership.md#spec-9-3).
 func Forced(object client.Object) bool {
 	return object.GetAnnotations()[constants.ShootForceRestore] == constants.LabelTrue
 }
@@ -159,13 +161,13 @@ func Forced(object client.Object) bool {
 // StoppedRetry is when to look again at a shoot whose seed's operations are stopped: nobody tells of the end of that.
 const StoppedRetry = 15 * time.Second
 
-// Stopped tells that operators have stopped the operations on the shoots of this seed in an emergency (SPEC 1.12, 2.5). What
-// is under way goes on.
+// Stopped tells that operators have stopped the operations on the shoots of this seed in an emergency
+// (docs/specification/api.md#spec-1-12, docs/specification/migration.md#spec-2-5). What is under way goes on.
 func (o *Operation) Stopped() bool {
 	return o.SeedObject.Annotations[constants.ShootEmergencyStopReconciliations] == constants.LabelTrue
 }
 
-// OperationType is what has to be done for a shoot (SPEC 2.3), first match wins.
+// OperationType is what has to be done for a shoot (docs/specification/migration.md#spec-2-3), first match wins.
 func OperationType(shoot *gardencorev1beta1.Shoot) gardencorev1beta1.LastOperationType {
 	last, spec, status := shoot.Status.LastOperation, shoot.Spec.SeedName, shoot.Status.SeedName
 	switch {
@@ -175,7 +177,7 @@ func OperationType(shoot *gardencorev1beta1.Shoot) gardencorev1beta1.LastOperati
 		(last.State == gardencorev1beta1.LastOperationStateSucceeded || last.State == gardencorev1beta1.LastOperationStateAborted):
 		return gardencorev1beta1.LastOperationTypeRestore
 	case last != nil && last.Type == gardencorev1beta1.LastOperationTypeRestore && last.State != gardencorev1beta1.LastOperationStateSucceeded:
-		// Before deletion: what deletion needs is restored first (SPEC 9.3).
+		// Before deletion: what deletion needs is restored first (docs/ownership.md#spec-9-3).
 		return gardencorev1beta1.LastOperationTypeRestore
 	case shoot.DeletionTimestamp != nil:
 		return gardencorev1beta1.LastOperationTypeDelete
@@ -188,7 +190,7 @@ func OperationType(shoot *gardencorev1beta1.Shoot) gardencorev1beta1.LastOperati
 	return gardencorev1beta1.LastOperationTypeReconcile
 }
 
-// ResponsibleSeed is the seed whose gardenlet acts (SPEC 2.3); empty for nobody.
+// ResponsibleSeed is the seed whose gardenlet acts (docs/specification/migration.md#spec-2-3); empty for nobody.
 func ResponsibleSeed(spec, status *string) string {
 	switch {
 	case spec == nil:

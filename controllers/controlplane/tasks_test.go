@@ -9,7 +9,8 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// The rows of SPEC 2.3, with the order of 9.3 for a shoot that is deleted while it is being restored.
+// The rows of docs/specification/migration.md#spec-2-3, with the order of docs/ownership.md#spec-9-3 for a shoot that
+// is deleted while it is being restored.
 func TestOperationType(t *testing.T) {
 	t.Parallel()
 	now := metav1.Now()

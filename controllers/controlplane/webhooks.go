@@ -12,7 +12,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/errorcodes"
 )
 
-// webhookCodes gives ERR_PROBLEMATIC_WEBHOOK to the errors of requests that a webhook has failed (SPEC 5.8).
+// webhookCodes gives ERR_PROBLEMATIC_WEBHOOK to the errors of requests that a webhook has failed
+// (docs/specification/care.md#spec-5-8).
 type webhookCodes struct{ client.Client }
 
 var _ client.Client = webhookCodes{}
@@ -77,9 +78,10 @@ func problematicWebhook(message string, cause error) error {
 // remediated stand in nobody's way.
 const reasonProblematicWebhooks = "ProblematicWebhooks"
 
-// blameWebhooks is for waits until nodes are ready. A webhook can keep nodes from joining (SPEC 5.5), and only the
-// nodes see that. So a wait that is over time has this cause if care has found such a webhook, a machine has no ready
-// node, and the error has no code. Without such a machine the cause is another, such as a disruption budget.
+// blameWebhooks is for waits until nodes are ready. A webhook can keep nodes from joining
+// (docs/specification/care.md#spec-5-5), and only the nodes see that. So a wait that is over time has this cause if
+// care has found such a webhook, a machine has no ready node, and the error has no code. Without such a machine the
+// cause is another, such as a disruption budget.
 func (o *Operation) blameWebhooks(ctx context.Context, err error) error {
 	if _, late := errors.AsType[*TimeoutError](err); !late || len(codes(err)) > 0 {
 		return err

@@ -7,10 +7,11 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// Classify gives the codes that an error message deserves, in the order of SPEC 5.8 and each once. Most messages deserve
-// none. The specific word wins over the general one: a general word counts only where no word is there to which it
-// yields. A word inside a longer one of another code does not count. What an API server refuses is no matter of the
-// cloud: pass only what the cloud, a node, a shoot's webhook or a user's configuration is to blame for.
+// Classify gives the codes that an error message deserves, in the order of docs/specification/care.md#spec-5-8 and each
+// once. Most messages deserve none. The specific word wins over the general one: a general word counts only where no
+// word is there to which it yields. A word inside a longer one of another code does not count. What an API server
+// refuses is no matter of the cloud: pass only what the cloud, a node, a shoot's webhook or a user's configuration is
+// to blame for.
 func Classify(message string) []gardencorev1beta1.ErrorCode {
 	found := wordsIn(message)
 	var codes []gardencorev1beta1.ErrorCode

@@ -9,7 +9,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// knownTexts are messages of each class of SPEC 5.8, in the words of some cloud.
+// knownTexts are messages of each class of docs/specification/care.md#spec-5-8, in the words of some cloud.
 var knownTexts = map[gardencorev1beta1.ErrorCode][]string{
 	"ERR_INFRA_UNAUTHENTICATED": {
 		"Authentication failed: please log in", "AuthFailure: AWS was not able to validate the provided access credentials",

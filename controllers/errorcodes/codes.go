@@ -1,5 +1,5 @@
-// Package errorcodes knows the error codes of SPEC 5.8: what they mean, which error messages deserve which, and what
-// they decide about an operation that failed (SPEC 5.9).
+// Package errorcodes knows the error codes of docs/specification/care.md#spec-5-8: what they mean, which error messages
+// deserve which, and what they decide about an operation that failed (docs/specification/care.md#spec-5-9).
 //
 // It is a leaf and pure. It makes no errors and carries no codes through them: that is up to whoever meets an error.
 package errorcodes
@@ -16,7 +16,7 @@ type Code struct {
 	// Meaning is what has gone wrong.
 	Meaning string
 	// Retryable is whether trying again may help without anybody's doing. Where the seed documents are silent it is as in
-	// Gardener (SPEC 0.0).
+	// Gardener (docs/specification/README.md#spec-0-0).
 	Retryable bool
 	// Remedy is what somebody can do.
 	Remedy string
@@ -70,7 +70,7 @@ var known = []Code{
 	},
 }
 
-// All are the known codes, in the order of SPEC 5.8. The list is the caller's own.
+// All are the known codes, in the order of docs/specification/care.md#spec-5-8. The list is the caller's own.
 func All() []Code { return slices.Clone(known) }
 
 // Lookup finds a code.

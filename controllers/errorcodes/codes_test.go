@@ -8,7 +8,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// TestCodes: the rows of SPEC 5.8.
+// TestCodes: the rows of docs/specification/care.md#spec-5-8.
 func TestCodes(t *testing.T) {
 	t.Parallel()
 	rows := []struct {

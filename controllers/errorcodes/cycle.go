@@ -20,8 +20,8 @@ const (
 )
 
 // StateAfter says in what state an operation ends that met errors, and why: Failed if a code says that no retry helps,
-// or if the cycle of retries has lasted longer than retryDuration; else Error, which is retried (SPEC 5.9). A cycle that
-// has not begun has not lasted.
+// or if the cycle of retries has lasted longer than retryDuration; else Error, which is retried
+// (docs/specification/care.md#spec-5-9). A cycle that has not begun has not lasted.
 func StateAfter(errs []gardencorev1beta1.LastError, cycleStart *metav1.Time, now time.Time, retryDuration time.Duration) (gardencorev1beta1.LastOperationState, string) {
 	for _, e := range errs {
 		for _, code := range e.Codes {
@@ -37,8 +37,8 @@ func StateAfter(errs []gardencorev1beta1.LastError, cycleStart *metav1.Time, now
 }
 
 // NewCycle is whether the next attempt begins a new cycle of retries: there is none, the last one has ended with a
-// failure, or the specification or the version of who acts has changed since (SPEC 5.9). A Failed operation goes on only
-// when somebody asks for it, so that who asks for a retry gets a whole cycle.
+// failure, or the specification or the version of who acts has changed since (docs/specification/care.md#spec-5-9). A
+// Failed operation goes on only when somebody asks for it, so that who asks for a retry gets a whole cycle.
 func NewCycle(status *gardencorev1beta1.ShootStatus, generation int64, version string) bool {
 	last := status.LastOperation
 	return status.RetryCycleStartTime == nil || last != nil && last.State == gardencorev1beta1.LastOperationStateFailed ||
@@ -46,7 +46,8 @@ func NewCycle(status *gardencorev1beta1.ShootStatus, generation int64, version s
 }
 
 // RetryThrottled says when a Failed shoot is to be retried because its cloud throttled it, which
-// passes (SPEC 5.9); false means never. A jitter between 0 and 1 spreads shoots that failed together.
+// passes (docs/specification/care.md#spec-5-9); false means never. A jitter between 0 and 1 spreads shoots that failed
+// together.
 func RetryThrottled(status *gardencorev1beta1.ShootStatus, period, maxJitter time.Duration, jitter float64) (time.Time, bool) {
 	last := status.LastOperation
 	if last == nil || last.State != gardencorev1beta1.LastOperationStateFailed {

@@ -16,7 +16,7 @@ func errs(codes ...gardencorev1beta1.ErrorCode) []gardencorev1beta1.LastError {
 	return []gardencorev1beta1.LastError{{Description: "first"}, {Description: "second", Codes: codes}}
 }
 
-// TestStateAfter: the rows of SPEC 5.9.
+// TestStateAfter: the rows of docs/specification/care.md#spec-5-9.
 func TestStateAfter(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

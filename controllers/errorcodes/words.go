@@ -7,7 +7,8 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// word is a way in which clouds, and what runs on them, speak of one kind of failure (SPEC 5.8).
+// word is a way in which clouds, and what runs on them, speak of one kind of failure
+// (docs/specification/care.md#spec-5-8).
 type word struct {
 	// code is what the word stands for; nobody where nobody's configuration and no cloud is to blame.
 	code gardencorev1beta1.ErrorCode

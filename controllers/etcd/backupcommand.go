@@ -171,7 +171,8 @@ func (f *serveFlags) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// mayEnd: a final snapshot is taken only behind a fence whose holders are all revoked (O3, O4).
+// mayEnd: a final snapshot is taken only behind a fence whose holders are all revoked (docs/ownership.md#o3,
+// docs/ownership.md#o4).
 func mayEnd(dir datadir.Dir, epoch int64) error {
 	memory, err := dir.ReadMemory()
 	if err != nil {

@@ -14,8 +14,9 @@ import (
 	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
 )
 
-// SPEC 9.2, O3 and O4: who lapsed without a fence takes no final snapshot, and only the valid owner removes old objects. The
-// sidecar knows both by what the guard has left beside the data. The epoch is 3, and the clock says that 4 s have passed.
+// Who lapsed without a fence takes no final snapshot (docs/ownership.md#o3, docs/ownership.md#o4), and only the valid
+// owner removes old objects. The sidecar knows both by what the guard has left beside the data. The epoch is 3, and the
+// clock says that 4 s have passed.
 func TestWhatTheSidecarMayDo(t *testing.T) {
 	t.Parallel()
 	unrevoked, revoked := &ownership.Fence{}, &ownership.Fence{Revoked: true}

@@ -1,5 +1,5 @@
 // Package etcd has the two commands that stand beside a shoot's etcd in its pod: the guard and the backup sidecar
-// (ARCHITECTURE.md, "A shoot's etcd pod"; SPEC 9.2).
+// (ARCHITECTURE.md, "A shoot's etcd pod"; docs/ownership.md#spec-9-2).
 //
 //	transplant etcd-guard --listen=$(POD_IP):2379 --http-listen=$(POD_IP):2381 --api-listen=$(POD_IP):2382
 //	    --endpoint=unix:///run/etcd.sock

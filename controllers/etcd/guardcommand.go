@@ -34,7 +34,7 @@ type guardFlags struct {
 	timing                                 ownership.Timing
 }
 
-// NewGuardCommand returns "etcd-guard": the only way to etcd's client port (SPEC 9.2).
+// NewGuardCommand returns "etcd-guard": the only way to etcd's client port (docs/ownership.md#spec-9-2).
 func NewGuardCommand() *cobra.Command {
 	f := &guardFlags{}
 	command := &cobra.Command{

@@ -109,8 +109,8 @@ func saying(code int, body string) http.HandlerFunc {
 
 func stalled(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
-// SPEC 9.2, O10: only a guard that is silent may have lost its data. One that refuses or has not finished is well,
-// and so is one that the gardenlet cannot ask.
+// Only a guard that is silent may have lost its data (docs/ownership.md#o10). One that refuses or has not finished is
+// well, and so is one that the gardenlet cannot ask.
 func TestAwaitEnd_WaitIsOver_TellsSilenceFromAnswers(t *testing.T) {
 	t.Parallel()
 	answers := func(code int, body string) func(*testing.T, pki.Folder) string {

@@ -148,7 +148,7 @@ func (s *liveSeed) until(o extensionsv1alpha1.Object, what string, holds func() 
 	s.t.Fatalf("%T %q: %s: %s", o, o.GetName(), what, reason)
 }
 
-// ready is what a gardenlet waits for (SPEC 3.5).
+// ready is what a gardenlet waits for (docs/specification/extensions.md#spec-3-5).
 func ready(o extensionsv1alpha1.Object) string {
 	status := o.GetExtensionStatus()
 	requested, _ := time.Parse(time.RFC3339Nano, o.GetAnnotations()["gardener.cloud/timestamp"])

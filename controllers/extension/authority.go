@@ -32,7 +32,8 @@ const (
 )
 
 // ensureAuthority reads a certificate authority, or makes it if there is none yet. It is made once in the life of a
-// shoot: labelled persist=true, it is on the next seed before the extension acts there (SPEC 3.10 B5, C8).
+// shoot: labelled persist=true, it is on the next seed before the extension acts there (docs/contract.md#clause-b5,
+// docs/contract.md#clause-c8).
 func (p *Provider) ensureAuthority(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	err := p.Seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret)

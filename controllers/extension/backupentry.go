@@ -37,7 +37,8 @@ func backupEntryKind() contract.Kind[*extensionsv1alpha1.BackupEntry] {
 	return kind
 }
 
-// shootOfEntry reads the technical id out of an entry's name, [source-]<technical id>--<uid> (SPEC 1.7).
+// shootOfEntry reads the technical id out of an entry's name, [source-]<technical id>--<uid>
+// (docs/specification/api.md#spec-1-7).
 func shootOfEntry(obj *extensionsv1alpha1.BackupEntry) string {
 	name := strings.TrimPrefix(obj.Name, sourcePrefix)
 	if i := strings.LastIndex(name, "--"); i > 0 {
@@ -110,7 +111,8 @@ func backupSecret(obj *extensionsv1alpha1.BackupEntry) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: shootOfEntry(obj), Name: name}}
 }
 
-// prefixOf is where the shoot's backups are in the bucket, the same for the entry and its source (SPEC 2.7).
+// prefixOf is where the shoot's backups are in the bucket, the same for the entry and its source
+// (docs/specification/migration.md#spec-2-7).
 func prefixOf(obj *extensionsv1alpha1.BackupEntry) string {
 	return strings.TrimPrefix(obj.Name, sourcePrefix)
 }

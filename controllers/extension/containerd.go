@@ -17,7 +17,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
 )
 
-// Places of containerd's configuration on a machine (SPEC 7.3).
+// Places of containerd's configuration on a machine (docs/specification/nodes-and-seeds.md#spec-7-3).
 const (
 	containerdConfig  = "/etc/containerd/config.toml"
 	containerdImports = "/etc/containerd/conf.d"
@@ -37,9 +37,10 @@ var containerdFolders = []string{"/etc/containerd", containerdImports, container
 // document is a TOML document, or a table of one.
 type document = map[string]any
 
-// configureContainerd adds to the files of a new machine those by which its containerd is configured (SPEC 7.3): the
-// hosts directory is what registries are configured by, and what is in conf.d is imported. A config.toml that is among the
-// files is the one that is changed; without one, a new one is made. A machine without containerd stays as it is.
+// configureContainerd adds to the files of a new machine those by which its containerd is configured
+// (docs/specification/nodes-and-seeds.md#spec-7-3): the hosts directory is what registries are configured by, and what
+// is in conf.d is imported. A config.toml that is among the files is the one that is changed; without one, a new one is
+// made. A machine without containerd stays as it is.
 func configureContainerd(cri *extensionsv1alpha1.CRIConfig, files []cloud.File) (all []cloud.File, folders []string, err error) {
 	if cri == nil || cri.Name != extensionsv1alpha1.CRINameContainerD {
 		return files, nil, nil

@@ -69,9 +69,10 @@ func quoted[S ~string](values []S) string {
 // which it would take no notice of one.
 var errBothPatterns = errors.New("registries are configured by the old pattern (registry.mirrors, registry.configs) and by the hosts directory: only one of them can be used")
 
-// onePattern tells the patterns apart by which registries are configured (SPEC 7.3): the old one, which is deprecated,
-// and the hosts directory. A file in conf.d that speaks of a plugin replaces all that was said of it before, as containerd
-// merges sections and not keys; so a machine's owner may go back to the old pattern, as long as nobody wants hosts.
+// onePattern tells the patterns apart by which registries are configured
+// (docs/specification/nodes-and-seeds.md#spec-7-3): the old one, which is deprecated, and the hosts directory. A file
+// in conf.d that speaks of a plugin replaces all that was said of it before, as containerd merges sections and not
+// keys; so a machine's owner may go back to the old pattern, as long as nobody wants hosts.
 func onePattern(config document, files []cloud.File) error {
 	plugins, told := maps.Clone(table(config, "plugins")), map[string]string{pluginCRI: containerdConfig, pluginImages: containerdConfig}
 	for _, file := range imported(files) {

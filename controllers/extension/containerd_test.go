@@ -33,7 +33,8 @@ func contents(files []cloud.File) map[string]string {
 	return all
 }
 
-// What [S3] shows of a new node: the import, the hosts directory, and the hosts.toml of its example.
+// What docs/specification/README.md#s3 shows of a new node: the import, the hosts directory, and the hosts.toml of its
+// example.
 func TestContainerdOfNewNode(t *testing.T) {
 	t.Parallel()
 	cri := containerdWith(extensionsv1alpha1.ContainerdConfig{SandboxImage: "pause:3", Registries: []extensionsv1alpha1.RegistryConfig{dockerMirror}})
@@ -144,7 +145,8 @@ const (
 	oldConfigs = `[plugins."io.containerd.cri.v1.images".registry.configs."docker.io".tls]` + "\ninsecure_skip_verify = true\n"
 )
 
-// The two patterns of [S3]: each by itself is let be, both at once are an error of whoever configured it.
+// The two patterns of docs/specification/README.md#s3: each by itself is let be, both at once are an error of whoever
+// configured it.
 func TestRegistryPatterns(t *testing.T) {
 	t.Parallel()
 	hosts := []extensionsv1alpha1.RegistryConfig{dockerMirror}

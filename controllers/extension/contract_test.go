@@ -209,7 +209,7 @@ func TestA9MigrateWins(t *testing.T) {
 	})
 }
 
-// TestMigrate holds the clauses about an object that has been migrated: B1, B6, B7, B9, A10, A11, A14.
+// TestMigrate holds the clauses about an object that has been migrated: those that docs/contract.md gives it.
 func TestMigrate(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, fresh func() extensionsv1alpha1.Object) {
@@ -239,15 +239,15 @@ func TestMigrate(t *testing.T) {
 		}
 		b.annotate(o, "reconcile")
 		b.change(o, func() { o.SetGeneration(9) })
-		untouched(t, b, "A10 a request to reconcile", func() { b.settle(o); b.restart(); b.settle(o) })
+		untouched(t, b, "a request to reconcile", func() { b.settle(o); b.restart(); b.settle(o) })
 		_, calls = touched(b, func() { b.ask(o, "migrate"); b.ask(o, "migrate") })
 		b.get(o)
 		if len(calls) > 0 || last(o) != "Migrate/Succeeded/100" {
-			t.Errorf("A14: repeated migrations gave %s and cloud calls %v", last(o), calls)
+			t.Errorf("repeated migrations gave %s and cloud calls %v", last(o), calls)
 		}
-		untouched(t, b, "A11 a deletion", func() { b.delete(o); b.settle(o) })
+		untouched(t, b, "a deletion", func() { b.delete(o); b.settle(o) })
 		if b.exists(o) {
-			t.Error("A11: the object did not disappear at once")
+			t.Error("the object did not disappear at once")
 		}
 	})
 }
@@ -351,21 +351,21 @@ func moved(t *testing.T, from *bench, o extensionsv1alpha1.Object, fresh func() 
 	return to, there
 }
 
-// TestRestore holds the clauses about a restoration on another seed: A2, A7, D1, D2, D3, D9, D10, C1, C5.
+// TestRestore holds the clauses about a restoration on another seed: those that docs/contract.md gives it.
 func TestRestore(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, fresh func() extensionsv1alpha1.Object) {
 		o := fresh()
 		c := newCloud(t)
 		a := reconciled(t, c, o)
-		a.ask(o, "reconcile") // C1: any reconciliation leaves a state that suffices
+		a.ask(o, "reconcile") // any reconciliation leaves a state that suffices
 		before := c.IDs()
 		a.ask(o, "migrate")
 		b, there := moved(t, a, o, fresh)
 		b.ask(there, "restore")
 		b.get(there)
 		if last(there) != "Restore/Succeeded/100" {
-			t.Fatalf("A7: got %s", last(there))
+			t.Fatalf("lastOperation is %s", last(there))
 		}
 		if diff := cmp.Diff(before, c.IDs()); diff != "" {
 			t.Errorf("D1: the cloud has changed: %s", diff)

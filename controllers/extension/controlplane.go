@@ -38,7 +38,7 @@ func controlPlaneKind() contract.Kind[*extensionsv1alpha1.ControlPlane] {
 }
 
 // controlPlane deploys what the cloud adds to a control plane. It keeps no state of its own: its authority is a Secret
-// labelled persist=true, which the gardenlet carries over (SPEC 3.8).
+// labelled persist=true, which the gardenlet carries over (docs/specification/extensions.md#spec-3-8).
 func (p *Provider) controlPlane() contract.Actions[*extensionsv1alpha1.ControlPlane] {
 	return contract.Actions[*extensionsv1alpha1.ControlPlane]{
 		OnReconcile:   p.reconcileControlPlane,
@@ -49,7 +49,7 @@ func (p *Provider) controlPlane() contract.Actions[*extensionsv1alpha1.ControlPl
 }
 
 // infrastructureOf reads the Infrastructure's provider status that an object was given. It is fresh from this seed's
-// Infrastructure: nothing else has it (SPEC 3.8).
+// Infrastructure: nothing else has it (docs/specification/extensions.md#spec-3-8).
 func infrastructureOf(obj client.Object, status *InfrastructureStatus, given error) error {
 	if given == nil && status.NetworkID == "" {
 		given = errors.New("it is empty")

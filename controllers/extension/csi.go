@@ -25,7 +25,7 @@ func csiDriver() *storagev1.CSIDriver {
 }
 
 // csiNodePlugin registers the driver with the kubelets. New nodes wait for it, and for the driver to be registered, before
-// they take other pods (SPEC 7.1): a pod with a volume would be placed in vain.
+// they take other pods (docs/specification/nodes-and-seeds.md#spec-7-1): a pod with a volume would be placed in vain.
 func csiNodePlugin() *appsv1.DaemonSet {
 	plugin := nodecritical.DaemonSet(csiNodeName, map[string]string{"app": csiNodeName},
 		corev1.Container{Name: "driver", Image: "transplant.dev/csi-driver:dev"},

@@ -9,7 +9,8 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 )
 
-// TestNodesWait: the form by which nodes know what to wait for (SPEC 7.1), of the CSI driver and of the network's agent.
+// TestNodesWait: the form by which nodes know what to wait for (docs/specification/nodes-and-seeds.md#spec-7-1), of the
+// CSI driver and of the network's agent.
 func TestNodesWait(t *testing.T) {
 	t.Parallel()
 	network, _ := networkObjects(&extensionsv1alpha1.Network{})["daemonset.yaml"].(*appsv1.DaemonSet)

@@ -25,7 +25,8 @@ type claim struct {
 }
 
 // claimed reads the claim. An epoch that has ended by its owner's own decision is none any more: the destination waits for
-// its final snapshot and for nothing else, although DNS names the source until the destination writes there (O6, O11).
+// its final snapshot and for nothing else, although DNS names the source until the destination writes there
+// (docs/ownership.md#o6, docs/ownership.md#o11).
 func (f *GuardFence) claimed(ctx context.Context, namespace string) (claim, error) {
 	object := &corev1.Namespace{}
 	if err := f.Seed.Get(ctx, client.ObjectKey{Name: namespace}, object); apierrors.IsNotFound(err) {
@@ -60,8 +61,9 @@ func (e *notHeldError) Error() string { return e.why }
 func (e *notHeldError) Unwrap() error { return ownership.ErrLapsed }
 
 // decided is the validity of an epoch whose etcd does not run. It is a guard that has no etcd to watch, only the decision to
-// read: what O1 says of a guard that has started is all that there is to it, so it is one. It begins lapsed, and DNS alone
-// revives it; whoever has written the claim has seen both authorities name it (O6).
+// read: what docs/ownership.md#o1 says of a guard that has started is all that there is to it, so it is one. It begins
+// lapsed, and DNS alone revives it; whoever has written the claim has seen both authorities name it
+// (docs/ownership.md#o6).
 type decided struct {
 	guard    *ownership.Guard
 	decision ownership.Authority
@@ -93,7 +95,8 @@ func (f *GuardFence) decided(namespace string, c claim) (*decided, error) {
 }
 
 // whileUnguarded is an authority that is read only where no guard runs. It looks for one after it was read, so that every
-// guard begins after the reads that it has not heard of: for those it waits by itself (ownership.Guard, O3 (3)).
+// guard begins after the reads that it has not heard of: for those it waits by itself
+// (ownership.Guard.RevocationRemaining).
 type whileUnguarded struct {
 	ownership.Authority
 	still func(context.Context) error

@@ -366,9 +366,9 @@ func TestBeforeEtcdDNSIsRead(t *testing.T) {
 	}
 }
 
-// TestTwoSeedsOfASleepingShootMakeOneNetwork is the story that O8 is for. A shoot sleeps on a, which is cut off from garden
-// and DNS, not from the cloud, and has a Create under way. b takes over, waits, looks for a network, and finds none. Then a
-// creates one: the cloud has not heard of b's epoch yet.
+// TestTwoSeedsOfASleepingShootMakeOneNetwork shows what docs/ownership.md#o8 is for. A shoot sleeps on a, which is cut
+// off from garden and DNS, not from the cloud, and has a Create under way. b takes over, waits, looks for a network,
+// and finds none. Then a creates one: the cloud has not heard of b's epoch yet.
 func TestTwoSeedsOfASleepingShootMakeOneNetwork(t *testing.T) {
 	t.Parallel()
 	c, clock := newCloud(t), &ownershiptest.Clock{}

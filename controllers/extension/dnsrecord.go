@@ -17,7 +17,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
 )
 
-// defaultTTL is the time to live of a record whose object names none, in seconds (SPEC 2.9.2).
+// defaultTTL is the time to live of a record whose object names none, in seconds
+// (docs/specification/migration.md#spec-2-9-2).
 const defaultTTL = 120
 
 func dnsRecordKind() contract.Kind[*extensionsv1alpha1.DNSRecord] {
@@ -25,7 +26,8 @@ func dnsRecordKind() contract.Kind[*extensionsv1alpha1.DNSRecord] {
 }
 
 // dnsRecord keeps one record set in the cloud's DNS. To migrate is to do nothing: the record stays as it is, and the
-// next seed changes its values in place, so that the name never fails to resolve (SPEC 2.9.2, 3.10 D12).
+// next seed changes its values in place, so that the name never fails to resolve
+// (docs/specification/migration.md#spec-2-9-2, docs/contract.md#clause-d12).
 func (p *Provider) dnsRecord() contract.Actions[*extensionsv1alpha1.DNSRecord] {
 	namespace := ownNamespace[*extensionsv1alpha1.DNSRecord]
 	return contract.Actions[*extensionsv1alpha1.DNSRecord]{

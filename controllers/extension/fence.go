@@ -28,7 +28,7 @@ const (
 // ErrNoEpoch says that nothing tells under which epoch a namespace may be acted for, because it is not there.
 var ErrNoEpoch = errors.New("the namespace has no owner epoch")
 
-// Fence makes an extension a holder (SPEC 9.2 O8).
+// Fence makes an extension a holder (docs/ownership.md#o8).
 type Fence interface {
 	// Hold derives a context under which the cloud may be called for the shoot of a control-plane namespace: it carries
 	// shoot and epoch, and is cancelled with cause ownership.ErrLapsed when validity ends. It fails with an error that

@@ -83,7 +83,7 @@ func (c *calls) wait() {
 }
 
 // Guarded makes a client of the cloud that sends no mutating call for a shoot unless the call's context holds the shoot
-// validly at that moment (SPEC 9.2 O8).
+// validly at that moment (docs/ownership.md#o8).
 func Guarded(config *rest.Config) (*cloud.Client, error) {
 	config = rest.CopyConfig(config)
 	if config.Timeout == 0 {

@@ -23,8 +23,8 @@ import (
 )
 
 // Health writes what an extension knows of the health of what it looks after as conditions on its objects, for the
-// gardenlet to gather (SPEC 3.9). It implements manager.Runnable. Objects that are let go, or on their way, are left
-// alone, and what nobody reports on gets no condition.
+// gardenlet to gather (docs/specification/extensions.md#spec-3-9). It implements manager.Runnable. Objects that are let
+// go, or on their way, are left alone, and what nobody reports on gets no condition.
 type Health struct {
 	*Provider
 	Clock clock.WithTicker

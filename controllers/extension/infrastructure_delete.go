@@ -71,7 +71,7 @@ func (i *infra) resolvePending(ctx context.Context) error {
 }
 
 // removeTagged deletes what the shoot's own controllers have made in the cloud and could not remove any more, because
-// somebody took the finalizers off that waited for it (SPEC 6.7).
+// somebody took the finalizers off that waited for it (docs/specification/cleanup.md#spec-6-7).
 func removeTagged[T any, P interface {
 	*T
 	cloud.Resource

@@ -43,7 +43,8 @@ type SubnetStatus struct {
 }
 
 // InfrastructureState is the state document of an Infrastructure: the only place where the ids of its router and its
-// security group are written down, and nothing that depends on a seed (SPEC 3.8, 3.10 C1 to C5).
+// security group are written down, and nothing that depends on a seed (docs/specification/extensions.md#spec-3-8,
+// docs/contract.md#c-state-is-complete).
 type InfrastructureState struct {
 	metav1.TypeMeta `json:",inline"`
 

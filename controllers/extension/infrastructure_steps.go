@@ -14,7 +14,7 @@ import (
 
 // begin decides what a missing state means. With nothing of the shoot in the cloud it is a new infrastructure, and the
 // document is written before anything is created. Otherwise the document was lost: what carries a tag is adopted, and
-// what does not is never created a second time (SPEC 3.10 D4).
+// what does not is never created a second time (docs/contract.md#clause-d4).
 func (i *infra) begin(ctx context.Context, log logr.Logger) error {
 	if i.state != nil {
 		return nil

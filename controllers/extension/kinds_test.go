@@ -67,7 +67,7 @@ func TestD4LostState(t *testing.T) {
 }
 
 // TestInfrastructureTakesWhatIsLeft: load balancers and volumes that the shoot's own controllers could not remove go with
-// the infrastructure, those of other shoots do not (SPEC 6.7).
+// the infrastructure, those of other shoots do not (docs/specification/cleanup.md#spec-6-7).
 func TestInfrastructureTakesWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
@@ -184,7 +184,8 @@ func TestC2StateIsStable(t *testing.T) {
 	})
 }
 
-// TestC4ResourcesExist: what the status refers to exists, and is used and not regenerated after a restoration (D7).
+// TestC4ResourcesExist: what the status refers to exists, and is used and not regenerated after a restoration
+// (docs/contract.md#clause-d7).
 func TestC4ResourcesExist(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
@@ -596,7 +597,7 @@ func TestD11Hibernated(t *testing.T) {
 	}
 }
 
-// TestPoolHash: what makes machines be replaced, and what does not (SPEC 4.8).
+// TestPoolHash: what makes machines be replaced, and what does not (docs/specification/versions.md#spec-4-8).
 func TestPoolHash(t *testing.T) {
 	t.Parallel()
 	base := func() extensionsv1alpha1.WorkerPool { return workerObject().Spec.Pools[0] }
@@ -644,7 +645,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestClassify: the codes that the cloud's own words deserve (SPEC 5.8).
+// TestClassify: the codes that the cloud's own words deserve (docs/specification/care.md#spec-5-8).
 func TestClassify(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ reason, message, want string }{

@@ -85,7 +85,7 @@ type way struct {
 func waysToEnd() []way {
 	return []way{
 		{name: "shoot deleted", want: forced, start: func(w *shootWithMachines) { w.delete(w.worker) }},
-		// Whoever forces it takes the machines over (SPEC 3.9).
+		// Whoever forces it takes the machines over (docs/specification/extensions.md#spec-3-9).
 		{name: "shoot deleted by force", start: (*shootWithMachines).deleteByForce, hasEnded: (*shootWithMachines).hasLostMachine, abandons: true,
 			want: forced.but(func(r *rules) {
 				r.Node, r.Lapse = stays, goesOn

@@ -24,7 +24,8 @@ const managedResourcePoll = time.Second
 // managedResourceSecretPrefix begins the names of the Secrets with the objects of ManagedResources.
 const managedResourceSecretPrefix = "managedresource-"
 
-// deployManaged has objects applied to the shoot and kept there (SPEC 1.10). The objects are keyed by file name.
+// deployManaged has objects applied to the shoot and kept there (docs/specification/api.md#spec-1-10). The objects are
+// keyed by file name.
 func (p *Provider) deployManaged(ctx context.Context, namespace, name string, objects map[string]client.Object) error {
 	data := make(map[string][]byte, len(objects))
 	for file, object := range objects {
@@ -46,7 +47,8 @@ func (p *Provider) deployManaged(ctx context.Context, namespace, name string, ob
 		m.Labels = with(m.Labels, "extensions.gardener.cloud/provider", Type)
 		m.Spec.SecretRefs = []corev1.LocalObjectReference{{Name: secret.Name}}
 		m.Spec.KeepObjects = ptr.To(false)
-		// What belongs to the cluster itself survives its clean-up: users' objects may need it to go (SPEC 6.3, 7.5).
+		// What belongs to the cluster itself survives its clean-up: users' objects may need it to go
+		// (docs/specification/cleanup.md#spec-6-3, docs/specification/nodes-and-seeds.md#spec-7-5).
 		m.Spec.InjectLabels = with(m.Spec.InjectLabels, constants.ShootNoCleanup, constants.LabelTrue)
 	})
 }
@@ -56,8 +58,9 @@ func (p *Provider) deleteManaged(ctx context.Context, namespace, name string) er
 	return p.dropManaged(ctx, namespace, name, false)
 }
 
-// leaveManaged deletes a ManagedResource and leaves its objects in the shoot (SPEC 3.10 B2, B3). That they are to be
-// kept is written, and so seen by whoever sees the deletion, before it.
+// leaveManaged deletes a ManagedResource and leaves its objects in the shoot (docs/contract.md#clause-b2,
+// docs/contract.md#clause-b3). That they are to be kept is written, and so seen by whoever sees the deletion, before
+// it.
 func (p *Provider) leaveManaged(ctx context.Context, namespace, name string) error {
 	return p.dropManaged(ctx, namespace, name, true)
 }

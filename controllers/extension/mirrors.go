@@ -37,7 +37,8 @@ type MirrorHost struct {
 var upstreamServers = map[string]string{"docker.io": "https://registry-1.docker.io"}
 
 // mirrors answers what an OperatingSystemConfig becomes as it is written: it adds the mirrors that the shoot asks for to the
-// registries of containerd, by the contract that registry-cache uses (SPEC 7.3). Whatever else is in the object stays.
+// registries of containerd, by the contract that registry-cache uses (docs/specification/nodes-and-seeds.md#spec-7-3).
+// Whatever else is in the object stays.
 type mirrors struct {
 	seed client.Reader
 }

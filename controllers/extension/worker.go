@@ -36,7 +36,8 @@ func workerKind() contract.Kind[*extensionsv1alpha1.Worker] {
 }
 
 // worker turns worker pools into machine objects, which the machine controller turns into machines. Migration leaves
-// both alone: the machine objects are saved and removed by the gardenlet (SPEC 2.6.1, 3.7).
+// both alone: the machine objects are saved and removed by the gardenlet (docs/specification/migration.md#spec-2-6-1,
+// docs/specification/extensions.md#spec-3-7).
 func (p *Provider) worker() contract.Actions[*extensionsv1alpha1.Worker] {
 	return contract.Actions[*extensionsv1alpha1.Worker]{
 		OnReconcile:   p.reconcileWorker,
@@ -179,8 +180,8 @@ func failedMachines(d *machinev1alpha1.MachineDeployment) error {
 	return errors.Join(failed...)
 }
 
-// refusal is why an operation on a machine has failed, with the codes that the answer of the cloud deserves (SPEC 5.8);
-// nil if trying again may help.
+// refusal is why an operation on a machine has failed, with the codes that the answer of the cloud deserves
+// (docs/specification/care.md#spec-5-8); nil if trying again may help.
 func refusal(name string, last machinev1alpha1.LastOperation) error {
 	if last.State != machinev1alpha1.MachineStateFailed || !slices.Contains(refusals, cloud.Code(last.ErrorCode)) {
 		return nil

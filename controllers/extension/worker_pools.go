@@ -23,7 +23,7 @@ import (
 )
 
 // zonePool is the part of a worker pool in one zone: one MachineDeployment with a MachineClass of its own. Its names
-// follow from spec alone, so that they are the same on every seed (SPEC 3.7).
+// follow from spec alone, so that they are the same on every seed (docs/specification/extensions.md#spec-3-7).
 type zonePool struct {
 	name, class    string
 	zone           string
@@ -33,7 +33,8 @@ type zonePool struct {
 	maxSurge       intstr.IntOrString
 	maxUnavailable intstr.IntOrString
 	machine        cloud.Machine
-	// inPlace stands for everything to which the machines are updated in place; empty for a pool that rolls (SPEC 4.9).
+	// inPlace stands for everything to which the machines are updated in place; empty for a pool that rolls
+	// (docs/specification/versions.md#spec-4-9).
 	inPlace string
 }
 
@@ -81,9 +82,10 @@ func subnetOf(infrastructure *InfrastructureStatus, zone string) string {
 	return ""
 }
 
-// poolHash changes when the machines of a pool must be replaced, and is the same on every seed (SPEC 4.8). The gardenlet
-// says so in the name of the node agent's Secret; without it, what is known of the pool here decides.
-// What its machines are updated to in place makes another class as well, but no other machines.
+// poolHash changes when the machines of a pool must be replaced, and is the same on every seed
+// (docs/specification/versions.md#spec-4-8). The gardenlet says so in the name of the node agent's Secret; without it,
+// what is known of the pool here decides. What its machines are updated to in place makes another class as well, but no
+// other machines.
 func poolHash(pool extensionsv1alpha1.WorkerPool, inPlace string) string {
 	key := ptr.Deref(pool.NodeAgentSecretName, "")
 	if key == "" {
@@ -188,7 +190,8 @@ func (z zonePool) strategy() machinev1alpha1.MachineDeploymentStrategy {
 }
 
 // machineConfiguration is how the machine controller treats the pool's machines. Those that are updated in place are kept
-// when they are unhealthy, unless the pool says otherwise: their users mend them ([S2], SPEC 4.9).
+// when they are unhealthy, unless the pool says otherwise: their users mend them (docs/specification/README.md#s2,
+// docs/specification/versions.md#spec-4-9).
 func (z zonePool) machineConfiguration() *machinev1alpha1.MachineConfiguration {
 	settings := ptr.Deref(z.pool.MachineControllerManagerSettings, gardencorev1beta1.MachineControllerManagerSettings{})
 	if settings.DisableHealthTimeout == nil && z.inPlace != "" {

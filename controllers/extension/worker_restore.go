@@ -22,8 +22,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
 )
 
-// machinesState is the saved state of the machines (SPEC 3.7). Objects are kept raw, so that what nobody here models
-// comes through.
+// machinesState is the saved state of the machines (docs/specification/extensions.md#spec-3-7). Objects are kept raw,
+// so that what nobody here models comes through.
 type machinesState struct {
 	MachineDeployments map[string]deploymentState `json:"machineDeployments"`
 }

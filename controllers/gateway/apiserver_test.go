@@ -115,7 +115,8 @@ func TestRoutesOnARealAPIServer(t *testing.T) {
 }
 
 // TestEveryGatewayOfASeedLeadsToItsShoots: where a seed has gateways of its zones or of exposure classes beside its own, a
-// client reaches a shoot at the address of each, on every port, and at none once the seed's ownership is fenced (SPEC 7.4).
+// client reaches a shoot at the address of each, on every port, and at none once the seed's ownership is fenced
+// (docs/specification/nodes-and-seeds.md#spec-7-4).
 func TestEveryGatewayOfASeedLeadsToItsShoots(t *testing.T) {
 	t.Parallel()
 	seed, err := kubernetes.NewForConfig(apiservertest.Start(t, apiservertest.Options{}))

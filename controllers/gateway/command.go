@@ -31,7 +31,7 @@ type options struct {
 	interval                                               time.Duration
 }
 
-// NewCommand returns "gateway": the seed's entry for clients outside (SPEC 7.4).
+// NewCommand returns "gateway": the seed's entry for clients outside (docs/specification/nodes-and-seeds.md#spec-7-4).
 func NewCommand() *cobra.Command {
 	o := &options{}
 	command := &cobra.Command{

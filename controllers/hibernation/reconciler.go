@@ -1,5 +1,5 @@
-// Package hibernation puts shoots to sleep and wakes them up by the schedules in their specification (SPEC 5.5, [S4]). It
-// runs in the garden-controller-manager.
+// Package hibernation puts shoots to sleep and wakes them up by the schedules in their specification
+// (docs/specification/care.md#spec-5-5, docs/specification/README.md#s4). It runs in the garden-controller-manager.
 //
 // It only switches spec.hibernation.enabled; how a shoot goes to sleep is package shoot's, and whether it may is decided
 // by care.
@@ -128,7 +128,7 @@ func (r *Reconciler) act(ctx context.Context, shoot *gardencorev1beta1.Shoot, du
 }
 
 // mayChange says why a shoot is not switched now; it is tried again. A shoot that might not wake up is not put to sleep
-// (SPEC 5.5), and one that is on its way to another seed is left alone.
+// (docs/specification/care.md#spec-5-5), and one that is on its way to another seed is left alone.
 func mayChange(shoot *gardencorev1beta1.Shoot, due *trigger) error {
 	if from, to := ptr.Deref(shoot.Status.SeedName, ""), ptr.Deref(shoot.Spec.SeedName, ""); from != to {
 		return fmt.Errorf("%w: it is on its way from seed %q to seed %q", errHeldBack, from, to)

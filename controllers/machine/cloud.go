@@ -42,7 +42,7 @@ type Owner interface {
 }
 
 // GuardedCloud is the cloud for the owner of a shoot: nothing is changed in it unless the shoot's guard has said so
-// shortly before (SPEC 9.2 O8).
+// shortly before (docs/ownership.md#o8).
 type GuardedCloud struct {
 	Client *cloud.Client
 	Holder *ownership.Holder

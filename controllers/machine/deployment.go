@@ -133,7 +133,7 @@ func claim[T client.Object](ctx context.Context, c client.Client, obj T, owner c
 }
 
 // split tells the set of the deployment's class from the older ones. Only the class counts: everything else in the
-// template is taken over by machines that run (SPEC 4.8).
+// template is taken over by machines that run (docs/specification/versions.md#spec-4-8).
 func split(d *machinev1alpha1.MachineDeployment, sets []*machinev1alpha1.MachineSet) (current *machinev1alpha1.MachineSet, old []*machinev1alpha1.MachineSet) {
 	for _, set := range sets {
 		if current == nil && set.DeletionTimestamp == nil && set.Spec.Template.Spec.Class.Name == d.Spec.Template.Spec.Class.Name {

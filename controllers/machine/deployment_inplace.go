@@ -35,7 +35,7 @@ type candidate struct {
 }
 
 // updateInPlace takes machines that were updated over into the current set, and, unless users do, selects those that are
-// next (SPEC 4.9). It says how many machines each set should have.
+// next (docs/specification/versions.md#spec-4-9). It says how many machines each set should have.
 func (r *Deployments) updateInPlace(ctx context.Context, d *machinev1alpha1.MachineDeployment, current *machinev1alpha1.MachineSet, old []*machinev1alpha1.MachineSet) (map[string]int32, error) {
 	machines := &machinev1alpha1.MachineList{}
 	if err := r.Control.List(ctx, machines, client.InNamespace(d.Namespace)); err != nil {
@@ -121,7 +121,7 @@ func (r *Deployments) candidates(ctx context.Context, current *machinev1alpha1.M
 }
 
 // nominate a node for its update to a class. That it could not be updated to another one is forgotten: users mend an update
-// that fails by a further one, with force ([S2]).
+// that fails by a further one, with force (docs/specification/README.md#s2).
 func (r *Deployments) nominate(ctx context.Context, node *corev1.Node, class string) error {
 	return client.IgnoreNotFound(patch(ctx, r.Target, node, func() {
 		metav1.SetMetaDataLabel(&node.ObjectMeta, machinev1alpha1.LabelCandidateForUpdate, machinev1alpha1.LabelTrue)

@@ -18,8 +18,9 @@ func chosen(node *corev1.Node) bool {
 	return node.Labels[machinev1alpha1.LabelCandidateForUpdate] != "" && node.Labels[machinev1alpha1.LabelSelectedForUpdate] == machinev1alpha1.LabelTrue
 }
 
-// updateInPlace drains the node of a machine and lets its agent update it (SPEC 4.9). What comes of it stands on the node,
-// so that whoever goes on with it, on another seed perhaps, finds it there. The deployment takes the machine over.
+// updateInPlace drains the node of a machine and lets its agent update it (docs/specification/versions.md#spec-4-9).
+// What comes of it stands on the node, so that whoever goes on with it, on another seed perhaps, finds it there. The
+// deployment takes the machine over.
 func (r *Machines) updateInPlace(ctx context.Context, logger logr.Logger, m *machinev1alpha1.Machine, node *corev1.Node) (time.Duration, error) {
 	const op = machinev1alpha1.MachineOperationInPlaceUpdate
 	switch node.Labels[machinev1alpha1.LabelUpdateResult] {

@@ -231,7 +231,7 @@ func TestGoneIsReplaced(t *testing.T) {
 }
 
 // TestOrphanIsAdopted: a machine that the restored state does not know is adopted, is no gap filled twice, and is not
-// deleted within the quarantine, although it is one too many (SPEC 9.2 "Machines").
+// deleted within the quarantine, although it is one too many (docs/ownership.md#spec-9-2-machines).
 func TestOrphanIsAdopted(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -29,7 +29,7 @@ type Events interface {
 
 // Orphans looks after machines in the cloud that carry the shoot's tag and that no Machine stands for: created after the
 // state was last saved from which this seed restored, for example. They are adopted where a set of their kind exists, and
-// never deleted before the quarantine is over; both are events (SPEC 9.2 "Machines").
+// never deleted before the quarantine is over; both are events (docs/ownership.md#spec-9-2-machines).
 type Orphans struct {
 	Control    client.Client
 	Cloud      Cloud

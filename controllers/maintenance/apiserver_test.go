@@ -194,7 +194,7 @@ func updatesOnServer(t *testing.T, k *keeper) {
 }
 
 // movingOnServer: admission lets nothing change while the control plane is being moved. Maintenance tries, reports it,
-// and is at peace until it is asked again (MNT-4, MNT-8).
+// and is at peace until it is asked again (docs/specification/versions.md#mnt-4, docs/specification/versions.md#mnt-8).
 func movingOnServer(t *testing.T, k *keeper) {
 	k.patch(t, `{"metadata":{"annotations":{"gardener.cloud/operation":null}}}`)
 	profile := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"kubernetes":{"versions":[{"version":"1.34.3"},{"version":"1.34.4"},{"version":"1.35.0"}]}}}`))

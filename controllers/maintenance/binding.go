@@ -19,7 +19,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/maintenance/sidechange"
 )
 
-// forceMigrated is the label's value of CredentialsBindings that maintenance made (SPEC 4.5).
+// forceMigrated is the label's value of CredentialsBindings that maintenance made
+// (docs/specification/versions.md#spec-4-5).
 const forceMigrated = "force-migrated"
 
 // source reads the SecretBinding that a plan replaces by a CredentialsBinding; nil if it replaces none. If there is no such

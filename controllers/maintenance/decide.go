@@ -47,7 +47,8 @@ type Pool struct {
 	MachineImage *version.Update
 }
 
-// Due is whether a shoot is maintained now: in its effective window, or because it is asked for (SPEC 4.6).
+// Due is whether a shoot is maintained now: in its effective window, or because it is asked for
+// (docs/specification/versions.md#spec-4-6).
 func Due(shoot *gardencorev1beta1.Shoot, now time.Time) bool {
 	return shoot.DeletionTimestamp == nil && (AskedFor(shoot) || window.EffectiveOf(shoot).Contains(now))
 }

@@ -16,7 +16,8 @@ import (
 const imageSwitch = "spec.maintenance.autoUpdate.machineImageVersion"
 
 // maintainImages decides about the pools' images once the Kubernetes versions are known that they must fit
-// (SPEC 4.11, 3). Every pool is decided about by itself (SPEC 4.11, 4).
+// (docs/specification/versions.md#spec-4-11-3). Every pool is decided about by itself
+// (docs/specification/versions.md#spec-4-11-4).
 func (d *decision) maintainImages() {
 	for i := range d.shoot.Spec.Provider.Workers {
 		worker := &d.shoot.Spec.Provider.Workers[i]

@@ -67,7 +67,8 @@ func (d *decision) poolVersions(controlPlane string) []*version.Update {
 }
 
 // poolVersion keeps a pool from getting ahead of the control plane: it goes to the control plane's version instead
-// (SPEC 4.11, 6). An automatic update that may not go there, because it is a preview or has expired, goes to one below.
+// (docs/specification/versions.md#spec-4-11-6). An automatic update that may not go there, because it is a preview or
+// has expired, goes to one below.
 func (d *decision) poolVersion(current, controlPlane string) version.Update {
 	component := d.component(current)
 	update := component.Decide()

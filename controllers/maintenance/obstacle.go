@@ -14,7 +14,7 @@ import (
 )
 
 // obstacle is why admission would refuse an update of the control plane, and with it the whole maintenance; "" if it
-// would not (SPEC 4.11, 2).
+// would not (docs/specification/versions.md#spec-4-11-2).
 func (d *decision) obstacle(update version.Update, pools []*version.Update) string {
 	to, err := semver.NewVersion(update.To)
 	if err != nil || !update.Changes() {

@@ -13,7 +13,8 @@ import (
 )
 
 // outcome is status.lastMaintenance after a plan has been carried out. A plan with nothing to report leaves it as it
-// is, but for a failure that is over, and for a maintenance that was cut off after everything was done (SPEC 4.6).
+// is, but for a failure that is over, and for a maintenance that was cut off after everything was done
+// (docs/specification/versions.md#spec-4-6).
 func outcome(plan Plan, before *gardencorev1beta1.LastMaintenance, now time.Time) *gardencorev1beta1.LastMaintenance {
 	r := report{}
 	r.collect(plan)

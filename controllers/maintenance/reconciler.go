@@ -20,7 +20,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/placement"
 )
 
-// Reasons of events (SPEC 4.6).
+// Reasons of events (docs/specification/versions.md#spec-4-6).
 const (
 	reasonKubernetes = "KubernetesVersionMaintenance"
 	reasonImage      = "MachineImageVersionMaintenance"
@@ -28,7 +28,7 @@ const (
 )
 
 // Reconciler maintains shoots, once in each occurrence of their time window and whenever the annotation
-// gardener.cloud/operation asks for it (SPEC 4.6). What is done is Decide's to say.
+// gardener.cloud/operation asks for it (docs/specification/versions.md#spec-4-6). What is done is Decide's to say.
 type Reconciler struct {
 	// Garden is an uncached client.
 	Garden client.Client

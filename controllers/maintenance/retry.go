@@ -21,13 +21,14 @@ import (
 
 const (
 	// DefaultRetryPeriod is how long a shoot that was throttled is left alone, DefaultRetryJitter what chance adds to it
-	// at most (SPEC 5.9).
+	// at most (docs/specification/care.md#spec-5-9).
 	DefaultRetryPeriod = 10 * time.Minute
 	DefaultRetryJitter = 5 * time.Minute
 )
 
 // Retry sets the annotation gardener.cloud/operation=retry on shoots that have failed because their cloud throttled
-// them, some time later (SPEC 5.9). Other failed shoots wait for their owners, or for a maintenance that is told to retry.
+// them, some time later (docs/specification/care.md#spec-5-9). Other failed shoots wait for their owners, or for a
+// maintenance that is told to retry.
 type Retry struct {
 	// Garden is an uncached client.
 	Garden client.Client

@@ -19,9 +19,9 @@ type Rotation struct {
 }
 
 // dueRotations are the rotations whose period has passed since they were completed last, or since the shoot was
-// created (SPEC 4.5). Only what the gardenlet carries out is asked for, and reported: that is the SSH key pair
-// (docs/deviations.md). A rotation that is under way already is not asked for again, and neither is any of a shoot whose
-// last operation leaves nothing to ask for (operate).
+// created (docs/specification/versions.md#spec-4-5). Only what the gardenlet carries out is asked for, and reported:
+// that is the SSH key pair (docs/deviations.md). A rotation that is under way already is not asked for again, and
+// neither is any of a shoot whose last operation leaves nothing to ask for (operate).
 func dueRotations(shoot *gardencorev1beta1.Shoot, now time.Time) []Rotation {
 	last := shoot.Status.LastOperation
 	if last == nil || last.State == gardencorev1beta1.LastOperationStateFailed {

@@ -9,7 +9,7 @@ import (
 )
 
 // appointment is when the shoot's next maintenance is, not later than now if it is due. Each occurrence of the window
-// has one (SPEC 4.6).
+// has one (docs/specification/versions.md#spec-4-6).
 func appointment(shoot *gardencorev1beta1.Shoot, now time.Time) time.Time {
 	w := window.EffectiveOf(shoot)
 	if in, yes := w.Current(now); yes && shoot.Annotations[constants.MaintainedWindow] != in.Key() {

@@ -52,7 +52,8 @@ func (m *run) report(ctx context.Context, last *gardencorev1beta1.LastMaintenanc
 	return client.IgnoreNotFound(err)
 }
 
-// giveUp writes that nothing of the plan could be done. The next window is the next try (SPEC 4.6).
+// giveUp writes that nothing of the plan could be done. The next window is the next try
+// (docs/specification/versions.md#spec-4-6).
 func (m *run) giveUp(ctx context.Context, refusal string) error {
 	reason := "Updates to the Shoot failed to be applied: " + refusal
 	last := &gardencorev1beta1.LastMaintenance{

@@ -19,8 +19,9 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
-// BackupBuckets gives a Seed its BackupBucket: the garden's object and the extension's (SPEC 1.7, 2.7). A bucket
-// outlives migrations: it stays with its seed.
+// BackupBuckets gives a Seed its BackupBucket: the garden's object and the extension's
+// (docs/specification/api.md#spec-1-7, docs/specification/migration.md#spec-2-7). A bucket outlives migrations: it
+// stays with its seed.
 type BackupBuckets struct {
 	// Garden and Seed are uncached clients.
 	Garden, Seed client.Client

@@ -20,7 +20,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
-// BackupEntries reconciles the garden's BackupEntries of this seed by means of the extension's (SPEC 2.7).
+// BackupEntries reconciles the garden's BackupEntries of this seed by means of the extension's
+// (docs/specification/migration.md#spec-2-7).
 type BackupEntries struct {
 	// Garden and Seed are uncached clients.
 	Garden, Seed client.Client

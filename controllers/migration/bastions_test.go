@@ -96,7 +96,8 @@ func leaving(t *testing.T, onSeed ...client.Object) (*gardencorev1beta1.Shoot, *
 	}
 }
 
-// What a Bastion stands for in the cloud can be deleted only while its seed owns the shoot (SPEC 2.4).
+// What a Bastion stands for in the cloud can be deleted only while its seed owns the shoot
+// (docs/specification/migration.md#spec-2-4).
 func TestAMigrationBeginsWhenTheBastionsAreGone(t *testing.T) {
 	t.Parallel()
 	bastion := &extensionsv1alpha1.Bastion{ObjectMeta: inNamespace("jump")}

@@ -55,7 +55,8 @@ func inventory(t *testing.T, seed client.Client) []string {
 	return objects
 }
 
-// SPEC 9.2, O10: a seed removes what a shoot has left there by the word of DNS alone, and only once the shoot is restored.
+// A seed removes what a shoot has left there by the word of DNS alone, and only once the shoot is restored
+// (docs/ownership.md#o10).
 func TestASourceCleansUpByTheWordOfDNS(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

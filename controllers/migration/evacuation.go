@@ -23,12 +23,12 @@ import (
 	"github.com/transplant-sim/transplant/controllers/placement"
 )
 
-// DefaultAtOnce is how many shoots one destination restores at the same time (SPEC 9.4).
+// DefaultAtOnce is how many shoots one destination restores at the same time (docs/ownership.md#spec-9-4).
 const DefaultAtOnce = 20
 
-// Evacuation binds the shoots of a seed that is lost to seeds that fit, and asks for their forced restore (SPEC 9.4). It
-// runs in the garden-controller-manager. That the lost seed does nothing any more is not its business: the destination
-// makes sure of that by taking ownership.
+// Evacuation binds the shoots of a seed that is lost to seeds that fit, and asks for their forced restore
+// (docs/ownership.md#spec-9-4). It runs in the garden-controller-manager. That the lost seed does nothing any more is
+// not its business: the destination makes sure of that by taking ownership.
 type Evacuation struct {
 	// Garden is an uncached client.
 	Garden client.Client
@@ -125,8 +125,8 @@ func (e *Evacuation) lostNow(seeds []gardencorev1beta1.Seed) map[string]bool {
 	return lost
 }
 
-// stranded are the shoots whose seed is lost, the most important first (SPEC 9.4). Those whose seed is back lose the
-// word that they cannot go anywhere. begin is that of the look, to which answers of shoots are dated.
+// stranded are the shoots whose seed is lost, the most important first (docs/ownership.md#spec-9-4). Those whose seed
+// is back lose the word that they cannot go anywhere. begin is that of the look, to which answers of shoots are dated.
 func (e *Evacuation) stranded(ctx context.Context, shoots []gardencorev1beta1.Shoot, lost map[string]bool, begin time.Time) ([]*gardencorev1beta1.Shoot, []error) {
 	var stranded []*gardencorev1beta1.Shoot
 	var errs []error

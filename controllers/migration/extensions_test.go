@@ -83,7 +83,7 @@ func answered(o client.Object) (extensionsv1alpha1.Object, bool) {
 }
 
 // Every name of a shoot lets go when its API server is gone, and before its object is deleted: the records stay as they are
-// (SPEC 2.6, 44 to 46; 2.9.2).
+// (docs/specification/migration.md#spec-2-6-step-44, docs/specification/migration.md#spec-2-9-2).
 func TestEveryNameLetsGo(t *testing.T) {
 	t.Parallel()
 	shoot, r := leaving(t, &extensionsv1alpha1.DNSRecord{ObjectMeta: inNamespace("s-internal")}, &extensionsv1alpha1.DNSRecord{ObjectMeta: inNamespace("s-external")})
@@ -98,7 +98,8 @@ func TestEveryNameLetsGo(t *testing.T) {
 	}
 }
 
-// Each Extension lets go at its moment, and what it writes while it does is saved, early or late (SPEC 2.6, 1.8).
+// Each Extension lets go at its moment, and what it writes while it does is saved, early or late
+// (docs/specification/migration.md#spec-2-6, docs/specification/api.md#spec-1-8).
 func TestExtensionsLetGoAtTheirMoments(t *testing.T) {
 	t.Parallel()
 	extension := func(name string) *extensionsv1alpha1.Extension {

@@ -19,8 +19,9 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
-// ForcedRestore gives a shoot whose seed does not answer to the seed it is bound to (SPEC 9.3): it skips the source's
-// part of the migration. It runs in the garden-controller-manager. The annotation is set by operators, or by Evacuation.
+// ForcedRestore gives a shoot whose seed does not answer to the seed it is bound to (docs/ownership.md#spec-9-3): it
+// skips the source's part of the migration. It runs in the garden-controller-manager. The annotation is set by
+// operators, or by Evacuation.
 type ForcedRestore struct {
 	// Garden is an uncached client.
 	Garden client.Client

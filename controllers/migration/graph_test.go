@@ -9,7 +9,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/flow"
 )
 
-// The order of SPEC 2.6: which task may not begin before which have ended, and why.
+// The order of docs/specification/migration.md#spec-2-6: which task may not begin before which have ended, and why.
 func TestTheOrderOfAMigration(t *testing.T) {
 	t.Parallel()
 	shoot := withWorkers(shootOn("b", "a", "Migrate", "Processing"))
@@ -70,10 +70,10 @@ func TestTheOrderOfAMigration(t *testing.T) {
 		{stopped, []flow.TaskID{bastions}, "without an API server nobody looks for Bastions any more"},
 		{late, []flow.TaskID{stopped}, "39, 44, 45: after 33; the infrastructure serves the API server, and its names lead to it"},
 		{outer, []flow.TaskID{stopped}, "step 34 comes after 33"},
-		{again, []flow.TaskID{late, outer}, "QUIRK-M1"},
+		{again, []flow.TaskID{late, outer}, "extensions write state while they let go"},
 		{outerOff, []flow.TaskID{again}, "what is deleted cannot be saved"},
 		{cleared, []flow.TaskID{again}, "what is deleted cannot be saved"},
-		{final, []flow.TaskID{stopped, saved}, "CPM-6: nobody writes after the final snapshot"},
+		{final, []flow.TaskID{stopped, saved}, "nobody writes after the final snapshot"},
 		{handed, []flow.TaskID{final, cleared, shallow, removed, guardsOff, outerOff}, "from then on the destination may begin"},
 		{rest, []flow.TaskID{handed}, "until then its guard may have to answer"},
 	} {
@@ -87,7 +87,8 @@ func TestTheOrderOfAMigration(t *testing.T) {
 	if got := len(graph.Tasks()); got != 25 {
 		t.Errorf("the graph has %d tasks, and this table 25: %q", got, graph.Tasks())
 	}
-	// The snapshot is on the way of the users who wait: the clouds of the infrastructure are not (SPEC 2.6).
+	// The snapshot is on the way of the users who wait: the clouds of the infrastructure are not
+	// (docs/specification/migration.md#spec-2-6).
 	if before := graph.Before(final); slices.Contains(before, flow.TaskID(late)) || slices.Contains(before, flow.TaskID(outer)) {
 		t.Errorf("the final snapshot waits for the infrastructure: it comes after %q", before)
 	}

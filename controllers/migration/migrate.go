@@ -19,9 +19,9 @@ import (
 	"github.com/transplant-sim/transplant/controllers/flow"
 )
 
-// migrateFlow is the source's part (SPEC 2.6): everything lets go, the state is saved, the epoch ends with the final
-// snapshot, and status.seedName gives the shoot to the destination. A crash between any two steps leaves the source
-// responsible, or, once its epoch has ended, nobody: never both.
+// migrateFlow is the source's part (docs/specification/migration.md#spec-2-6): everything lets go, the state is saved,
+// the epoch ends with the final snapshot, and status.seedName gives the shoot to the destination. A crash between any
+// two steps leaves the source responsible, or, once its epoch has ended, nobody: never both.
 func (r *Reconciler) migrateFlow(o *controlplane.Operation) controlplane.Flow {
 	return controlplane.Flow{
 		Type:          gardencorev1beta1.LastOperationTypeMigrate,
@@ -46,7 +46,8 @@ func (r *Reconciler) migrateFlow(o *controlplane.Operation) controlplane.Flow {
 // reasonStateDamaged is the reason of the event that names what of the saved state is lost.
 const reasonStateDamaged = "StateDamaged"
 
-// migrate is one run of the migrate flow. Its predicates are computed at its start (SPEC 2.6).
+// migrate is one run of the migrate flow. Its predicates are computed at its start
+// (docs/specification/migration.md#spec-2-6).
 type migrate struct {
 	*controlplane.Operation
 	release Releaser
@@ -94,8 +95,9 @@ func (m *migrate) survey(ctx context.Context) error {
 	return m.refuseBastions(ctx)
 }
 
-// refuseBastions is an error while the shoot has Bastions (SPEC 2.4): they do not move, and once this epoch has ended
-// nobody may delete what they stand for in the cloud. When the API server is gone it is too late to wait for anybody.
+// refuseBastions is an error while the shoot has Bastions (docs/specification/migration.md#spec-2-4): they do not move,
+// and once this epoch has ended nobody may delete what they stand for in the cloud. When the API server is gone it is
+// too late to wait for anybody.
 func (m *migrate) refuseBastions(ctx context.Context) error {
 	if !m.api {
 		return nil
@@ -114,7 +116,9 @@ func (m *migrate) refuseBastions(ctx context.Context) error {
 	}
 }
 
-// Kinds of extension objects by the phase in which they are migrated (SPEC 2.6, steps 15, 28, 39, 43).
+// Kinds of extension objects by the phase in which they are migrated (docs/specification/migration.md#spec-2-6-step-15,
+// docs/specification/migration.md#spec-2-6-step-28, docs/specification/migration.md#spec-2-6-step-39,
+// docs/specification/migration.md#spec-2-6-step-43).
 var (
 	beforeAPIServer = []string{extensionsv1alpha1.ContainerRuntimeResource, extensionsv1alpha1.NetworkResource,
 		extensionsv1alpha1.OperatingSystemConfigResource, extensionsv1alpha1.WorkerResource}
@@ -161,7 +165,7 @@ func (m *migrate) graph() *flow.Graph {
 	stopped := g.Add(flow.Task{Name: "Deleting kube-apiserver deployment", Run: m.DeleteKubernetes, After: after(left, bastions)})
 	lateExtensions := g.Add(flow.Task{Name: "Migrating extensions after kube-apiserver", Run: m.letGoExtensions(gardencorev1beta1.AfterKubeAPIServer), After: after(stopped)})
 	late := g.Add(flow.Task{Name: "Migrating shoot infrastructure and DNS records", Run: m.letGo(afterAPIServer), After: after(stopped)})
-	// State that extensions wrote while they were migrated is saved too (QUIRK-M1).
+	// State that extensions wrote while they were migrated is saved too (docs/specification/quirks.md#quirk-m1).
 	savedAgain := g.Add(flow.Task{Name: "Persisting late state in garden cluster", Run: m.persist, After: after(late, lateExtensions)})
 	removedLate := g.Add(flow.Task{Name: "Deleting extensions after kube-apiserver", Run: m.removeExtensions(gardencorev1beta1.AfterKubeAPIServer), After: after(savedAgain)})
 	cleared := g.Add(flow.Task{Name: "Deleting infrastructure and DNS records from the Shoot namespace", Run: m.remove(append(withAPIServer, afterAPIServer...)), After: after(savedAgain)})
@@ -185,7 +189,8 @@ func (m *migrate) remove(kinds []string) func(context.Context) error {
 	return m.each(kinds, m.DeleteExtension, m.WaitDeleted)
 }
 
-// letGoExtensions and removeExtensions are letGo and remove for the Extensions of a moment (SPEC 1.8).
+// letGoExtensions and removeExtensions are letGo and remove for the Extensions of a moment
+// (docs/specification/api.md#spec-1-8).
 func (m *migrate) letGoExtensions(moment controlplane.Moment) func(context.Context) error {
 	return m.eachExtension(moment, m.MigrateExtension, m.WaitMigrated)
 }
@@ -233,8 +238,9 @@ func inPhases(ctx context.Context, objects []extensionsv1alpha1.Object, phases [
 	return nil
 }
 
-// persist saves the state beside what is saved already: in a second run some objects are gone (SPEC 2.6). Others write the
-// ShootState too: the StateSync, with what it had collected before the migration began, and who protects it.
+// persist saves the state beside what is saved already: in a second run some objects are gone
+// (docs/specification/migration.md#spec-2-6). Others write the ShootState too: the StateSync, with what it had
+// collected before the migration began, and who protects it.
 func (m *migrate) persist(ctx context.Context) error {
 	err := retry.RetryOnConflict(controlplane.ConflictBackoff, func() error {
 		added, err := m.States.Add(ctx, client.ObjectKeyFromObject(m.Shoot), m.collect, m.added)
@@ -261,11 +267,12 @@ func (m *migrate) collect(ctx context.Context) (*shootstate.State, error) {
 	return state, m.StillMine(ctx)
 }
 
-// endEpoch is the point of no return: to abort after it means a take-over with a new epoch (SPEC 9.2, O11).
-// An epoch that has its final snapshot has ended, whether or not its guard is still there to say so: if its data is lost, etcd
-// does not start with it any more. If nobody can tell, the guard is asked.
+// endEpoch is the point of no return: to abort after it means a take-over with a new epoch (docs/ownership.md#o11). An
+// epoch that has its final snapshot has ended, whether or not its guard is still there to say so: if its data is lost,
+// etcd does not start with it any more. If nobody can tell, the guard is asked.
 func (m *migrate) endEpoch(ctx context.Context) error {
-	if !m.begun { // no guard is there, and no data: who comes next waits until what was granted has lapsed (O6)
+	// No guard is there, and no data: who comes next waits until what was granted has lapsed (docs/ownership.md#o6).
+	if !m.begun {
 		return m.NoteEnd(ctx, m.epoch)
 	}
 	if ended, err := m.HasFinalSnapshot(ctx, m.epoch); err != nil || !ended {

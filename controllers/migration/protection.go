@@ -12,8 +12,8 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 )
 
-// Protection keeps a ShootState from being deleted while a migration lives on it (SPEC 2.8). It runs in the
-// garden-controller-manager.
+// Protection keeps a ShootState from being deleted while a migration lives on it
+// (docs/specification/migration.md#spec-2-8). It runs in the garden-controller-manager.
 type Protection struct {
 	// Garden is an uncached client.
 	Garden client.Client

@@ -16,8 +16,8 @@ import (
 
 const shootStateFinalizer = "core.gardener.cloud/shootstate"
 
-// The table "Protection & deletion" of SPEC 2.8: a ShootState that somebody deletes stays while a migration lives on it, and
-// goes, if it was deleted, as soon as nothing does.
+// The table of docs/specification/migration.md#protect-and-delete: a ShootState that somebody deletes
+// stays while a migration lives on it, and goes, if it was deleted, as soon as nothing does.
 func TestProtectionOfAShootState(t *testing.T) {
 	t.Parallel()
 	const others = "somebody.else/holds"

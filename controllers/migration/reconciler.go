@@ -1,6 +1,7 @@
 // Package migration moves control planes from seed to seed: the source's and the destination's part of a planned
-// migration (SPEC 2.6, 2.9), the ShootState kept in sync (2.8), the hand-over of backups (2.7), what is left to
-// do on the source afterwards, and what happens when the source is lost (9.3, 9.4).
+// migration (docs/specification/migration.md), the ShootState kept in sync, the hand-over of backups, what is left to
+// do on the source afterwards, and what happens when the source is lost
+// (docs/ownership.md#spec-9-3, docs/ownership.md#spec-9-4).
 //
 // Creating, reconciling and deleting shoots is package shoot's; who owns a shoot is package ownership's.
 package migration
@@ -31,10 +32,10 @@ type Reconciler struct {
 
 // Releaser speaks with a guard about the end of its epoch.
 type Releaser interface {
-	// Release has it end the epoch, as the last step of the owner (SPEC 9.2, O11): clients stopped, holders revoked, final
-	// snapshot in the bucket.
+	// Release has it end the epoch, as the last step of the owner (docs/ownership.md#o11): clients stopped, holders
+	// revoked, final snapshot in the bucket.
 	Release(ctx context.Context, guard controlplane.Guard, epoch int64) error
-	// AwaitEnd waits until it has done the same because another owner has ended the epoch (O3).
+	// AwaitEnd waits until it has done the same because another owner has ended the epoch (docs/ownership.md#o3).
 	AwaitEnd(ctx context.Context, guard controlplane.Guard, epoch int64) error
 }
 
@@ -66,7 +67,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if wait := controlplane.BackOff(o); wait > 0 {
 			return reconcile.Result{RequeueAfter: wait}, nil
 		}
-		// The constraint is the garden's word that the destination can take the shoot (SPEC 2.4). Its change wakes us.
+		// The constraint is the garden's word that the destination can take the shoot
+		// (docs/specification/migration.md#spec-2-4). Its change wakes us.
 		if controlplane.Stuck(o.Shoot) {
 			return reconcile.Result{}, nil
 		}
@@ -102,7 +104,7 @@ func callOff(ctx context.Context, o *controlplane.Operation) error {
 }
 
 // abort ends a hand-over that has begun. A source that the shoot is bound to again then restores it, in a new epoch if its
-// own has ended (SPEC 9.2, O11).
+// own has ended (docs/ownership.md#o11).
 func abort(ctx context.Context, o *controlplane.Operation, why string) error {
 	before := o.Shoot.DeepCopy()
 	last := o.Shoot.Status.LastOperation

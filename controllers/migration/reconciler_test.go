@@ -95,7 +95,8 @@ func TestNothingMovesInAnEmergency(t *testing.T) {
 	}
 }
 
-// The final snapshot needs etcd, and etcd sleeps until the wake-up has ended, whatever the specification says (SPEC 2.6, WAKE).
+// The final snapshot needs etcd, and etcd sleeps until the wake-up has ended, whatever the specification says
+// (docs/specification/migration.md#spec-2-6-wake).
 func TestWhoSleepsIsWokenToBeMigrated(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ spec, status, owned, api, want bool }{

@@ -15,9 +15,10 @@ import (
 	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
-// restoreFlow is the destination's part (SPEC 2.9): it reads the saved state, becomes owner, and then runs the graph
-// of every reconciliation in restore mode. Nothing is written to an authority before the state is known to be whole. A
-// shoot whose deletion has come so far that there is nothing to restore is only taken up, to be deleted from here.
+// restoreFlow is the destination's part (docs/specification/migration.md#spec-2-9): it reads the saved state, becomes
+// owner, and then runs the graph of every reconciliation in restore mode. Nothing is written to an authority before the
+// state is known to be whole. A shoot whose deletion has come so far that there is nothing to restore is only taken up,
+// to be deleted from here.
 func (r *Reconciler) restoreFlow(o *controlplane.Operation) controlplane.Flow {
 	return controlplane.Flow{
 		Type:          gardencorev1beta1.LastOperationTypeRestore,
@@ -63,8 +64,8 @@ func (r *Reconciler) restoreFlow(o *controlplane.Operation) controlplane.Flow {
 }
 
 // prepareRestore comes before the first write to an authority: the state is read and known to be whole, what an earlier epoch has left on
-// this seed ends in good order, there are backups, and then what was left, which may be the last other copy, goes (SPEC 9.2, O10; 9.3). It
-// tells whether there is nothing to restore.
+// this seed ends in good order, there are backups, and then what was left, which may be the last other copy, goes
+// (docs/ownership.md#o10, docs/ownership.md#spec-9-3). It tells whether there is nothing to restore.
 func (r *Reconciler) prepareRestore(ctx context.Context, o *controlplane.Operation) (nothing bool, err error) {
 	if nothing, err = loadState(ctx, o); err != nil {
 		return false, err

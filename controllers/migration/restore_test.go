@@ -44,8 +44,8 @@ func (s saved) HasFinalSnapshot(_ context.Context, bucket, _ string, epoch int64
 	return s.final && bucket == "uid-b" && epoch == 3, nil
 }
 
-// SPEC 9.2, O10: who gets back a shoot that another has taken over, and never begun, has the newest data. It is removed when it
-// is in the bucket, and the restore begins with that.
+// Who gets back a shoot that another has taken over, and never begun, has the newest data (docs/ownership.md#o10). It
+// is removed when it is in the bucket, and the restore begins with that.
 func TestWhatIsLeftHereEndsBeforeItGoes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -21,7 +21,7 @@ func seedReady(version string) *gardencorev1beta1.Seed {
 	return seed
 }
 
-// The rows of SPEC 2.4.
+// The rows of docs/specification/migration.md#spec-2-4.
 func TestReadyForMigration(t *testing.T) {
 	t.Parallel()
 	now := metav1.Now()
@@ -68,7 +68,8 @@ func shootOn(spec, status, operation, state string) *gardencorev1beta1.Shoot {
 	return shoot
 }
 
-// The state is replaced only where the whole control plane is; QUIRK-S4 is the second row.
+// The state is replaced only where the whole control plane is. The second row is
+// docs/specification/quirks.md#quirk-s4.
 func TestOnlyTheSeedThatHoldsTheControlPlaneReplacesItsState(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -25,7 +25,8 @@ const (
 	answerWithin = 3 * time.Second
 )
 
-// secondSign is what shoots of silent seeds have answered: a seed that only the garden cannot hear is not dead (SPEC 9.4).
+// secondSign is what shoots of silent seeds have answered: a seed that only the garden cannot hear is not dead
+// (docs/ownership.md#spec-9-4).
 type secondSign struct {
 	heard map[client.ObjectKey]answer // the last one of every shoot that has answered since its seed went silent
 }

@@ -38,7 +38,8 @@ func asleep(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
 	return shoot
 }
 
-// SPEC 9.4: a seed that is cut off only from the garden keeps its shoots while they answer by their names.
+// A seed that is cut off only from the garden keeps its shoots while they answer by their names
+// (docs/ownership.md#spec-9-4).
 func TestWhoAnswersByItsNameIsNotEvacuated(t *testing.T) {
 	t.Parallel()
 	const stays, goes = "a a Reconcile/Succeeded false", "b a Reconcile/Succeeded true"

@@ -16,7 +16,8 @@ import (
 )
 
 // StateSync keeps the ShootState of every shoot on this seed in step with what is in the seed, so that the state is
-// at hand when the seed is not (SPEC 2.8 as in [S0]). It is woken by every change of the objects that hold state.
+// at hand when the seed is not (docs/specification/migration.md#spec-2-8 as in docs/specification/README.md#s0). It is
+// woken by every change of the objects that hold state.
 type StateSync struct {
 	Factory *controlplane.Factory
 	// Period is how often the state is looked at when no watch told of a change.
@@ -26,7 +27,8 @@ type StateSync struct {
 // Reconcile saves the state of one shoot.
 //
 // It replaces what is saved, so it must never run where the control plane is not: on a destination before it has
-// restored (QUIRK-S4), on a source after it has begun to let go. Then the flows save the state themselves, by merging.
+// restored (docs/specification/quirks.md#quirk-s4), on a source after it has begun to let go. Then the flows save the
+// state themselves, by merging.
 func (r *StateSync) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	o, err := r.Factory.Operation(ctx, log.FromContext(ctx), request.NamespacedName)
 	if o == nil || err != nil {

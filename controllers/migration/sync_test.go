@@ -318,8 +318,8 @@ func TestAMigrationWithADamagedState(t *testing.T) {
 	}
 }
 
-// Whoever saves the state gives it to the Shoot that it is of, as in [S0]: the sync, and a migration of a state that has
-// no owner yet.
+// Whoever saves the state gives it to the Shoot that it is of, as in docs/specification/README.md#s0: the sync, and a
+// migration of a state that has no owner yet.
 func TestSavedState_BelongsToItsShoot(t *testing.T) {
 	t.Parallel()
 	shoot, r, _ := leavingWithMachines(t)

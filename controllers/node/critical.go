@@ -68,8 +68,9 @@ func WithoutTaint(taints []corev1.Taint) []corev1.Taint {
 	return slices.DeleteFunc(slices.Clone(taints), isOurs)
 }
 
-// Obstacles are what stands in the way of removing the taint, in the order of SPEC 7.1; none means that it may go.
-// Critical components count in any namespace (SPEC 0.0).
+// Obstacles are what stands in the way of removing the taint, in the order of
+// docs/specification/nodes-and-seeds.md#spec-7-1; none means that it may go. Critical components count in any namespace
+// (docs/specification/README.md#spec-0-0).
 func Obstacles(o Observation) []Obstacle {
 	pods := o.criticalPods()
 	var obstacles []Obstacle

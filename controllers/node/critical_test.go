@@ -52,7 +52,7 @@ func readyNode() Observation {
 	return o
 }
 
-// TestObstacles: the checks of SPEC 7.1, and whom they pass over.
+// TestObstacles: the checks of docs/specification/nodes-and-seeds.md#spec-7-1, and whom they pass over.
 func TestObstacles(t *testing.T) {
 	t.Parallel()
 	const unscheduled, unready, drivers = "UnscheduledNodeCriticalDaemonSets", "UnreadyNodeCriticalPods", "UnreadyRequiredCSIDrivers"

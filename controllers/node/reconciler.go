@@ -22,7 +22,8 @@ const DefaultBackoff = 10 * time.Second
 // action is what events of this controller are about.
 const action = "RemoveTaint"
 
-// Reconciler takes the taint off the nodes of one shoot once their critical components are ready (SPEC 7.1).
+// Reconciler takes the taint off the nodes of one shoot once their critical components are ready
+// (docs/specification/nodes-and-seeds.md#spec-7-1).
 type Reconciler struct {
 	// Shoot is an uncached client: there are few nodes that wait, and many pods.
 	Shoot  client.Client

@@ -1,4 +1,5 @@
-// Package nodecritical makes the components for which a new node waits before it takes other pods (SPEC 7.1).
+// Package nodecritical makes the components for which a new node waits before it takes other pods
+// (docs/specification/nodes-and-seeds.md#spec-7-1).
 package nodecritical
 
 import (

@@ -19,7 +19,7 @@ func (i Instant) Add(d time.Duration) Instant { return i + Instant(d) }
 // Sub returns the time from other to i.
 func (i Instant) Sub(other Instant) time.Duration { return time.Duration(i - other) }
 
-// Clock counts every pause of the process and of the machine (SPEC 9.2 O2, assumption A2).
+// Clock counts every pause of the process and of the machine (docs/ownership.md#o2, docs/ownership.md#assumption-a2).
 type Clock interface {
 	Now() Instant
 	// BootID changes when the clock starts anew.
@@ -31,7 +31,7 @@ type Clock interface {
 const bootIDFile = "/proc/sys/kernel/random/boot_id"
 
 // BootClock reads the kernel's CLOCK_BOOTTIME, which runs on through SIGSTOP, frozen cgroups and suspend. A pause of
-// the whole virtual machine is beyond it (SPEC 9.2 A2).
+// the whole virtual machine is beyond it (docs/ownership.md#assumption-a2).
 type BootClock struct{ bootID string }
 
 var _ Clock = BootClock{}

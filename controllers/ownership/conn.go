@@ -3,8 +3,8 @@ package ownership
 import "net"
 
 // Conn writes only while its term is valid: the check stands immediately before the system call, so that nothing that
-// a frozen process had in its buffers goes out after a lapse (O2). It is not closed by the end of the term; whoever
-// opened it does that.
+// a frozen process had in its buffers goes out after a lapse (docs/ownership.md#o2). It is not closed by the end of the
+// term; whoever opened it does that.
 type Conn struct {
 	net.Conn
 	// Term under which the connection was opened.

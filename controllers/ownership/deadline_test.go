@@ -82,7 +82,8 @@ func (s silences) takeOver(ctx context.Context) (epoch int64, took time.Duration
 	return epoch, time.Duration(clock.Now()), [2]int{len(claim.Writes()), len(decision.Writes())}, err
 }
 
-// Whoever accepts a call and never answers is as good as one that refuses it: O5 then writes nothing further, and O6 ends at W.
+// Whoever accepts a call and never answers is as good as one that refuses it: a take-over then writes nothing further,
+// and its wait ends at W.
 func TestNobodyHoldsATakeOverUpBySilence(t *testing.T) {
 	t.Parallel()
 	const once, wait = 5 * time.Second, 6500 * time.Millisecond
@@ -93,15 +94,15 @@ func TestNobodyHoldsATakeOverUpBySilence(t *testing.T) {
 		takes  time.Duration
 		writes [2]int
 	}{
-		"claim, before O5":            {silences{claim: silent{reads: true}}, 0, "read the claim", once, [2]int{0, 0}},
-		"decision, before O5":         {silences{decision: silent{reads: true}}, 0, "read the decision", once, [2]int{0, 0}},
+		"claim, before the writes":    {silences{claim: silent{reads: true}}, 0, "read the claim", once, [2]int{0, 0}},
+		"decision, before the writes": {silences{decision: silent{reads: true}}, 0, "read the decision", once, [2]int{0, 0}},
 		"binding":                     {silences{binding: true}, 0, "read the shoot's binding", once, [2]int{0, 0}},
 		"claim, not written":          {silences{claim: silent{writes: true}}, 0, "write the claim", once, [2]int{0, 0}},
 		"decision, not written":       {silences{decision: silent{writes: true}}, 0, "write the decision", once, [2]int{1, 0}},
 		"claim, written":              {silences{claim: silent{writes: true, happening: true}}, 4, "", once + wait, [2]int{1, 1}},
 		"decision, written":           {silences{decision: silent{writes: true, happening: true}}, 4, "", once + wait, [2]int{1, 1}},
-		"claim, after O6":             {silences{claim: silent{reads: true, from: time.Second}}, 0, "read the claim", wait + once, [2]int{1, 1}},
-		"decision, after O6":          {silences{decision: silent{reads: true, from: time.Second}}, 0, "read the decision", wait + once, [2]int{1, 1}},
+		"claim, after the wait":       {silences{claim: silent{reads: true, from: time.Second}}, 0, "read the claim", wait + once, [2]int{1, 1}},
+		"decision, after the wait":    {silences{decision: silent{reads: true, from: time.Second}}, 0, "read the decision", wait + once, [2]int{1, 1}},
 		"bucket":                      {silences{bucket: true}, 4, "", wait, [2]int{1, 1}},
 		"bucket, of what has started": {silences{bucket: true, started: 3}, 3, "", once, [2]int{0, 0}},
 	} {

@@ -1,5 +1,6 @@
 // Package ownership keeps a shoot in one pair of hands: who may run its control plane and touch its cloud resources,
-// since which epoch, and for how long one may still believe it (SPEC 9.1, 9.2).
+// since which epoch, and for how long one may still believe it (docs/ownership.md#spec-9-1,
+// docs/ownership.md#spec-9-2).
 //
 // The core is pure: Term and Guard are state machines over an injected clock, Takeover is the procedure of a new owner
 // over two injected authorities. Around it are the adapters: LeaseAuthority (the claim, in the garden), TXTAuthority

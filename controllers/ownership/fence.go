@@ -6,7 +6,7 @@ import (
 )
 
 // Fence ends the epoch by the owner's own decision: the last step of a planned migration, or of anything else that
-// wants a final snapshot (O11). Only a valid guard may; repeating it is harmless.
+// wants a final snapshot (docs/ownership.md#o11). Only a valid guard may; repeating it is harmless.
 func (g *Guard) Fence() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -20,7 +20,7 @@ func (g *Guard) Fence() error {
 }
 
 // fenceLocked passes nothing from now on, and writes that down. If it cannot be written, the guard stays fenced in
-// memory and Record tries again; nothing further is done before it is on disk (O3 (1)).
+// memory and Record tries again; nothing further is done before it is on disk (docs/ownership.md#o3-1).
 func (g *Guard) fenceLocked(fence Fence) error {
 	g.term.End()
 	if !fence.By.Absent() {
@@ -63,8 +63,8 @@ func (g *Guard) Grant(holder HolderName) (Validity, error) {
 	return Validity{Owner: g.self.Owner, Epoch: g.self.Epoch, Remaining: remaining, BootID: g.clock.BootID()}, nil
 }
 
-// Confirm notes that a holder has given up what it was granted (O3 (3)). Only a fenced guard listens: before the
-// fence the holder could ask again.
+// Confirm notes that a holder has given up what it was granted (docs/ownership.md#o3-3). Only a fenced guard listens:
+// before the fence the holder could ask again.
 func (g *Guard) Confirm(holder HolderName) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

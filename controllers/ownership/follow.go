@@ -9,7 +9,8 @@ import (
 )
 
 // Follow reads one authority every interval, each read with a deadline below it, and tells the guard, until ctx is
-// done (O1). Run it once for each authority, concurrently. Where the owner finds the claim behind, it heals it (O3).
+// done (docs/ownership.md#o1). Run it once for each authority, concurrently. Where the owner finds the claim behind, it
+// heals it (docs/ownership.md#o3).
 func (g *Guard) Follow(ctx context.Context, source Source, authority Authority, log logr.Logger) {
 	log = log.WithValues("authority", source)
 	for ctx.Err() == nil {
@@ -31,7 +32,7 @@ func (g *Guard) Follow(ctx context.Context, source Source, authority Authority, 
 	}
 }
 
-// Look reads an authority once, with a deadline below the interval, and tells the guard (O1).
+// Look reads an authority once, with a deadline below the interval, and tells the guard (docs/ownership.md#o1).
 func (g *Guard) Look(ctx context.Context, source Source, authority Authority, log logr.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, g.timing.readDeadline())
 	defer cancel()

@@ -11,20 +11,22 @@ import (
 type State string
 
 const (
-	// Starting: this epoch has not been started with this data yet; both authorities must name it (O1).
+	// Starting: this epoch has not been started with this data yet; both authorities must name it
+	// (docs/ownership.md#o1).
 	Starting State = "Starting"
 	// Serving: valid, requests and answers pass.
 	Serving State = "Serving"
-	// Suspended: lapsed without being fenced; nothing passes until DNS names it again (O4).
+	// Suspended: lapsed without being fenced; nothing passes until DNS names it again (docs/ownership.md#o4).
 	Suspended State = "Suspended"
-	// Fenced for good: this epoch is never served again (O3).
+	// Fenced for good: this epoch is never served again (docs/ownership.md#o3).
 	Fenced State = "Fenced"
 )
 
 // ErrFenced refuses what a fenced guard is asked for.
 var ErrFenced = errors.New("the guard is fenced: its epoch is over")
 
-// ErrNotServing refuses a planned fence by a guard that is not valid: a lapsed guard never ends its epoch by itself (O4).
+// ErrNotServing refuses a planned fence by a guard that is not valid: a lapsed guard never ends its epoch by itself
+// (docs/ownership.md#o4).
 var ErrNotServing = errors.New("the guard is not valid, only the valid owner may end its epoch")
 
 // Memory is what a guard keeps beside the data directory.
@@ -33,16 +35,17 @@ type Memory struct {
 	Epoch int64  `json:"epoch"`
 	// Served tells that this epoch has been started: answers may have been given.
 	Served bool `json:"served"`
-	// BootID and Until are the last validity; a guard that restarts within the same boot goes on with it (9.1).
+	// BootID and Until are the last validity; a guard that restarts within the same boot goes on with it
+	// (docs/ownership.md#lapsed).
 	BootID string  `json:"bootID"`
 	Until  Instant `json:"until"`
 	// Fence is set once and never taken back.
 	Fence *Fence `json:"fence,omitempty"`
 }
 
-// Fence says why an epoch is over and how far its end has come (O3).
+// Fence says why an epoch is over and how far its end has come (docs/ownership.md#o3).
 type Fence struct {
-	// By is the record in DNS that fenced; absent if the owner decided itself (O11).
+	// By is the record in DNS that fenced; absent if the owner decided itself (docs/ownership.md#o11).
 	By Record `json:"by"`
 	// Revoked: no holder has validity any more, step (3).
 	Revoked bool `json:"revoked"`
@@ -52,7 +55,8 @@ type Fence struct {
 
 // GuardOptions of NewGuard.
 type GuardOptions struct {
-	// Self is the owner and epoch this guard stands for: configuration, never learnt from a read (O1).
+	// Self is the owner and epoch this guard stands for: configuration, never learnt from a read
+	// (docs/ownership.md#o1).
 	Self   Record
 	Timing Timing
 	Clock  Clock
@@ -63,7 +67,8 @@ type GuardOptions struct {
 	Remember func(Memory) error
 }
 
-// Guard holds the validity of one epoch, rules O1 to O4. It reads nothing itself: see Follow.
+// Guard holds the validity of one epoch, by the rules of docs/ownership.md#spec-9-2. It reads nothing itself: see
+// Follow.
 type Guard struct {
 	self     Record
 	timing   Timing
@@ -75,7 +80,7 @@ type Guard struct {
 	mu          sync.Mutex
 	memory      Memory
 	term        *Term
-	byDecision  Instant // validity that DNS alone would give: who may heal the claim (O3)
+	byDecision  Instant // validity that DNS alone would give: who may heal the claim (docs/ownership.md#o3)
 	claimed     Instant // when a garden read that names us was answered, while Starting
 	claimIsSeen bool
 	seen        map[Source]Observation
@@ -85,7 +90,7 @@ type Guard struct {
 
 // Observation is the outcome of one read of an authority.
 type Observation struct {
-	// Started is when the read was sent; validity counts from there (O1).
+	// Started is when the read was sent; validity counts from there (docs/ownership.md#o1).
 	Started Instant
 	Record  Record
 	Err     error

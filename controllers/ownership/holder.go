@@ -15,8 +15,9 @@ import (
 // askDeadline bounds one question to a guard.
 const askDeadline = 2 * time.Second
 
-// Holder lives on a guard's validity (SPEC 9.1, O8): the gateway for a route, a controller for a shoot it acts on. It
-// asks, and adds the remaining time of the answer to its own clock as it was before it asked; nothing is pushed.
+// Holder lives on a guard's validity (docs/ownership.md#spec-9-1, docs/ownership.md#o8): the gateway for a route, a
+// controller for a shoot it acts on. It asks, and adds the remaining time of the answer to its own clock as it was
+// before it asked; nothing is pushed.
 type Holder struct {
 	guard  url.URL
 	name   string

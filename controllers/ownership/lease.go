@@ -19,8 +19,8 @@ const (
 	annotationSeed  = "transplant.dev/seed"
 )
 
-// LeaseAuthority is the claim: a Lease in the garden (SPEC 9.1). Its client never caches; a GET without a resource
-// version is answered from etcd's quorum.
+// LeaseAuthority is the claim: a Lease in the garden (docs/ownership.md#spec-9-1). Its client never caches; a GET
+// without a resource version is answered from etcd's quorum.
 type LeaseAuthority struct {
 	Leases coordinationclient.LeaseInterface
 	Name   string

@@ -13,7 +13,8 @@ func (g *Guard) Observe(source Source, o Observation) error {
 	case source == Decision && o.Record.Epoch > g.self.Epoch:
 		return g.fenceLocked(Fence{By: o.Record})
 	case !o.Record.Names(g.self.Owner, g.self.Epoch):
-		// A lower epoch counts as unreachable; a higher one in the garden alone neither renews nor fences (O3).
+		// A lower epoch counts as unreachable; a higher one in the garden alone neither renews nor fences
+		// (docs/ownership.md#o3).
 		return nil
 	case source == Decision:
 		g.byDecision = max(g.byDecision, o.Started.Add(g.timing.Timeout))
@@ -24,8 +25,8 @@ func (g *Guard) Observe(source Source, o Observation) error {
 	return g.renewLocked(source, o)
 }
 
-// startLocked is the rule of O1 for an epoch that has never answered: the garden names it, and then, in a read that
-// began after that answer, DNS does.
+// startLocked is the rule for an epoch that has never answered (docs/ownership.md#o1): the garden names it, and then,
+// in a read that began after that answer, DNS does.
 func (g *Guard) startLocked(source Source, o Observation) error {
 	now := g.clock.Now()
 	if source == Claim {
@@ -73,9 +74,10 @@ func (g *Guard) rememberLocked(m Memory) error {
 }
 
 // Heal returns the record the guard should compare-and-set into an authority it has just seen to be behind, and
-// whether it should: only the owner that is valid and named by DNS does, and only upwards (O3). DNS never goes back
-// (assumption A3), so in practice it is the garden that is healed. A claim of the guard's own number that names another is
-// behind too: DNS has decided that number, so it can come to nothing any more (docs/adr/0006).
+// whether it should: only the owner that is valid and named by DNS does, and only upwards (docs/ownership.md#o3). DNS
+// never goes back (docs/ownership.md#assumption-a3), so in practice it is the garden that is healed. A claim of the
+// guard's own number that names another is behind too: DNS has decided that number, so it can come to nothing any more
+// (docs/adr/0006).
 func (g *Guard) Heal(source Source) (Record, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Record is what an authority holds for one shoot (SPEC 9.1). The zero Record means that there is none.
+// Record is what an authority holds for one shoot (docs/ownership.md#spec-9-1). The zero Record means that there is
+// none.
 type Record struct {
 	// Owner is the UID of the owning Seed, or Nobody.
 	Owner string
@@ -69,7 +70,7 @@ type Version string
 var ErrConflict = errors.New("the ownership record has changed since it was read")
 
 // Authority records the owner of one shoot. Read and CompareAndSet are linearizable: they go to the primary, never to
-// a cache or secondary (SPEC 9.1).
+// a cache or secondary (docs/ownership.md#spec-9-1).
 type Authority interface {
 	// Read returns the record and its version. An absent record is no error.
 	Read(ctx context.Context) (Record, Version, error)

@@ -19,10 +19,10 @@ var ErrSilent = errors.New("the guard is silent")
 // releasePause is between two questions of Release and AwaitEnd.
 const releasePause = 250 * time.Millisecond
 
-// Release has the guard of a valid owner end its epoch, the last step of a planned migration (O11): clients are
-// stopped, every holder has given up, the final snapshot is in the bucket. It tries until ctx is done, and may be
-// repeated. After it the destination may begin its take-over; to abort means a take-over by the source, with a new
-// epoch.
+// Release has the guard of a valid owner end its epoch, the last step of a planned migration (docs/ownership.md#o11):
+// clients are stopped, every holder has given up, the final snapshot is in the bucket. It tries until ctx is done, and
+// may be repeated. After it the destination may begin its take-over; to abort means a take-over by the source, with a
+// new epoch.
 func Release(ctx context.Context, guard string, epoch int64, clock Clock, client *http.Client) error {
 	if err := untilFinished(ctx, http.MethodPost, guard, PathFence, epoch, clock, client); err != nil {
 		return fmt.Errorf("release epoch %d, %w", epoch, err)
@@ -30,8 +30,9 @@ func Release(ctx context.Context, guard string, epoch int64, clock Clock, client
 	return nil
 }
 
-// AwaitEnd waits until the guard of an epoch that another owner has ended has carried its fence through (O3): what no backup
-// had yet is in the bucket then. It decides nothing, and tries until ctx is done.
+// AwaitEnd waits until the guard of an epoch that another owner has ended has carried its fence through
+// (docs/ownership.md#o3): what no backup had yet is in the bucket then. It decides nothing, and tries until ctx is
+// done.
 func AwaitEnd(ctx context.Context, guard string, epoch int64, clock Clock, client *http.Client) error {
 	if err := untilFinished(ctx, http.MethodGet, guard, PathRevocation, epoch, clock, client); err != nil {
 		return fmt.Errorf("wait for the end of epoch %d, %w", epoch, err)

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// takeoverRounds bounds how often one Run begins O5 anew.
+// takeoverRounds bounds how often one Run begins anew.
 const takeoverRounds = 5
 
-// finalPoll is how often the wait of O6 looks for the final snapshot of the replaced epoch.
+// finalPoll is how often the wait looks for the final snapshot of the replaced epoch.
 const finalPoll = 200 * time.Millisecond
 
 // UnreadableError says that an authority (or the shoot's spec) could not be read, so that nothing further was written.
@@ -49,8 +49,8 @@ func (e *ContendedError) Error() string {
 	return fmt.Sprintf("take over the shoot: the ownership records changed in each of %d rounds", e.Rounds)
 }
 
-// Takeover is what a new owner does before anything else, rules O5 and O6. It remembers how far it has come, so that
-// Run may be called again after an error; a new process begins anew with a new epoch, as O5 wants it.
+// Takeover is what a new owner does before anything else (docs/ownership.md#o5, docs/ownership.md#o6). It remembers how
+// far it has come, so that Run may be called again after an error; a new process begins anew with a new epoch.
 type Takeover struct {
 	// Owner and Seed are the UID and name of the seed that takes over.
 	Owner, Seed string
@@ -105,7 +105,7 @@ func (t *Takeover) Run(ctx context.Context) (int64, error) {
 	return 0, &ContendedError{Rounds: takeoverRounds}
 }
 
-// round is one pass through O5 and O6. ErrConflict means: begin anew.
+// round is one pass through take-over and wait. ErrConflict means: begin anew.
 func (t *Takeover) round(ctx context.Context) (int64, error) {
 	if t.pending == nil {
 		started, err := t.begin(ctx)
@@ -144,7 +144,8 @@ func (t *Takeover) begin(ctx context.Context) (started int64, err error) {
 		return 0, err
 	}
 	began := t.Started > 0 && decision.Names(t.Owner, t.Started)
-	won := t.held > 0 && decision.Names(t.Owner, t.held) && claim.Names(t.Owner, t.held) // a start needs both (O1)
+	// A start needs both (docs/ownership.md#o1).
+	won := t.held > 0 && decision.Names(t.Owner, t.held) && claim.Names(t.Owner, t.held)
 	if (began || won) && decision.Epoch > t.Ended && !t.final(ctx, decision.Epoch, t.Timing.callDeadline()) {
 		return decision.Epoch, nil
 	}
@@ -215,7 +216,7 @@ func (t *Takeover) compareAndSet(ctx context.Context, authority Authority, old V
 	return authority.CompareAndSet(ctx, old, t.pending.record)
 }
 
-// wait is O6: until the final snapshot of exactly the replaced epoch is there, or W has passed. Where DNS had no
+// wait lasts until the final snapshot of exactly the replaced epoch is there, or W has passed. Where DNS had no
 // record, or that of a deleted shoot, nobody can be running, and there is nobody to wait for.
 func (t *Takeover) wait(ctx context.Context) error {
 	p := t.pending
@@ -242,8 +243,8 @@ func (t *Takeover) final(ctx context.Context, epoch int64, patience time.Duratio
 	return err == nil && present
 }
 
-// readAgain reads both authorities after the wait, the garden first (O1). If one no longer names this claim, the
-// claim is void.
+// readAgain reads both authorities after the wait, the garden first (docs/ownership.md#o1). If one no longer names this
+// claim, the claim is void.
 func (t *Takeover) readAgain(ctx context.Context) error {
 	for _, a := range []struct {
 		what      Source

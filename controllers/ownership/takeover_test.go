@@ -252,10 +252,10 @@ func TestO5RestartBeforeTheStartTakesANewEpochAndWaitsAnew(t *testing.T) {
 func TestO6WaitsTheTimeoutWithDriftAndOneInterval(t *testing.T) {
 	t.Parallel()
 	if got := timing.Wait(); got != 6500*time.Millisecond {
-		t.Errorf("W is %v, SPEC 9.2 says 6.5 s for 5 s/1 s", got)
+		t.Errorf("W is %v, want 6.5 s for 5 s/1 s (docs/ownership.md#spec-9-2-wait)", got)
 	}
 	if got := ownership.DefaultTiming.Wait(); got != 38*time.Second {
-		t.Errorf("W is %v, SPEC 9.2 says 38 s for 30 s/5 s", got)
+		t.Errorf("W is %v, want 38 s for 30 s/5 s (docs/ownership.md#spec-9-2-wait)", got)
 	}
 	s := newStory()
 	r, waited := s.stepUntil(t, s.run(t.Context()))

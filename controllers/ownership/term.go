@@ -11,8 +11,8 @@ import (
 // ErrLapsed is the cause of whatever ends because validity has ended.
 var ErrLapsed = errors.New("ownership validity has lapsed")
 
-// Term is one uninterrupted stretch of validity of one epoch (SPEC 9.1). Once it has lapsed it never comes back; a
-// validity that is won again is another Term, so that whatever was opened under the old one stays cut.
+// Term is one uninterrupted stretch of validity of one epoch (docs/ownership.md#spec-9-1). Once it has lapsed it never
+// comes back; a validity that is won again is another Term, so that whatever was opened under the old one stays cut.
 type Term struct {
 	epoch int64
 	clock Clock
@@ -55,7 +55,7 @@ func (t *Term) Epoch() int64 { return t.epoch }
 func (t *Term) Until() Instant { return Instant(t.until.Load()) }
 
 // Valid tells whether the term still runs. Ask it after a message was received and again immediately before it is
-// passed on (O2).
+// passed on (docs/ownership.md#o2).
 func (t *Term) Valid() bool { return t.Remaining() > 0 }
 
 // Remaining is how long the term still runs if nobody extends it, never negative. It ends a term that has run out.

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Timing is the pair of periods on which safety rests. All seeds of a landscape use the same (SPEC 9.2, 9.4).
+// Timing is the pair of periods on which safety rests. All seeds of a landscape use the same
+// (docs/ownership.md#spec-9-2, docs/ownership.md#spec-9-4).
 type Timing struct {
 	// Interval is how often a guard reads both authorities.
 	Interval time.Duration
@@ -13,7 +14,7 @@ type Timing struct {
 	Timeout time.Duration
 }
 
-// DefaultTiming is that of SPEC 9.4.
+// DefaultTiming is that of docs/ownership.md#spec-9-4.
 var DefaultTiming = Timing{Interval: 5 * time.Second, Timeout: 30 * time.Second}
 
 // Validate refuses a timing with which a guard would lapse between two reads.
@@ -24,15 +25,15 @@ func (t Timing) Validate() error {
 	return nil
 }
 
-// Wait is W of O6: how long a new owner waits after it knew both of its writes to be done.
+// Wait is W (docs/ownership.md#spec-9-2-wait): how long a new owner waits after it knew both of its writes to be done.
 func (t Timing) Wait() time.Duration { return withDrift(t.Timeout) + t.Interval }
 
-// readDeadline bounds one read of an authority, below the interval (O1).
+// readDeadline bounds one read of an authority, below the interval (docs/ownership.md#o1).
 func (t Timing) readDeadline() time.Duration { return t.Interval * 9 / 10 }
 
 // callDeadline bounds one call of a take-over. No rule rests on how long it takes, and one that fails ends the run: so it is
 // longer than a guard's, and no longer than a guard could live without an answer.
 func (t Timing) callDeadline() time.Duration { return t.Timeout }
 
-// withDrift is how long to wait on one's own clock until d has surely passed on another's (10 %: SPEC 9.2 "Wait").
+// withDrift is how long to wait on one's own clock until d has surely passed on another's (10 %).
 func withDrift(d time.Duration) time.Duration { return d + d/10 }

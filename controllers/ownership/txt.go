@@ -13,8 +13,8 @@ type TXTRecords interface {
 	SetTXT(ctx context.Context, name string, values []string, ifVersion string) error
 }
 
-// TXTAuthority is the decision: a TXT record in DNS (SPEC 9.1), read and written through the provider's API, never
-// through a resolver.
+// TXTAuthority is the decision: a TXT record in DNS (docs/ownership.md#spec-9-1), read and written through the
+// provider's API, never through a resolver.
 type TXTAuthority struct {
 	Records TXTRecords
 	Name    string

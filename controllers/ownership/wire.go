@@ -21,8 +21,8 @@ const (
 	PathRevoked = "/revoked"
 	// PathLeft takes POST: the holder has ended, and its name will not be used again.
 	PathLeft = "/left"
-	// PathFence takes POST ?epoch=<n>: the owner ends its epoch by its own decision (O11). It answers with a
-	// FenceAnswer when the final snapshot is in the bucket.
+	// PathFence takes POST ?epoch=<n>: the owner ends its epoch by its own decision (docs/ownership.md#o11). It answers
+	// with a FenceAnswer when the final snapshot is in the bucket.
 	PathFence = "/fence"
 )
 

@@ -1,5 +1,6 @@
-// Package placement holds the rules about which seeds may run a shoot's control plane (SPEC 2.2, 7.2), as pure
-// functions: admission asks them about the seed that somebody chose, the scheduler and evacuation about all seeds.
+// Package placement holds the rules about which seeds may run a shoot's control plane
+// (docs/specification/migration.md#spec-2-2, docs/specification/nodes-and-seeds.md#spec-7-2), as pure functions:
+// admission asks them about the seed that somebody chose, the scheduler and evacuation about all seeds.
 //
 // It reads and writes no objects, and does not know who asks. A rule is one function in the file of its family, and a
 // line in the lists below.
@@ -25,7 +26,8 @@ type Question struct {
 // rule tells why a seed does not do, as the rest of a sentence that begins with the seed, or "" if it does.
 type rule func(q *Question, seed *gardencorev1beta1.Seed) string
 
-// bindingRules hold for every seed that a shoot is bound to, whoever chose it (SPEC 2.2).
+// bindingRules hold for every seed that a shoot is bound to, whoever chose it
+// (docs/specification/migration.md#spec-2-2).
 func bindingRules() []rule {
 	return []rule{
 		notInDeletion, taintsTolerated, restrictionsSupported, roomLeft, profileSelects, profileProvider,
@@ -36,7 +38,7 @@ func bindingRules() []rule {
 // movingRules hold beside the others when a control plane moves.
 func movingRules() []rule { return []rule{backedUp, sameInternalDomain} }
 
-// schedulingRules are the scheduler's filters, in the order of SPEC 7.2.
+// schedulingRules are the scheduler's filters, in the order of docs/specification/nodes-and-seeds.md#spec-7-2.
 func schedulingRules() []rule {
 	return []rule{
 		notInDeletion, visible, ready, profileSelects, shootSelects, providerFits, zonesEnough, zonesOverlap,
@@ -45,7 +47,8 @@ func schedulingRules() []rule {
 }
 
 // Misfits tells everything that speaks against binding the shoot to the seed that somebody chose; nothing if the seed
-// may be chosen. The health of the seed is not asked: that is the constraint ReadyForMigration's (SPEC 2.4).
+// may be chosen. The health of the seed is not asked: that is the constraint ReadyForMigration's
+// (docs/specification/migration.md#spec-2-4).
 func (q *Question) Misfits(seed *gardencorev1beta1.Seed) []string {
 	var why []string
 	for _, r := range q.with(bindingRules()) {

@@ -113,8 +113,8 @@ func TestScheduleNowhere(t *testing.T) {
 	}
 }
 
-// TestFiltersInOrder shows that every filter of SPEC 7.2 is asked, in its order: a seed that fails all is told by the
-// first; mended step by step, by the next.
+// TestFiltersInOrder shows that every filter of docs/specification/nodes-and-seeds.md#spec-7-2 is asked, in its order:
+// a seed that fails all is told by the first; mended step by step, by the next.
 func TestFiltersInOrder(t *testing.T) {
 	t.Parallel()
 	q := question()

@@ -13,9 +13,10 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 )
 
-// ValidateInPlace checks what may not be changed about pools whose nodes are updated in place (SPEC 4.9): whether they
-// are, and everything that only new nodes could have. As long as an update is going on, no further one may be begun,
-// unless the shoot's operation annotation forces it. What versions may be gone to is not checked here.
+// ValidateInPlace checks what may not be changed about pools whose nodes are updated in place
+// (docs/specification/versions.md#spec-4-9): whether they are, and everything that only new nodes could have. As long
+// as an update is going on, no further one may be begun, unless the shoot's operation annotation forces it. What
+// versions may be gone to is not checked here.
 func ValidateInPlace(shoot, old *gardencorev1beta1.Shoot) field.ErrorList {
 	var errs field.ErrorList
 	for i := range shoot.Spec.Provider.Workers {

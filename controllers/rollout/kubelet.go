@@ -9,7 +9,8 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// kubelet are the kubelet's settings that count. A pool's settings replace the shoot's as a whole (SPEC 4.11, 8).
+// kubelet are the kubelet's settings that count. A pool's settings replace the shoot's as a whole
+// (docs/specification/versions.md#spec-4-11-8).
 func kubelet(shoot *gardencorev1beta1.Shoot, worker *gardencorev1beta1.Worker) []ingredient {
 	config := shoot.Spec.Kubernetes.Kubelet
 	if worker.Kubernetes != nil && worker.Kubernetes.Kubelet != nil {

@@ -14,7 +14,7 @@ import (
 const everyPool = "*"
 
 // IsRequest tells that an operation of a Shoot asks for pools to be rolled: rollout-workers=<pool>,… or
-// rollout-workers=* (SPEC 4.9).
+// rollout-workers=* (docs/specification/versions.md#spec-4-9).
 func IsRequest(operation string) bool {
 	_, is := named(operation)
 	return is

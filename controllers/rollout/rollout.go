@@ -1,6 +1,6 @@
-// Package rollout says whether a change of a shoot makes the nodes of a worker pool roll, or be updated in place (SPEC
-// 4.8, 4.9; shoot updates). It is pure and shared ground: it looks at shoots only, replaces no node, and knows nothing of
-// what else a provider may roll for.
+// Package rollout says whether a change of a shoot makes the nodes of a worker pool roll, or be updated in place
+// (docs/specification/versions.md#spec-4-8, docs/specification/versions.md#spec-4-9; shoot updates). It is pure and
+// shared ground: it looks at shoots only, replaces no node, and knows nothing of what else a provider may roll for.
 package rollout
 
 import (

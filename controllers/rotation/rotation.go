@@ -1,5 +1,6 @@
 // Package rotation says which credentials of a shoot can be rotated, by which operation, and whether a rotation is under
-// way (SPEC 1.12, 4.5). Admission, maintenance and the gardenlet agree by it on what is accepted, asked for and done.
+// way (docs/specification/api.md#spec-1-12, docs/specification/versions.md#spec-4-5). Admission, maintenance and the
+// gardenlet agree by it on what is accepted, asked for and done.
 //
 // It rotates nothing: that is package controlplane's.
 package rotation
@@ -15,7 +16,8 @@ import (
 // Operations are the rotations that are carried out.
 func Operations() []string { return []string{constants.ShootOperationRotateSSHKeypair} }
 
-// leftOut are the rotations of the API that are not carried out (SPEC 0.0; docs/deviations.md).
+// leftOut are the rotations of the API that are not carried out (docs/specification/README.md#spec-0-0;
+// docs/deviations.md).
 var leftOut = []string{
 	constants.ShootOperationRotateCredentialsStart, constants.ShootOperationRotateCredentialsStartWithoutWorkersRollout,
 	constants.ShootOperationRotateCredentialsComplete,

@@ -1,5 +1,6 @@
-// Package scheduler gives shoots without a seed one (SPEC 7.2). It runs in the garden-controller-manager. Which seed
-// fits best is package placement's to know; admission judges the choice like anybody else's.
+// Package scheduler gives shoots without a seed one (docs/specification/nodes-and-seeds.md#spec-7-2). It runs in the
+// garden-controller-manager. Which seed fits best is package placement's to know; admission judges the choice like
+// anybody else's.
 package scheduler
 
 import (
@@ -44,7 +45,7 @@ type Reconciler struct {
 }
 
 // Reconcile binds one shoot. An event tells for each other seed why it was left out; if no seed fits, lastOperation does, too
-// (SPEC 9.4).
+// (docs/ownership.md#spec-9-4).
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	shoot := &gardencorev1beta1.Shoot{}
 	if err := r.Garden.Get(ctx, request.NamespacedName, shoot); err != nil {

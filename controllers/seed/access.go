@@ -38,7 +38,7 @@ const (
 )
 
 // Access keeps the roles of seeds in the garden: what belongs to a seed's shoots, by name, and nothing else. While a seed
-// is lost, only the control planes of the shoots that it still has keep theirs (SPEC 9.2, O3). It runs in the
+// is lost, only the control planes of the shoots that it still has keep theirs (docs/ownership.md#o3). It runs in the
 // garden-controller-manager (docs/adr/0017).
 type Access struct {
 	// Garden is the cached client of the manager: what it has not seen yet wakes it again.

@@ -23,7 +23,7 @@ import (
 const ReasonSilent = "SeedSilent"
 
 // Lifecycle says of seeds that have gone silent that nobody knows how they are: their conditions become Unknown. It
-// runs in the garden-controller-manager, and decides nothing about shoots (SPEC 9.4).
+// runs in the garden-controller-manager, and decides nothing about shoots (docs/ownership.md#spec-9-4).
 type Lifecycle struct {
 	// Garden is an uncached client.
 	Garden client.Client

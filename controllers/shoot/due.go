@@ -15,7 +15,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/maintenance/window"
 )
 
-// Cadence is what the operators decide about reconciliations that nobody asks for (SPEC 4.7; shoot updates).
+// Cadence is what the operators decide about reconciliations that nobody asks for
+// (docs/specification/versions.md#spec-4-7; shoot updates).
 type Cadence struct {
 	// InMaintenanceOnly reconciles shoots that nobody changed once in each of their time windows, not every sync period.
 	InMaintenanceOnly bool
@@ -69,7 +70,7 @@ func inMaintenance(shoot *gardencorev1beta1.Shoot, last, now time.Time) time.Tim
 	return w.Following(now).Moment(shoot)
 }
 
-// tellConfined shows that a changed specification waits for the time window (SPEC 4.6).
+// tellConfined shows that a changed specification waits for the time window (docs/specification/versions.md#spec-4-6).
 func (r *Reconciler) tellConfined(ctx context.Context, o *controlplane.Operation, confined bool, wait time.Duration) error {
 	if !confined {
 		return nil

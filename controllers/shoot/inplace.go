@@ -23,7 +23,8 @@ import (
 )
 
 // InPlaceUpdates keeps status.inPlaceUpdates of shoots true while their users update nodes in place, at any time after the
-// reconciliation that asked for it (SPEC 4.9). Its requests are the control-plane namespaces of the seed.
+// reconciliation that asked for it (docs/specification/versions.md#spec-4-9). Its requests are the control-plane
+// namespaces of the seed.
 type InPlaceUpdates struct {
 	Garden, Seed client.Client // uncached
 	SeedName     string

@@ -14,8 +14,9 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
-// AbortInterrupted marks the operations that an earlier gardenlet of this seed has left half-done (SPEC 2.5). It is
-// called before any flow runs; the flows then begin anew, from what they find.
+// AbortInterrupted marks the operations that an earlier gardenlet of this seed has left half-done
+// (docs/specification/migration.md#spec-2-5). It is called before any flow runs; the flows then begin anew, from what
+// they find.
 func AbortInterrupted(ctx context.Context, garden client.Client, clock clock.PassiveClock, seedName string) error {
 	shoots := &gardencorev1beta1.ShootList{}
 	if err := garden.List(ctx, shoots); err != nil {

@@ -99,7 +99,8 @@ func testScheme(t *testing.T) *runtime.Scheme {
 	return scheme
 }
 
-// hasty is a clock by which an error with codes has stayed for long as soon as it is seen (SPEC 3.5), until one was told.
+// hasty is a clock by which an error with codes has stayed for long as soon as it is seen
+// (docs/specification/extensions.md#spec-3-5), until one was told.
 type hasty struct {
 	clock.Clock
 	told *atomic.Bool

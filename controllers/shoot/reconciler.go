@@ -26,7 +26,7 @@ type Reconciler struct {
 	Cleanup Cleanup
 }
 
-// Cleanup empties a shoot before its control plane is deleted (SPEC 6.1).
+// Cleanup empties a shoot before its control plane is deleted (docs/specification/cleanup.md#spec-6-1).
 type Cleanup interface {
 	// Tasks are to be done one after the other, while the shoot is awake.
 	Tasks(*controlplane.Operation) []flow.Task

@@ -10,7 +10,8 @@ import (
 // cpuManagerPolicies are those of the kubelet.
 var cpuManagerPolicies = []string{"none", "static"}
 
-// kubelet checks those settings by which nodes roll (SPEC 4.8). Nothing here acts on the others.
+// kubelet checks those settings by which nodes roll (docs/specification/versions.md#spec-4-8). Nothing here acts on the
+// others.
 func kubelet(path *field.Path, config *gardencorev1beta1.KubeletConfig) field.ErrorList {
 	var errs field.ErrorList
 	if config.CPUManagerPolicy != nil {

@@ -56,7 +56,8 @@ func componentGates(path *field.Path, wanted *gardencorev1beta1.Kubernetes, vers
 	return errs
 }
 
-// featureGates wants gates that the version knows: the next maintenance would take others out (SPEC 4.5).
+// featureGates wants gates that the version knows: the next maintenance would take others out
+// (docs/specification/versions.md#spec-4-5).
 func featureGates(path *field.Path, gates map[string]bool, version *semver.Version) field.ErrorList {
 	var errs field.ErrorList
 	for _, gate := range slices.Sorted(maps.Keys(gates)) {

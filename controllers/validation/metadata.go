@@ -18,7 +18,7 @@ import (
 
 const (
 	// maxNames is how long the names of a project and of a shoot in it may be together, and maxPoolName that of a
-	// worker pool. The name of a node has all three in it, and is a label (SPEC 1.2):
+	// worker pool. The name of a node has all three in it, and is a label (docs/specification/api.md#spec-1-2):
 	// shoot--<project>--<shoot>-<pool>-z1-…
 	maxNames    = 21
 	maxPoolName = 15

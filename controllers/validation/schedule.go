@@ -101,7 +101,8 @@ func maintenance(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 	return errs
 }
 
-// timeWindow wants a window that can be read, and in which a maintenance has the time it needs (SPEC 4.6).
+// timeWindow wants a window that can be read, and in which a maintenance has the time it needs
+// (docs/specification/versions.md#spec-4-6).
 func timeWindow(path *field.Path, wanted *gardencorev1beta1.MaintenanceTimeWindow) field.ErrorList {
 	if wanted == nil {
 		return nil

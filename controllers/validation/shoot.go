@@ -102,8 +102,8 @@ func shootTolerations(shoot *gardencorev1beta1.Shoot) field.ErrorList {
 	return tolerations(field.NewPath("spec", "tolerations"), shoot.Spec.Tolerations)
 }
 
-// tolerations wants each but once. Of two with one key and different values the last counts (SPEC 4.11, 12): defaults
-// may bring a second one.
+// tolerations wants each but once. Of two with one key and different values the last counts
+// (docs/specification/versions.md#spec-4-11-12): defaults may bring a second one.
 func tolerations(path *field.Path, list []gardencorev1beta1.Toleration) field.ErrorList {
 	var errs field.ErrorList
 	given := seen{}

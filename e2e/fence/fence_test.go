@@ -23,7 +23,7 @@ const (
 	during = 600 // the writes of before and of the freeze end with this one
 	asleep = 200 // sent to the frozen, when the successor has started
 	awake  = 200 // sent to the thawed
-	inside = 50  // sent past the gateway, each time: the guard alone holds these off (A5)
+	inside = 50  // sent past the gateway, each time: the guard alone holds these off
 )
 
 func TestFrozenInTheMiddleOfWritesNobodyAnswersForTheSuccessor(t *testing.T) {
@@ -183,7 +183,7 @@ func (s *story) judgeCommits() {
 	late := s.written(s.T, s.rest, s.revision(s.T))
 	allowed := 0
 	if s.freezes("guard") {
-		allowed = 1 // that stood between the check and the system call (O2)
+		allowed = 1 // that stood between the check and the system call
 	}
 	if len(late) > allowed {
 		s.Errorf("%d revisions were committed after the thaw: %q", len(late), late)

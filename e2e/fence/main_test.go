@@ -1,6 +1,6 @@
-// Package fence_test shows the rules of SPEC 9.2 on real processes: a guard, an etcd, an API server and a gateway are
-// frozen in the middle of writes, ownership is handed on meanwhile, and what they do after they were thawed is judged
-// by the properties (P) and (F).
+// Package fence_test shows the rules of docs/ownership.md#spec-9-2 on real processes: a guard, an etcd, an API server
+// and a gateway are frozen in the middle of writes, ownership is handed on meanwhile, and what they do after they were
+// thawed is judged by the properties (P) and (F).
 package fence_test
 
 import (

@@ -9,14 +9,14 @@ import (
 )
 
 // maxEpochStep is by how much one write may raise an epoch. A take-over takes the next number of what the garden and
-// DNS say (SPEC 9.2, O5); each that fails between its two writes leaves the garden one ahead of DNS, which the cloud
-// cannot see.
+// DNS say (docs/ownership.md#o5); each that fails between its two writes leaves the garden one ahead of DNS, which the
+// cloud cannot see.
 const maxEpochStep = 1000
 
 // tagShoot marks what is of a shoot, with its technical id.
 const tagShoot = "transplant.dev/shoot"
 
-// ownerPrefix begins the name of an owner record, before "<shoot>.<project>.<zone>" (SPEC 9.1).
+// ownerPrefix begins the name of an owner record, before "<shoot>.<project>.<zone>" (docs/ownership.md#spec-9-1).
 const ownerPrefix = "owner."
 
 // decision is what an owner record says.
@@ -113,14 +113,15 @@ func (s *Server) checkRights(c *call, wanted change) error {
 }
 
 // checkObject lets a seed's token write into the bucket that the seed has made, and elsewhere what is of a shoot that
-// is the seed's or that the policy binds to it: a new owner removes what its predecessor has left (SPEC 9.3).
+// is the seed's or that the policy binds to it: a new owner removes what its predecessor has left
+// (docs/ownership.md#spec-9-3).
 func (s *Server) checkObject(c *call, v *view, id string) error {
 	bucket, key, _ := strings.Cut(id, "/")
 	maker := s.makerOf(api.KindBuckets, bucket)
 	if maker == c.identity.seed {
 		return nil
 	}
-	folder, _, _ := strings.Cut(key, "/") // <technical id>--<uid> (SPEC 1.7)
+	folder, _, _ := strings.Cut(key, "/") // <technical id>--<uid> (docs/specification/api.md#spec-1-7)
 	shoot := folder[:max(0, strings.LastIndex(folder, "--"))]
 	bound, _ := v.bound(shoot)
 	if seed := v.seedOf(shoot); c.identity.seed != seed && c.identity.seed != bound {

@@ -130,7 +130,7 @@ func TestObjectListing(t *testing.T) {
 	}
 }
 
-// SPEC 9.2, A7: of many create-only puts one wins, and the object is whole and the winner's.
+// Of many create-only puts one wins, and the object is whole and the winner's (docs/ownership.md#assumption-a7).
 func TestCreateOnlyIsAtomic(t *testing.T) {
 	t.Parallel()
 	cloud := start(t, Options{})

@@ -139,7 +139,8 @@ func TestTurnsAreExact(t *testing.T) {
 	}
 }
 
-// Every code comes with a text that names it as a provider would, for extensions that classify texts (SPEC 5.8).
+// Every code comes with a text that names it as a provider would, for extensions that classify texts
+// (docs/specification/care.md#spec-5-8).
 func TestErrorTexts(t *testing.T) {
 	t.Parallel()
 	cloud := start(t, Options{})

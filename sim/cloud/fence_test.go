@@ -10,7 +10,7 @@ import (
 	api "github.com/transplant-sim/transplant/api/cloud"
 )
 
-// SPEC 9.2, O8: calls of an older epoch are refused and recorded, whatever they call; reads are not.
+// Calls of an older epoch are refused and recorded, whatever they call (docs/ownership.md#o8); reads are not.
 func TestStaleEpochs(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

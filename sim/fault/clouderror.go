@@ -27,7 +27,8 @@ type CloudError struct {
 
 var _ Fault = &CloudError{}
 
-// clouded are the codes of SPEC 5.8 that a cloud can be the cause of, and what the cloud says then.
+// clouded are the codes of docs/specification/care.md#spec-5-8 that a cloud can be the cause of, and what the cloud
+// says then.
 var clouded = map[gardencorev1beta1.ErrorCode]cloud.Code{
 	gardencorev1beta1.ErrorInfraUnauthenticated:       cloud.CodeUnauthenticated,
 	gardencorev1beta1.ErrorInfraUnauthorized:          cloud.CodeUnauthorized,

@@ -84,7 +84,7 @@ type Shoot struct {
 	UpdateStrategy UpdateStrategy `json:"updateStrategy,omitempty"`
 }
 
-// UpdateStrategy is how the nodes of a shoot are updated (SPEC 4.9).
+// UpdateStrategy is how the nodes of a shoot are updated (docs/specification/versions.md#spec-4-9).
 type UpdateStrategy string
 
 // Strategies of updates.
@@ -99,7 +99,7 @@ func (UpdateStrategy) Values() []string {
 	return []string{string(AutoRollingUpdate), string(AutoInPlaceUpdate), string(ManualInPlaceUpdate)}
 }
 
-// Purpose is how important a shoot is (SPEC 9.4).
+// Purpose is how important a shoot is (docs/ownership.md#spec-9-4).
 type Purpose string
 
 // Purposes of shoots.
@@ -116,7 +116,7 @@ func (Purpose) Values() []string {
 	return []string{string(Evaluation), string(Testing), string(Development), string(Production), string(Infrastructure)}
 }
 
-// Settings of the controllers, SPEC 9.4; what is not set takes the value for scenarios.
+// Settings of the controllers (docs/ownership.md#spec-9-4); what is not set takes the value for scenarios.
 type Settings struct {
 	// OwnerCheckInterval is how often a guard reads the authorities.
 	OwnerCheckInterval metav1.Duration `json:"ownerCheckInterval,omitzero"`
@@ -161,7 +161,7 @@ type Settings struct {
 // restoresAtOnce is the same in stories and by default.
 const restoresAtOnce = 20
 
-// Default fills in what is not set with the values for scenarios of SPEC 9.4.
+// Default fills in what is not set with the values for scenarios of docs/ownership.md#spec-9-4.
 func (s *Settings) Default() {
 	if s.RestoresAtOnce == 0 {
 		s.RestoresAtOnce = restoresAtOnce
@@ -179,7 +179,8 @@ func (s *Settings) Default() {
 	}
 }
 
-// ProductSettings are those that the product has by default, SPEC 9.4: what a landscape has whose operator sets nothing.
+// ProductSettings are those that the product has by default (docs/ownership.md#spec-9-4): what a landscape has whose
+// operator sets nothing.
 func ProductSettings() Settings {
 	d := func(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
 	return Settings{
@@ -190,7 +191,8 @@ func ProductSettings() Settings {
 	}
 }
 
-// OwnerWait is W of SPEC 9.2, O6: how long a new owner waits when the old one has left no final snapshot.
+// OwnerWait is W (docs/ownership.md#spec-9-2-wait): how long a new owner waits when the old one has left no final
+// snapshot.
 func (s Settings) OwnerWait() time.Duration {
 	return s.OwnerCheckTimeout.Duration*11/10 + s.OwnerCheckInterval.Duration
 }

@@ -7,16 +7,17 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// AtDefaults is what a recovery would take with the settings that the product has by default (SPEC 9.4), all else
-// being equal: stories shorten the waits, not the work. It is computed, not measured, and leaves out that the garden looks for lost
-// seeds every 8 s by default, and in stories every second or so: twice that may come on top.
+// AtDefaults is what a recovery would take with the settings that the product has by default
+// (docs/ownership.md#spec-9-4), all else being equal: stories shorten the waits, not the work. It is computed, not
+// measured, and leaves out that the garden looks for lost seeds every 8 s by default, and in stories every second or
+// so: twice that may come on top.
 type AtDefaults struct {
 	// RTOSeconds is WorkSeconds and WaitSeconds together.
 	RTOSeconds float64 `json:"rtoSeconds"`
 	// WorkSeconds is the measured RTO without the waits that the story's settings ask for.
 	WorkSeconds float64 `json:"workSeconds"`
 	// WaitSeconds is what the default settings ask for of those waits that the recovery has had: the grace period of a
-	// lost seed, and the wait of a new owner (O6).
+	// lost seed, and the wait of a new owner (docs/ownership.md#o6).
 	WaitSeconds float64 `json:"waitSeconds"`
 	// DNSSeconds is how much longer a client may still use the old address.
 	DNSSeconds float64 `json:"dnsSeconds"`

@@ -14,7 +14,7 @@ type change int
 
 const (
 	unseen     change = iota // the record does not show it
-	handedOver               // by the owner before, whose final snapshot is there (SPEC O11)
+	handedOver               // by the owner before, whose final snapshot is there
 	recovered                // the owner before was lost, or the data of its etcd
 )
 

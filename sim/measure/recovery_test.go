@@ -52,7 +52,8 @@ func TestRecovery(t *testing.T) {
 	if m.RTOSeconds == nil || *m.RTOSeconds != 24 || m.Phases["recovery.firstWrite"] != 24 {
 		t.Errorf("RTO is %v, phases %v", m.RTOSeconds, m.Phases)
 	}
-	// 24 s, of which 10 s of grace and 6.5 s of O6 are waits of the story; 300 s and 38 s are those of the defaults.
+	// 24 s, of which 10 s of grace and 6.5 s of a new owner's wait are waits of the story; 300 s and 38 s are those of
+	// the defaults.
 	projected := &measure.AtDefaults{RTOSeconds: 345.5, WorkSeconds: 7.5, WaitSeconds: 338, DNSSeconds: 120}
 	if diff := cmp.Diff(projected, measure.Defaults(history(lost...), landscape.Settings{})); diff != "" {
 		t.Error(diff)
@@ -118,7 +119,7 @@ func TestMomentsOfARecoveryAreNotThoseOfAMoveBefore(t *testing.T) {
 	for name, c := range map[string]struct {
 		events []at
 		want   map[string]float64
-		// The work is what the RTO of 26 s holds beside 10 s of grace and 6.5 s of O6.
+		// The work is what the RTO of 26 s holds beside 10 s of grace and 6.5 s of a new owner's wait.
 		projected *measure.AtDefaults
 	}{
 		"the fault, the move, the loss": {

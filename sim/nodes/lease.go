@@ -17,7 +17,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// agentLeasePrefix, followed by a node's name, is the Lease in kube-system by which its agent says that it runs (SPEC 5.4).
+// agentLeasePrefix, followed by a node's name, is the Lease in kube-system by which its agent says that it runs
+// (docs/specification/care.md#spec-5-4).
 const agentLeasePrefix = "gardener-node-agent-"
 
 // renewAgents says of the agents of the nodes, which are played here, that they run. It does so as often as kwok says it of

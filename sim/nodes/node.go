@@ -28,7 +28,7 @@ func defaultCapacity() map[string]string {
 }
 
 // node is the Node that the machine registers, as a kubelet would: not ready yet, tainted until the critical
-// components are (SPEC 7.1).
+// components are (docs/specification/nodes-and-seeds.md#spec-7-1).
 func (m *machine) node() (*corev1.Node, error) {
 	capacity := corev1.ResourceList{}
 	wanted := defaultCapacity()

@@ -10,7 +10,8 @@ import (
 )
 
 // CloudEmptied promises that a shoot that is deleted leaves nothing in the cloud, and that what its own objects stood for
-// there, load balancers and volumes, goes before its machines (SPEC 6.7, 6.8).
+// there, load balancers and volumes, goes before its machines (docs/specification/cleanup.md#spec-6-7,
+// docs/specification/cleanup.md#spec-6-8).
 type CloudEmptied struct{}
 
 var _ Oracle = CloudEmptied{}

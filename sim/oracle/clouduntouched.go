@@ -10,7 +10,8 @@ import (
 )
 
 // CloudUntouched promises that a change of seed leaves the cloud as it is: nothing deleted, created again or leaked,
-// and no call by an actor that no longer owns (SPEC 2.14, CPM-3; 9.2, O8). All of its names follow it to its seed, and nothing else changes (7.4).
+// and no call by an actor that no longer owns (docs/specification/migration.md#cpm-3, docs/ownership.md#o8). All of its
+// names follow it to its seed, and nothing else changes (docs/specification/nodes-and-seeds.md#spec-7-4).
 type CloudUntouched struct{}
 
 var _ Oracle = CloudUntouched{}

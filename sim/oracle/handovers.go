@@ -61,12 +61,13 @@ var seedWriters = []string{
 var gone = []string{".extensions.gardener.cloud", ".machine.sapcloud.io", ".resources.gardener.cloud"}
 
 // backupSecrets are what etcd reads its backups with. The extension of BackupEntries writes them, and has nothing to do
-// at migrate (SPEC 3.6): they stay with etcd.
+// at migrate (docs/specification/extensions.md#spec-3-6): they stay with etcd.
 var backupSecrets = []string{constants.SecretNameEtcdBackup, constants.SecretNameSourceEtcdBackup}
 
-// leftBehind is why an object in the control-plane namespace must not be there when the shoot was let go (SPEC 2.6, and
-// 3.10 B4, B5); empty if it may be. A Secret that moves with the shoot stays, and so does what the seed itself keeps
-// for the restore. Of an object that does not tell who has written it nothing is known.
+// leftBehind is why an object in the control-plane namespace must not be there when the shoot was let go
+// (docs/specification/migration.md#spec-2-6, docs/contract.md#clause-b4, docs/contract.md#clause-b5); empty if it may
+// be. A Secret that moves with the shoot stays, and so does what the seed itself keeps for the restore. Of an object
+// that does not tell who has written it nothing is known.
 func leftBehind(item timeline.Item) string {
 	isOf := func(group string) bool { return strings.HasSuffix(item.Class, group) }
 	switch {

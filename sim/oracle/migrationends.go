@@ -8,8 +8,10 @@ import (
 )
 
 // MigrationEnds promises that every migration that begins comes to its end, on the seed that was asked for, and that
-// it is still the same shoot, with the certificate authority that its users know (SPEC 2.8, 2.14, CPM-2, CPM-5), with
-// what extensions of the user's own keep in their state, and with the fields that our types do not have.
+// it is still the same shoot, with the certificate authority that its users know
+// (docs/specification/migration.md#spec-2-8, docs/specification/migration.md#cpm-2,
+// docs/specification/migration.md#cpm-5), with what extensions of the user's own keep in their state, and with the
+// fields that our types do not have.
 type MigrationEnds struct{}
 
 var _ Oracle = MigrationEnds{}

@@ -22,7 +22,8 @@ func extensionsOn(events []timeline.Event, seed string) []string {
 }
 
 // judgeNames finds names that have not followed their shoot: when it rests on a seed, each was last written by that seed's
-// extensions, and all of them lead to the same gateway (SPEC 2.9.2, 7.4).
+// extensions, and all of them lead to the same gateway (docs/specification/migration.md#spec-2-9-2,
+// docs/specification/nodes-and-seeds.md#spec-7-4).
 func judgeNames(f *findings, events []timeline.Event, id, shoot string) {
 	if len(ledgerGaps(events)) > 0 {
 		return // a call that is missing may have put a name elsewhere

@@ -9,7 +9,8 @@ import (
 )
 
 // NoFalseAlarm promises that no condition of a shoot is False while nothing is wrong with it: nothing that the story does
-// to it as planned, a move above all, is an illness (SPEC 5.3, 5.11 CARE-5). Unknown is honest: while a control plane is
+// to it as planned, a move above all, is an illness (docs/specification/care.md#spec-5-3,
+// docs/specification/care.md#care-5). Unknown is honest: while a control plane is
 // moved, nobody sees what is in the shoot.
 type NoFalseAlarm struct{}
 
@@ -21,7 +22,8 @@ func (NoFalseAlarm) Name() string { return "NoFalseAlarm" }
 // convalescence is how long after a fault has ended a condition may still say so.
 const convalescence = time.Minute
 
-// alarms are the conditions of SPEC 5.2. Constraints say what may be done, not how the shoot fares.
+// alarms are the conditions of docs/specification/care.md#spec-5-2. Constraints say what may be done, not how the shoot
+// fares.
 var alarms = []string{"APIServerAvailable", "ControlPlaneHealthy", "EveryNodeReady", "ObservabilityComponentsHealthy", "SystemComponentsHealthy"}
 
 // Lacks conditions of any shoot.

@@ -8,7 +8,7 @@ import (
 )
 
 // surge is how many machines more than wanted a shoot of a story may have while its nodes are replaced: pools are made
-// with the default, one machine more and none less (SPEC 4.8).
+// with the default, one machine more and none less (docs/specification/versions.md#spec-4-8).
 const surge = 1
 
 // NoLostMachine promises that nodes are replaced one for one, whoever does it and however often he changes: a shoot has

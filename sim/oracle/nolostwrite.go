@@ -9,7 +9,7 @@ import (
 )
 
 // NoLostWrite promises that every acknowledged write is in the data at the end, as it was written, and that nothing is
-// there which nobody wrote (SPEC 2.14; DESIGN section 6, RPO from data).
+// there which nobody wrote (docs/specification/migration.md#spec-2-14).
 type NoLostWrite struct{}
 
 var _ Oracle = NoLostWrite{}

@@ -10,9 +10,10 @@ import (
 )
 
 // NoOrphans promises that nothing of a shoot is left on a seed that it has left: no object of any type, cluster-scoped
-// ones too, no process, data folder, backup or DNS record (SPEC 2.14, CPM-8); that no folder of a pod outlives its pod;
-// and that a source that has let a shoot go, and keeps the namespace until the shoot is restored, has nothing in it that
-// extensions have made, but for the Secrets that move with the shoot (SPEC 3.10 B4, B5).
+// ones too, no process, data folder, backup or DNS record (docs/specification/migration.md#cpm-8); that no folder of a
+// pod outlives its pod; and that a source that has let a shoot go, and keeps the namespace until the shoot is restored,
+// has nothing in it that extensions have made, but for the Secrets that move with the shoot
+// (docs/contract.md#clause-b4, docs/contract.md#clause-b5).
 type NoOrphans struct{}
 
 var _ Oracle = NoOrphans{}

@@ -9,7 +9,7 @@ import (
 
 // Revisions promises that no client ever sees a resource version go backwards without being told to start over, and that
 // none goes on in the data of a new owner without that: a restore bumps the revision and marks the old ones compacted
-// (SPEC 9.3), since what a client has seen last may be lost, and it would believe in it for ever.
+// (docs/ownership.md#spec-9-3), since what a client has seen last may be lost, and it would believe in it for ever.
 type Revisions struct{}
 
 var _ Oracle = Revisions{}

@@ -11,7 +11,8 @@ import (
 )
 
 // ShootUntouched promises that a change of seed leaves everything in the shoot as it is: every object of every resource
-// is there, is the same object, and says what it said, unless the scenario itself has changed it (SPEC 2.14, 3.10).
+// is there, is the same object, and says what it said, unless the scenario itself has changed it
+// (docs/specification/migration.md#spec-2-14, docs/contract.md#spec-3-10).
 //
 // What lies in the RPO window of a fault may be lost: where a fault is at work, only that counts which was there when
 // the scenario began. Nodes may be replaced, and what is bound to them with them: that is for NodesPreserved and

@@ -10,9 +10,9 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// SingleWriter promises that no two control planes of a shoot commit or answer in overlapping ownership (SPEC 9.2). It
-// is judged by commit, epoch and revision, and at the client: no request sent after the first answer of epoch e+1 is
-// answered by e.
+// SingleWriter promises that no two control planes of a shoot commit or answer in overlapping ownership
+// (docs/ownership.md#spec-9-2). It is judged by commit, epoch and revision, and at the client: no request sent after
+// the first answer of epoch e+1 is answered by e.
 type SingleWriter struct{}
 
 var _ Oracle = SingleWriter{}

@@ -20,8 +20,8 @@ import (
 type Versions map[string]string
 
 // heartbeats are classes that are written all the time without meaning anything: that an object is there counts, and what
-// its labels and annotations say, which is the owner where the lease is a claim of ownership (SPEC 9.1). Of nodes counts
-// what is wanted of them too.
+// its labels and annotations say, which is the owner where the lease is a claim of ownership
+// (docs/ownership.md#spec-9-1). Of nodes counts what is wanted of them too.
 var heartbeats = map[string]bool{leasesClass: true, nodesClass: true}
 
 const nodesClass = "nodes"

@@ -81,7 +81,8 @@ func operationTone(o timeline.Operation) Tone {
 	return Plain
 }
 
-// guardTone of a state of the guard (SPEC 9.2). One that lets nothing pass does its duty, which is neither good nor bad.
+// guardTone of a state of the guard (docs/ownership.md#spec-9-2). One that lets nothing pass does its duty, which is
+// neither good nor bad.
 func guardTone(state string) Tone {
 	if state == "Serving" {
 		return Good

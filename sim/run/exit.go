@@ -11,13 +11,13 @@ type ended struct{ verdict verdict.Verdict }
 
 func (e ended) Error() string { return fmt.Sprintf("the verdict is %s", e.verdict) }
 
-// ExitCode of the program (DESIGN section 5).
+// ExitCode of the program (docs/ci.md).
 func (e ended) ExitCode() int { return e.verdict.ExitCode() }
 
 // untold is the error of a story that could not even begin.
 type untold struct{ error }
 
-// ExitCode of the program (DESIGN section 5).
+// ExitCode of the program (docs/ci.md).
 func (u untold) ExitCode() int { return verdict.Broken.ExitCode() }
 
 func (u untold) Unwrap() error { return u.error }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/doc"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -62,9 +63,13 @@ func (p *page) of(t reflect.Type, fields ...string) string {
 	return new(doc.Package).Synopsis(p.comments[key])
 }
 
+// documented is a place in the documents, as Go comments name it.
+var documented = regexp.MustCompile(`\bdocs/([\w/-]+\.md(?:#[\w-]+)?)`)
+
 // told is a line about a word: the sentence begins with it, as Go comments do.
 func told(word, goName, sentence string) string {
 	sentence = strings.ReplaceAll(sentence, "<", `\<`) // it is no HTML
+	sentence = documented.ReplaceAllString(sentence, "[$1]($1)")
 	if rest, does := strings.CutPrefix(sentence, goName); does && rest != "" && strings.ContainsAny(rest[:1], " ,:") {
 		return fmt.Sprintf("- `%s`%s", word, rest)
 	}

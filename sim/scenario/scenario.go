@@ -1,4 +1,4 @@
-// Package scenario is the file format of stories (DESIGN section 5): its types, a strict parser that names the line of
+// Package scenario is the file format of stories (docs/scenarios.md): its types, a strict parser that names the line of
 // every mistake, defaults, checks, and the JSON Schema.
 //
 // It says what a story is, not how it is told (package story) or judged (package verdict).

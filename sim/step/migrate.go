@@ -14,7 +14,8 @@ import (
 // askAgain is how long a move that was refused waits before it is asked for again.
 const askAgain = 100 * time.Millisecond
 
-// Migrate asks for a shoot's control plane to move to another seed (SPEC 2.2). It does not wait for it.
+// Migrate asks for a shoot's control plane to move to another seed (docs/specification/migration.md#spec-2-2). It does
+// not wait for it.
 type Migrate struct {
 	// Shoot that moves.
 	Shoot string `json:"shoot"`

@@ -13,7 +13,8 @@ import (
 type Reschedule struct {
 	// Shoot whose maintenance it is.
 	Shoot string `json:"shoot"`
-	// EndsIn is when the window ends. No maintenance begins in its last 15 minutes (SPEC 4.6).
+	// EndsIn is when the window ends. No maintenance begins in its last 15 minutes
+	// (docs/specification/versions.md#spec-4-6).
 	EndsIn metav1.Duration `json:"endsIn"`
 	// Lasts is how long the window is open, half an hour when not given.
 	Lasts metav1.Duration `json:"lasts,omitzero"`

@@ -18,7 +18,8 @@ import (
 )
 
 // Select lets candidate nodes of a shoot be updated in place, as its users do for pools with ManualInPlaceUpdate: it
-// labels them node.machine.sapcloud.io/selected-for-update=true (SPEC 4.9). It does not wait for the update.
+// labels them node.machine.sapcloud.io/selected-for-update=true (docs/specification/versions.md#spec-4-9). It does not
+// wait for the update.
 type Select struct {
 	// Shoot whose nodes they are.
 	Shoot string `json:"shoot"`

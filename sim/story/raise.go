@@ -48,7 +48,8 @@ func (t *teller) raise(ctx context.Context, name string) error {
 	if err := t.create(ctx, shoot); err != nil {
 		return err
 	}
-	// A shoot whose state was never saved cannot be restored without its seed: that is not what stories begin with (SPEC 9.3).
+	// A shoot whose state was never saved cannot be restored without its seed: that is not what stories begin with
+	// (docs/ownership.md#spec-9-3).
 	ready := fmt.Sprintf("shoot('%[1]s').healthy && shoot('%[1]s').state.epoch == shoot('%[1]s').epoch", name)
 	if err := t.stage.Await(ctx, ready, t.Patience.Raise); err != nil {
 		return fmt.Errorf("wait for the shoot %q: %w", name, err)
@@ -197,7 +198,8 @@ func (t *teller) watchStates(ctx context.Context, shoot string) error {
 	}
 	for _, e := range t.Scenario.Spec.Landscape.Extensions {
 		for _, resource := range e.Resources {
-			// A Worker's state is the gardenlet's, which makes it of the machines (SPEC 3.7).
+			// A Worker's state is the gardenlet's, which makes it of the machines
+			// (docs/specification/extensions.md#spec-3-7).
 			kind, known := extensionsv1alpha1.KindByName(resource.Kind)
 			if !known || !kind.Namespaced || kind.Name == extensionsv1alpha1.WorkerResource || resource.StateMayChange {
 				continue

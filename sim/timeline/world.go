@@ -74,7 +74,7 @@ type SeedSeen struct {
 }
 
 // Gardenlet says whether this is the status of GardenletReady, which is Unknown for a seed that the garden does not hear of any
-// more (SPEC 9.4).
+// more (docs/ownership.md#spec-9-4).
 func (s SeedSeen) Gardenlet(status string) bool {
 	return slices.ContainsFunc(s.Conditions, func(c ConditionIs) bool { return c.Type == "GardenletReady" && c.Status == status })
 }
@@ -82,8 +82,8 @@ func (s SeedSeen) Gardenlet(status string) bool {
 // Kind of SeedSeen.
 func (SeedSeen) Kind() Kind { return "SeedSeen" }
 
-// EpochSeen is what one control plane of a shoot says about its ownership (SPEC 9.1), asked past every link. The
-// subject is the shoot.
+// EpochSeen is what one control plane of a shoot says about its ownership (docs/ownership.md#spec-9-1), asked past
+// every link. The subject is the shoot.
 type EpochSeen struct {
 	Seed      string `json:"seed"`
 	Epoch     int64  `json:"epoch"`

@@ -22,7 +22,7 @@ import (
 // Verdict about a run.
 type Verdict string
 
-// Verdicts, and what they mean (DESIGN section 5).
+// Verdicts, and what they mean (docs/ci.md).
 const (
 	Held         Verdict = "Held"         // every promise was kept
 	Violated     Verdict = "Violated"     // the product broke a promise

@@ -17,7 +17,8 @@ func operationDone(o *gardencorev1beta1.LastOperation) bool {
 
 // problems are why a shoot is not healthy although its last operation has succeeded: it is not where it shall be, not
 // as awake as it shall be, something newer is asked for, or a condition is not True. One that is missing and must
-// be there counts too (SPEC 5.2). Constraints do not count: they say what may be done with a shoot.
+// be there counts too (docs/specification/care.md#spec-5-2). Constraints do not count: they say what may be done with a
+// shoot.
 func problems(shoot *gardencorev1beta1.Shoot) []string {
 	var all []string
 	status := shoot.Status

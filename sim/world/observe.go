@@ -22,7 +22,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
-// Annotation and prefix of a shoot's ownership Lease, the claim of SPEC 9.1.
+// Annotation and prefix of a shoot's ownership Lease, the claim of docs/ownership.md#spec-9-1.
 const (
 	claimPrefix     = "owner."
 	claimEpoch      = "transplant.dev/epoch"

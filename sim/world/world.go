@@ -79,7 +79,7 @@ type ControlPlane struct {
 	// ShootUID is that of the Shoot whose published access API uses, which may be an earlier one of this name; empty
 	// when it is not known.
 	ShootUID types.UID
-	// Validity asks its guard, as SPEC 9.2 describes for holders, without becoming one.
+	// Validity asks its guard, as docs/ownership.md#spec-9-2 describes for holders, without becoming one.
 	Validity func(ctx context.Context) (Validity, error)
 }
 

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// BackupBucket is the bucket of a seed's backups. Its name is the Seed's UID (SPEC 1.7).
+// BackupBucket is the bucket of a seed's backups. Its name is the Seed's UID (docs/specification/api.md#spec-1-7).
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -76,7 +76,7 @@ type BackupBucketStatus struct {
 }
 
 // BackupEntry is a shoot's part of a bucket. Its name is <technicalID>--<shoot.status.uid>, with the prefix "source-"
-// for the copy that a restore reads from (SPEC 1.7).
+// for the copy that a restore reads from (docs/specification/api.md#spec-1-7).
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// CloudProfile is what a cloud offers (SPEC 1.5).
+// CloudProfile is what a cloud offers (docs/specification/api.md#spec-1-5).
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -99,7 +99,7 @@ type KubernetesSettings struct {
 	Versions []ExpirableVersion `json:"versions,omitempty"`
 }
 
-// ExpirableVersion is a version and its life (SPEC 4.1).
+// ExpirableVersion is a version and its life (docs/specification/versions.md#spec-4-1).
 type ExpirableVersion struct {
 	// Version is the version.
 	Version string `json:"version"`

@@ -2,7 +2,7 @@ package v1beta1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Condition is one observation about an object (SPEC 1.2).
+// Condition is one observation about an object (docs/specification/api.md#spec-1-2).
 type Condition struct {
 	// Type names what is observed.
 	Type ConditionType `json:"type"`
@@ -33,7 +33,8 @@ const (
 	ConditionFalse ConditionStatus = "False"
 	// ConditionUnknown means that nobody could tell.
 	ConditionUnknown ConditionStatus = "Unknown"
-	// ConditionProgressing means that the condition stopped holding only a short time ago (SPEC 5.3).
+	// ConditionProgressing means that the condition stopped holding only a short time ago
+	// (docs/specification/care.md#spec-5-3).
 	ConditionProgressing ConditionStatus = "Progressing"
 )
 
@@ -49,7 +50,8 @@ const (
 	ConditionUnknownMessage = "The condition has been initialized but its semantic check has not been performed yet."
 )
 
-// Conditions and constraints of a Shoot (SPEC 5.2, 5.5, 2.4).
+// Conditions and constraints of a Shoot (docs/specification/care.md#spec-5-2, docs/specification/care.md#spec-5-5,
+// docs/specification/migration.md#spec-2-4).
 const (
 	// ShootAPIServerAvailable tells whether the shoot's API server answers.
 	ShootAPIServerAvailable ConditionType = "APIServerAvailable"
@@ -71,7 +73,8 @@ const (
 	ShootCRDsWithProblematicConversionWebhooks ConditionType = "CRDsWithProblematicConversionWebhooks"
 	// ShootManualInPlaceWorkersUpdated is the constraint that no manual in-place update is due.
 	ShootManualInPlaceWorkersUpdated ConditionType = "ManualInPlaceWorkersUpdated"
-	// ShootReadyForMigration is the constraint that both seeds are ready for a change of seed (SPEC 2.4).
+	// ShootReadyForMigration is the constraint that both seeds are ready for a change of seed
+	// (docs/specification/migration.md#spec-2-4).
 	ShootReadyForMigration ConditionType = "ReadyForMigration"
 	// ShootEvacuationPossible is False on a shoot whose seed is lost and that can go nowhere; the message tells why for each seed, or what
 	// a restore would miss (reason StateIncomplete). It is absent otherwise.
@@ -82,7 +85,7 @@ const (
 	ShootPreservedFailedMachinesAbsent ConditionType = "PreservedFailedMachinesAbsent"
 )
 
-// Conditions of a Seed (SPEC 1.4).
+// Conditions of a Seed (docs/specification/api.md#spec-1-4).
 const (
 	// SeedGardenletReady tells whether the seed's gardenlet renews its Lease.
 	SeedGardenletReady ConditionType = "GardenletReady"

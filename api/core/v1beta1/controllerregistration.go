@@ -7,7 +7,7 @@ import (
 )
 
 // ControllerRegistration says which kinds and types of extension objects a controller looks after, and when in the flow
-// they are dealt with (SPEC 1.8).
+// they are dealt with (docs/specification/api.md#spec-1-8).
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=controllerregistrations,singular=controllerregistration,scope=Cluster,shortName=ctrlreg
@@ -127,7 +127,7 @@ type DeploymentRef struct {
 	Name string `json:"name"`
 }
 
-// ControllerInstallation is a controller on a seed (SPEC 1.8).
+// ControllerInstallation is a controller on a seed (docs/specification/api.md#spec-1-8).
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

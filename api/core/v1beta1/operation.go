@@ -2,7 +2,8 @@ package v1beta1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// LastOperation is the most recent operation on an object (SPEC 1.2, 3.4).
+// LastOperation is the most recent operation on an object (docs/specification/api.md#spec-1-2,
+// docs/specification/extensions.md#spec-3-4).
 type LastOperation struct {
 	// Description says what is being done or was done.
 	Description string `json:"description"`
@@ -56,13 +57,13 @@ type LastError struct {
 	Description string `json:"description"`
 	// TaskID names the task of the flow that failed.
 	TaskID *string `json:"taskID,omitempty"`
-	// Codes classify the error (SPEC 5.8).
+	// Codes classify the error (docs/specification/care.md#spec-5-8).
 	Codes []ErrorCode `json:"codes,omitempty"`
 	// LastUpdateTime is when the error was reported last.
 	LastUpdateTime *metav1.Time `json:"lastUpdateTime,omitempty"`
 }
 
-// ErrorCode classifies an error (SPEC 5.8).
+// ErrorCode classifies an error (docs/specification/care.md#spec-5-8).
 type ErrorCode string
 
 const (

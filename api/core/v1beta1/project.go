@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Project is a namespace of shoots and its members (SPEC 1.6).
+// Project is a namespace of shoots and its members (docs/specification/api.md#spec-1-6).
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -50,7 +50,7 @@ type ProjectSpec struct {
 	Members []ProjectMember `json:"members,omitempty"`
 	// Namespace is the project's namespace.
 	Namespace *string `json:"namespace,omitempty"`
-	// Tolerations are the project's tolerations of seed taints (SPEC 7.2).
+	// Tolerations are the project's tolerations of seed taints (docs/specification/nodes-and-seeds.md#spec-7-2).
 	Tolerations *ProjectTolerations `json:"tolerations,omitempty"`
 }
 

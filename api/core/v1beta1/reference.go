@@ -32,7 +32,7 @@ type CloudProfileReference struct {
 	Name string `json:"name"`
 }
 
-// Toleration lets a shoot onto seeds with a taint (SPEC 7.2).
+// Toleration lets a shoot onto seeds with a taint (docs/specification/nodes-and-seeds.md#spec-7-2).
 type Toleration struct {
 	// Key is the key of the taint.
 	Key string `json:"key"`

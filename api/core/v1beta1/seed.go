@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Seed is a cluster that runs control planes of shoots (SPEC 1.4).
+// Seed is a cluster that runs control planes of shoots (docs/specification/api.md#spec-1-4).
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -54,7 +54,7 @@ type SeedSpec struct {
 	Networks SeedNetworks `json:"networks"`
 	// Provider is the seed's cloud.
 	Provider SeedProvider `json:"provider"`
-	// Taints keep shoots away that do not tolerate them (SPEC 7.2).
+	// Taints keep shoots away that do not tolerate them (docs/specification/nodes-and-seeds.md#spec-7-2).
 	Taints []SeedTaint `json:"taints,omitempty"`
 	// Volume configures persistent volumes.
 	Volume *SeedVolume `json:"volume,omitempty"`

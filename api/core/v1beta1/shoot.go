@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Shoot is a cluster whose control plane runs on a seed (SPEC 1.2).
+// Shoot is a cluster whose control plane runs on a seed (docs/specification/api.md#spec-1-2).
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -80,7 +80,8 @@ type ShootSpec struct {
 	Region string `json:"region"`
 	// SecretBindingName names the SecretBinding with the cloud credentials (old form).
 	SecretBindingName *string `json:"secretBindingName,omitempty"`
-	// SeedName is the seed that shall run the control plane. A change starts a migration (SPEC 2.2).
+	// SeedName is the seed that shall run the control plane. A change starts a migration
+	// (docs/specification/migration.md#spec-2-2).
 	SeedName *string `json:"seedName,omitempty"`
 	// SeedSelector restricts the seeds that may run the control plane.
 	SeedSelector *SeedSelector `json:"seedSelector,omitempty"`

@@ -2,8 +2,9 @@ package v1beta1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ShootCredentials is the state of a shoot's credentials. Only the SSH key pair is rotated (SPEC 0.0); what others have
-// written of other rotations is input to the rolling update triggers (SPEC 4.8).
+// ShootCredentials is the state of a shoot's credentials. Only the SSH key pair is rotated
+// (docs/specification/README.md#spec-0-0); what others have written of other rotations is input to the rolling update
+// triggers (docs/specification/versions.md#spec-4-8).
 type ShootCredentials struct {
 	// Rotation is the state of the rotations.
 	Rotation *ShootCredentialsRotation `json:"rotation,omitempty"`

@@ -5,7 +5,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// KubeletConfig configures kubelets. Some fields decide about rolling updates (SPEC 4.8).
+// KubeletConfig configures kubelets. Some fields decide about rolling updates
+// (docs/specification/versions.md#spec-4-8).
 type KubeletConfig struct {
 	KubernetesConfig `json:",inline"`
 

@@ -2,7 +2,7 @@ package v1beta1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Maintenance says when and what may be maintained (SPEC 4.6).
+// Maintenance says when and what may be maintained (docs/specification/versions.md#spec-4-6).
 type Maintenance struct {
 	// AutoUpdate says which versions are updated.
 	AutoUpdate *MaintenanceAutoUpdate `json:"autoUpdate,omitempty"`

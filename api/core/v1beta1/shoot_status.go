@@ -7,9 +7,10 @@ import (
 
 // ShootStatus is the observed state of a Shoot.
 type ShootStatus struct {
-	// Conditions are what care observes (SPEC 5.2).
+	// Conditions are what care observes (docs/specification/care.md#spec-5-2).
 	Conditions []Condition `json:"conditions,omitempty"`
-	// Constraints are what stands in the way of some operations (SPEC 5.5, 2.4).
+	// Constraints are what stands in the way of some operations (docs/specification/care.md#spec-5-5,
+	// docs/specification/migration.md#spec-2-4).
 	Constraints []Condition `json:"constraints,omitempty"`
 	// Gardener is the gardenlet that acted last.
 	Gardener Gardener `json:"gardener"`

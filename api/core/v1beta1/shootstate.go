@@ -6,8 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ShootState is what a shoot's control plane needs to be taken up on another seed (SPEC 1.3, 2.8). Name and namespace
-// are those of the Shoot. It holds secrets: only gardenlets and the garden's own controllers may read it (SPEC 9.5 Z6).
+// ShootState is what a shoot's control plane needs to be taken up on another seed (docs/specification/api.md#spec-1-3,
+// docs/specification/migration.md#spec-2-8). Name and namespace are those of the Shoot. It holds secrets: only
+// gardenlets and the garden's own controllers may read it (docs/specification/state-size.md#z6).
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=shootstates,singular=shootstate,scope=Namespaced
@@ -46,7 +47,7 @@ type ShootStateSpec struct {
 const (
 	// DataTypeSecret is a Secret: name and labels are its own, the data has its data, type and immutable.
 	DataTypeSecret = "secret"
-	// DataTypeMachineState is the machine state (SPEC 3.7).
+	// DataTypeMachineState is the machine state (docs/specification/extensions.md#spec-3-7).
 	DataTypeMachineState = "machine-state"
 )
 

@@ -12,14 +12,15 @@ type Kind struct {
 	Name string
 	// Resource is the kind's name in URLs.
 	Resource string
-	// Finalizer is what the extension library sets on objects of the kind (SPEC 3.4). For Extension it is only the
-	// beginning: each controller puts a word of its own behind it.
+	// Finalizer is what the extension library sets on objects of the kind (docs/specification/extensions.md#spec-3-4).
+	// For Extension it is only the beginning: each controller puts a word of its own behind it.
 	Finalizer string
 	// Namespaced is whether objects are in a shoot's namespace, rather than cluster-scoped.
 	Namespaced bool
-	// Migrates is whether the kind knows the operations migrate and restore (SPEC 3.4).
+	// Migrates is whether the kind knows the operations migrate and restore
+	// (docs/specification/extensions.md#spec-3-4).
 	Migrates bool
-	// Stateful is whether a ShootState has entries of the kind (SPEC 2.8).
+	// Stateful is whether a ShootState has entries of the kind (docs/specification/migration.md#spec-2-8).
 	Stateful bool
 	// New returns an empty object.
 	New func() Object

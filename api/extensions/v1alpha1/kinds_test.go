@@ -116,7 +116,8 @@ func TestKindByName(t *testing.T) {
 	}
 }
 
-// The literal lists are those of SPEC 3.4 and 2.8.
+// The literal lists are those of docs/specification/extensions.md#spec-3-4 and
+// docs/specification/migration.md#spec-2-8.
 func TestWhatKindsDo(t *testing.T) {
 	t.Parallel()
 	var clusterScoped, stay, stateless []string

@@ -122,7 +122,7 @@ const (
 	CgroupDriverSystemd CgroupDriverName = "systemd"
 )
 
-// ContainerdConfig configures containerd (SPEC 7.3).
+// ContainerdConfig configures containerd (docs/specification/nodes-and-seeds.md#spec-7-3).
 type ContainerdConfig struct {
 	// Registries configures registries.
 	Registries []RegistryConfig `json:"registries,omitempty"`

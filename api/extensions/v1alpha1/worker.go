@@ -98,6 +98,7 @@ type MachineDeployment struct {
 
 // InPlaceUpdatesWorkerStatus is the state of in-place updates.
 type InPlaceUpdatesWorkerStatus struct {
-	// WorkerPoolToHashMap has the hash of each pool with an in-place strategy (SPEC 4.9).
+	// WorkerPoolToHashMap has the hash of each pool with an in-place strategy
+	// (docs/specification/versions.md#spec-4-9).
 	WorkerPoolToHashMap map[string]string `json:"workerPoolToHashMap,omitempty"`
 }

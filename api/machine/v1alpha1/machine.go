@@ -48,7 +48,7 @@ const (
 // as soon as it is seen.
 const AnnotationOrphan = "transplant.dev/orphan"
 
-// Labels of nodes in an update in place (SPEC 4.9).
+// Labels of nodes in an update in place (docs/specification/versions.md#spec-4-9).
 const (
 	// LabelCandidateForUpdate is on nodes whose machines are of an older class than their deployment.
 	LabelCandidateForUpdate = "node.machine.sapcloud.io/candidate-for-update"

@@ -1,6 +1,7 @@
 package v1alpha1
 
-// MachinesState is what a ShootState keeps of the machines, as JSON, compressed, under state (SPEC 3.7).
+// MachinesState is what a ShootState keeps of the machines, as JSON, compressed, under state
+// (docs/specification/extensions.md#spec-3-7).
 //
 // Objects carry apiVersion and kind, name, namespace, labels and annotations, and their spec; their status is empty.
 type MachinesState struct {

@@ -2,11 +2,13 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ShootStateChunk is a part of an entry of a ShootState that is too large for it (SPEC 9.5 Z2). It stands in the
-// namespace of the ShootState and carries the label LabelShoot. A chunk never changes: new state makes new chunks, and
-// chunks that no ShootState refers to any more are removed last, by the garden-controller-manager (Z3).
+// ShootStateChunk is a part of an entry of a ShootState that is too large for it (docs/specification/state-size.md#z2).
+// It stands in the namespace of the ShootState and carries the label LabelShoot. A chunk never changes: new state makes
+// new chunks, and chunks that no ShootState refers to any more are removed last, by the garden-controller-manager
+// (docs/specification/state-size.md#z3).
 //
-// Like a ShootState it holds secrets: only gardenlets, by its name, and the garden's own controllers may read it (Z6).
+// Like a ShootState it holds secrets: only gardenlets, by its name, and the garden's own controllers may read it
+// (docs/specification/state-size.md#z6).
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=shootstatechunks,singular=shootstatechunk,scope=Namespaced,shortName=ssc

@@ -18,7 +18,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/hibernation"
 )
 
-// careFlags are the gardenlet's settings of care (SPEC 5.1, 5.3, 5.7).
+// careFlags are the gardenlet's settings of care (docs/specification/care.md#spec-5-1,
+// docs/specification/care.md#spec-5-3, docs/specification/care.md#spec-5-7).
 type careFlags struct {
 	syncPeriod, staleExtensions, progressing time.Duration
 	thresholds                               map[string]string

@@ -169,7 +169,8 @@ func (f *gardenControllerManagerFlags) addDuties(mgr manager.Manager, garden cli
 	return f.addSeedLoss(mgr, garden)
 }
 
-// addMaintenance adds what looks after shoots that nobody looks after (SPEC 4.6, 5.9).
+// addMaintenance adds what looks after shoots that nobody looks after (docs/specification/versions.md#spec-4-6,
+// docs/specification/care.md#spec-5-9).
 func (f *gardenControllerManagerFlags) addMaintenance(mgr manager.Manager, garden client.Client) error {
 	events := newEvents(mgr, "shoot-maintenance")
 	measured, err := maintenance.NewMetrics(metrics.Registry)
@@ -194,7 +195,7 @@ func (f *gardenControllerManagerFlags) evacuations(garden client.Client) *migrat
 	}
 }
 
-// addPolicies adds what tells the cloud which seed may take a shoot over (SPEC 9.2, O5).
+// addPolicies adds what tells the cloud which seed may take a shoot over (docs/ownership.md#o5).
 func (f *gardenControllerManagerFlags) addPolicies(mgr manager.Manager) error {
 	if f.cloud == "" {
 		return nil
@@ -214,7 +215,8 @@ func (f *gardenControllerManagerFlags) addPolicies(mgr manager.Manager) error {
 	return policies.AddToManager(mgr)
 }
 
-// addSeedLoss adds what happens when a seed is heard of no more (SPEC 9.3, 9.4).
+// addSeedLoss adds what happens when a seed is heard of no more (docs/ownership.md#spec-9-3,
+// docs/ownership.md#spec-9-4).
 func (f *gardenControllerManagerFlags) addSeedLoss(mgr manager.Manager, garden client.Client) error {
 	events := newEvents(mgr, "garden-controller-manager")
 	lifecycle := &seed.Lifecycle{Garden: garden, Clock: clock.RealClock{}, Monitor: f.seedMonitorPeriod, Interval: f.seedMonitorPeriod / 5}

@@ -271,10 +271,11 @@ func TestAttacks_WithEachIdentity_AreRefused(t *testing.T) {
 			"reads the claim":     get(claimOf("garden-p", "alpha")),
 			"mends the claim":     patch(claimOf("garden-p", "alpha"), harmless),
 			"makes it anew":       create(claimOf("garden-p", "alpha")),
-			"reads another's":     get(claimOf("garden-q", "gamma")), // as a seed that returns has to (SPEC 9.2, O10)
+			"reads another's":     get(claimOf("garden-q", "gamma")), // as a seed that returns has to
 			"mends one that goes": patch(claimOf("garden-p", "moving"), harmless),
 		}},
-		// It may be the gardenlet alone that is down: guards go on, and heal the claims of what is theirs (SPEC 9.2, O3).
+		// It may be the gardenlet alone that is down: guards go on, and heal the claims of what is theirs
+		// (docs/ownership.md#o3).
 		{account: "control-planes-c", attacks: attacksOfControlPlanes, needs: map[string]request{
 			"reads the claim": get(claimOf("garden-p", "omega")),
 			"mends the claim": patch(claimOf("garden-p", "omega"), harmless),

@@ -40,7 +40,8 @@ func newGarden(t *testing.T) (*rest.Config, client.Client) {
 	return config, garden
 }
 
-// Z6: who is bound to the role of project members sees the shoots of the project, and neither their states nor what else
+// Who is bound to the role of project members sees the shoots of the project (docs/specification/state-size.md#z6), and
+// neither their states nor what else
 // is the landscape's own. Every request is the real one, since a watch or a list shows as much as a get.
 func TestMembersSeeShootsAndNoStates(t *testing.T) {
 	t.Parallel()

@@ -40,7 +40,7 @@ const (
 	kubernetesImage = "transplant.dev/controlplane:v" + KubernetesVersion
 )
 
-// Settings are the periods of the product (SPEC 9.4), as its flags want them.
+// Settings are the periods of the product (docs/ownership.md#spec-9-4), as its flags want them.
 type Settings struct {
 	OwnerCheckInterval, OwnerCheckTimeout time.Duration
 	DeltaInterval, FullSnapshotInterval   time.Duration
@@ -76,7 +76,7 @@ func (s Settings) CareThresholds() string {
 	return strings.Join(all, ",")
 }
 
-// ScenarioSettings are those of the column "in scenarios" of SPEC 9.4.
+// ScenarioSettings are those of the column "in scenarios" of docs/ownership.md#spec-9-4.
 var ScenarioSettings = Settings{
 	OwnerCheckInterval: time.Second, OwnerCheckTimeout: 5 * time.Second,
 	DeltaInterval: time.Second, FullSnapshotInterval: 5 * time.Minute,

@@ -85,14 +85,14 @@ const (
 	resourceManager = "gardener-resource-manager"
 )
 
-// Exempt is the label by which a configuration does not count for the constraints (SPEC 5.5), as the landscape's own do
-// not; "" if it counts.
+// Exempt is the label by which a configuration does not count for the constraints
+// (docs/specification/care.md#spec-5-5), as the landscape's own do not; "" if it counts.
 func (c Configuration) Exempt() string {
 	return c.labelled(constants.LabelApp, resourceManager, resourcesv1alpha1.ManagedBy, managedByGardener)
 }
 
-// Excluded is the label that keeps a configuration from being changed (SPEC 5.7); "" if it may be. Other than for the
-// constraints the label app makes no difference.
+// Excluded is the label that keeps a configuration from being changed (docs/specification/care.md#spec-5-7); "" if it
+// may be. Other than for the constraints the label app makes no difference.
 func (c Configuration) Excluded() string {
 	return c.labelled(constants.ExcludeWebhookFromRemediation, constants.LabelTrue,
 		resourcesv1alpha1.ManagedBy, managedByGardener)

@@ -10,7 +10,7 @@ import (
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 )
 
-// Resource is a resource that the cluster cannot do without (SPEC 5.6).
+// Resource is a resource that the cluster cannot do without (docs/specification/care.md#spec-5-6).
 type Resource struct {
 	Group, Version, Name, Subresource string
 	// ClusterScoped is whether its objects are in no namespace.
@@ -57,7 +57,7 @@ var (
 	rbac       = []string{"rbac.authorization.k8s.io/v1", "rbac.authorization.k8s.io/v1alpha1", "rbac.authorization.k8s.io/v1beta1"}
 )
 
-// critical is the table of SPEC 5.6; leaderElection its last row.
+// critical is the table of docs/specification/care.md#spec-5-6; leaderElection its last row.
 var (
 	critical = slices.Concat(
 		row{on: core, names: []string{"pods", "pods/status"}, namespace: inKubeSystem, object: systemPod}.expand(),
@@ -90,7 +90,7 @@ var (
 	leaderElection = row{on: leases, names: []string{"leases"}, namespace: inKubeSystem, object: labels.Set{}}.expand()
 )
 
-// row is a line of SPEC 5.6: the same labels and scope for some resources of some groups.
+// row is a line of docs/specification/care.md#spec-5-6: the same labels and scope for some resources of some groups.
 type row struct {
 	on, names         []string
 	clusterScoped     bool
@@ -112,5 +112,5 @@ func (r row) expand() []Resource {
 	return resources
 }
 
-// Critical are the resources of SPEC 5.6. The list is the caller's own, its labels are not.
+// Critical are the resources of docs/specification/care.md#spec-5-6. The list is the caller's own, its labels are not.
 func Critical() []Resource { return slices.Clone(critical) }

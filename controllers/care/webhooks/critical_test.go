@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// tableRow is a row of SPEC 5.6, written as it is there.
+// tableRow is a row of docs/specification/care.md#spec-5-6, written as it is there.
 type tableRow struct {
 	groups, resources, scope string
 	// spared are the selectors that remediation adds, of objects and of namespaces; "" if it cannot.
@@ -84,7 +84,8 @@ func problem(w admissionregistrationv1.ValidatingWebhook) string {
 	return Validating(configuration(w)).Webhooks[0].Problem()
 }
 
-// TestCriticalResources goes through the rows of SPEC 5.6, operation by operation and scope by scope.
+// TestCriticalResources goes through the rows of docs/specification/care.md#spec-5-6, operation by operation and scope
+// by scope.
 func TestCriticalResources(t *testing.T) {
 	t.Parallel()
 	cells := 0
@@ -151,8 +152,8 @@ func TestCriticalResourcesAreSpared(t *testing.T) {
 	}
 }
 
-// TestLeaseSpecialList is the last row of SPEC 5.6: what a slow webhook may not hold up although it ignores failures, which
-// is Leases of kube-system without labels.
+// TestLeaseSpecialList is the last row of docs/specification/care.md#spec-5-6: what a slow webhook may not hold up
+// although it ignores failures, which is Leases of kube-system without labels.
 func TestLeaseSpecialList(t *testing.T) {
 	t.Parallel()
 	in := func(labels ...string) *metav1.LabelSelector {

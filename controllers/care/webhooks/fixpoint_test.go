@@ -11,7 +11,8 @@ import (
 )
 
 // TestOracleRemediationIsAFixPoint takes the configurations of the known cases, and more of each with every timeout and
-// policy: after one pass no webhook is problematic, and another pass changes nothing (SPEC 5.11, CARE-4).
+// policy: after one pass no webhook is problematic, and another pass changes nothing
+// (docs/specification/care.md#care-4).
 func TestOracleRemediationIsAFixPoint(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("testdata/webhooks.jsonl.gz")

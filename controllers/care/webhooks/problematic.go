@@ -23,7 +23,8 @@ const (
 	ReasonNone        = "NoProblematicWebhooks"
 )
 
-// Problem says why a webhook is problematic, "" if it is not (SPEC 5.5). Labels of its configuration make no difference.
+// Problem says why a webhook is problematic, "" if it is not (docs/specification/care.md#spec-5-5). Labels of its
+// configuration make no difference.
 func (w Webhook) Problem() string {
 	if w.slowerThan(MaxTimeoutSecondsLeases) {
 		if found := w.matching(leaderElection); len(found) > 0 {
@@ -58,7 +59,7 @@ type Verdict struct {
 }
 
 // Judge finds the first problematic webhook, or configuration that was remediated and not looked after by its owner
-// since (SPEC 5.5). It sorts the configurations.
+// since (docs/specification/care.md#spec-5-5). It sorts the configurations.
 func Judge(configurations []Configuration) Verdict {
 	Sort(configurations)
 	for _, c := range configurations {

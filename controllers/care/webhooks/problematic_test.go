@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestProblematic: the table of SPEC 5.5, policy by policy and timeout by timeout.
+// TestProblematic: the table of docs/specification/care.md#spec-5-5, policy by policy and timeout by timeout.
 func TestProblematic(t *testing.T) {
 	t.Parallel()
 	fail, ignore := ptr.To(admissionregistrationv1.Fail), ptr.To(admissionregistrationv1.Ignore)

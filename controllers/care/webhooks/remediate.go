@@ -21,8 +21,9 @@ const warning = "ATTENTION: This webhook configuration was changed because it do
 	"annotation. The following was changed:"
 
 // Remediate changes a configuration so that none of its webhooks is problematic any more, writes the warning about it,
-// and says what it changed (SPEC 5.7). Nothing returned means nothing changed. It needs a single pass, so that doing it
-// again changes nothing (SPEC 4.11, 1). Excluded configurations are left alone. Pass a copy: the object is changed.
+// and says what it changed (docs/specification/care.md#spec-5-7). Nothing returned means nothing changed. It needs a
+// single pass, so that doing it again changes nothing (docs/specification/versions.md#spec-4-11-1). Excluded
+// configurations are left alone. Pass a copy: the object is changed.
 func Remediate(c Configuration) []string {
 	if c.Excluded() != "" {
 		return nil

@@ -9,7 +9,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestRemediate: the table of SPEC 5.7, with rows 1 and 2 as SPEC 4.11 has them.
+// TestRemediate: the table of docs/specification/care.md#spec-5-7, with rows 1 and 2 as
+// docs/specification/versions.md#spec-4-11 has them.
 func TestRemediate(t *testing.T) {
 	t.Parallel()
 	leases := rule("coordination.k8s.io", "v1", "leases", "UPDATE")

@@ -23,13 +23,14 @@ type Added struct {
 // Save that has begun before it is a conflict then, and never comes after it. before is what the same run has added already,
 // nil at first; whatever has become of it in the garden since is mended.
 //
-// What is there is needed for the objects that are gone because the shoot is leaving: of them it is all that there is (SPEC
-// 2.6). None is gone before the first Add has succeeded, which is noted in the ShootState. Until then what was collected is
-// the truth, if it was all here once: if a sync in the same epoch has written what is there. What is there then stays only as
-// the field has it (SPEC 2.8): an entry that is damaged, and was not collected, is of something that the seed no longer has.
-// It is left out and told; to wait for it would be for nothing. Otherwise it may be the last that was left of a part of the
-// shoot, and is a *DamagedError that names it: who can brings the chunk back, and who knows that nobody needs it takes the
-// entry out of the ShootState. What is damaged and was collected is mended.
+// What is there is needed for the objects that are gone because the shoot is leaving: of them it is all that there is
+// (docs/specification/migration.md#spec-2-6). None is gone before the first Add has succeeded, which is noted in the
+// ShootState. Until then what was collected is the truth, if it was all here once: if a sync in the same epoch has
+// written what is there. What is there then stays only as the field has it (docs/specification/migration.md#spec-2-8):
+// an entry that is damaged, and was not collected, is of something that the seed no longer has. It is left out and
+// told; to wait for it would be for nothing. Otherwise it may be the last that was left of a part of the shoot, and is
+// a *DamagedError that names it: who can brings the chunk back, and who knows that nobody needs it takes the entry out
+// of the ShootState. What is damaged and was collected is mended.
 func (s *Store) Add(ctx context.Context, shoot client.ObjectKey, source Source, before *Added) (*Added, error) {
 	v, state, err := s.begin(ctx, shoot, source)
 	if err != nil {

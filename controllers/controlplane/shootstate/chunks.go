@@ -40,8 +40,9 @@ func raws(spec *gardencorev1beta1.ShootStateSpec) []*runtime.RawExtension {
 	return all
 }
 
-// split moves the largest parts of the spec to chunks until the rest is within the budget (Z2). Chunks are named by
-// their content, so that what has not changed is not written again.
+// split moves the largest parts of the spec to chunks until the rest is within the budget
+// (docs/specification/state-size.md#z2). Chunks are named by their content, so that what has not changed is not written
+// again.
 func (s *Store) split(shoot client.ObjectKey, spec *gardencorev1beta1.ShootStateSpec) ([]*transplantv1alpha1.ShootStateChunk, error) {
 	budget := s.Budget
 	if budget == 0 {
@@ -111,7 +112,8 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// join puts the chunks back in their places, verified (Z4), and tells of which parts some are missing or damaged.
+// join puts the chunks back in their places, verified (docs/specification/state-size.md#z4), and tells of which parts
+// some are missing or damaged.
 func (s *Store) join(ctx context.Context, namespace string, spec *gardencorev1beta1.ShootStateSpec) (map[*runtime.RawExtension]error, error) {
 	unread := map[*runtime.RawExtension]error{}
 	for _, part := range raws(spec) {

@@ -21,9 +21,9 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 )
 
-// Collect reads the state of the control plane in a namespace of a seed (SPEC 2.8). Cluster-scoped kinds are read by
-// name: backupEntry is that of the shoot. A referenced object that does not exist is an error, never an empty entry
-// (QUIRK-S1).
+// Collect reads the state of the control plane in a namespace of a seed (docs/specification/migration.md#spec-2-8).
+// Cluster-scoped kinds are read by name: backupEntry is that of the shoot. A referenced object that does not exist is
+// an error, never an empty entry (docs/specification/quirks.md#quirk-s1).
 func Collect(ctx context.Context, seed client.Reader, namespace, backupEntry string) (*State, error) {
 	epoch, err := epochOf(ctx, seed, namespace)
 	if err != nil {
@@ -110,8 +110,9 @@ func listKind(ctx context.Context, seed client.Reader, kind extensionsv1alpha1.K
 	return objects, nil
 }
 
-// collectExtension skips objects that are being deleted and those without state (SPEC 2.8). The Worker's state is the
-// machine state, which it carries only while it is being restored.
+// collectExtension skips objects that are being deleted and those without state
+// (docs/specification/migration.md#spec-2-8). The Worker's state is the machine state, which it carries only while it
+// is being restored.
 func (s *State) collectExtension(ctx context.Context, seed client.Reader, kind, namespace string, object extensionsv1alpha1.Object) error {
 	status := object.GetExtensionStatus()
 	state, resources := status.GetState(), status.GetResources()
@@ -160,7 +161,8 @@ func withoutSystemMetadata(object *unstructured.Unstructured) *unstructured.Unst
 	return clean
 }
 
-// Merge puts the entries of newer over those of s: what newer no longer has stays (SPEC 2.8, mode Migrate).
+// Merge puts the entries of newer over those of s: what newer no longer has stays
+// (docs/specification/migration.md#spec-2-8, mode Migrate).
 func (s *State) Merge(newer *State) {
 	s.Epoch, s.Owner = newer.Epoch, newer.Owner
 	for _, secret := range newer.Secrets {

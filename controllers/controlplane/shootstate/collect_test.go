@@ -71,7 +71,7 @@ func TestCollectTakesWhatMustNotBeLost(t *testing.T) {
 	}
 }
 
-// QUIRK-S1: a reference to nothing must not be saved as an empty object.
+// A reference to nothing must not be saved as an empty object (docs/specification/quirks.md#quirk-s1).
 func TestCollectRefusesAReferenceToNothing(t *testing.T) {
 	t.Parallel()
 	extension := &extensionsv1alpha1.Extension{ObjectMeta: meta("certs")}

@@ -18,7 +18,7 @@ import (
 
 const machineStateName = "machine-state"
 
-// secretData is the data of an entry of type secret on the wire (SPEC 1.3).
+// secretData is the data of an entry of type secret on the wire (docs/specification/api.md#spec-1-3).
 type secretData struct {
 	Data      map[string][]byte `json:"data"`
 	Immutable *bool             `json:"immutable,omitempty"`
@@ -30,7 +30,7 @@ type machineData struct {
 	State []byte `json:"state"`
 }
 
-// zipped is a state that was compressed (SPEC 9.5, Z1).
+// zipped is a state that was compressed (docs/specification/state-size.md#z1).
 type zipped struct {
 	Gzip []byte `json:"transplant.dev/gzip"`
 }

@@ -17,7 +17,7 @@ import (
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 )
 
-// machineState is the machine state on the wire (SPEC 3.7).
+// machineState is the machine state on the wire (docs/specification/extensions.md#spec-3-7).
 type machineState struct {
 	MachineDeployments map[string]*deploymentState `json:"machineDeployments,omitempty"`
 }
@@ -26,8 +26,8 @@ type deploymentState struct {
 	Replicas    int64            `json:"replicas,omitempty"`
 	MachineSets []map[string]any `json:"machineSets,omitempty"`
 	Machines    []map[string]any `json:"machines,omitempty"`
-	// MachineClasses are those of the sets and machines, with their Secrets. They are ours: [S0] wants them, SPEC 3.7 has
-	// none.
+	// MachineClasses are those of the sets and machines, with their Secrets. They are ours:
+	// docs/specification/README.md#s0 wants them, docs/specification/extensions.md#spec-3-7 has none.
 	MachineClasses []map[string]any `json:"machineClasses,omitempty"`
 }
 

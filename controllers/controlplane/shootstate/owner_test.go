@@ -11,7 +11,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// ownedBy is the reference of [S0]: controller, and blocking.
+// ownedBy is the reference of docs/specification/README.md#s0: controller, and blocking.
 func ownedBy(uid types.UID) metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion: "core.gardener.cloud/v1beta1", Kind: "Shoot", Name: "alpha", UID: uid,

@@ -23,9 +23,9 @@ import (
 type Source func(context.Context) (*State, error)
 
 // Save keeps the state of a shoot in place of what is there. Chunks are written first, then the ShootState that refers
-// to them: a crash leaves a whole state (Z3). Stale chunks are removed by Prune. Nothing is written when nothing has
-// changed, or when what is saved is of a newer epoch, which is a *StaleError. A conflict says that somebody else has
-// saved meanwhile: who gets one has saved nothing, and is to begin anew.
+// to them: a crash leaves a whole state (docs/specification/state-size.md#z3). Stale chunks are removed by Prune. Nothing
+// is written when nothing has changed, or when what is saved is of a newer epoch, which is a *StaleError. A conflict says
+// that somebody else has saved meanwhile: who gets one has saved nothing, and is to begin anew.
 func (s *Store) Save(ctx context.Context, shoot client.ObjectKey, source Source) error {
 	v, state, err := s.begin(ctx, shoot, source)
 	if err != nil {
@@ -121,9 +121,9 @@ func (v *version) same(object *gardencorev1beta1.ShootState) (bool, error) {
 	return equal(v.object.Spec, object.Spec)
 }
 
-// own makes the Shoot the owner of its state, as in [S0]: who has lost the Shoot loses the state to the garden's
-// garbage collector. The reference to a Shoot that had the name before is replaced, for the state would be collected
-// with it; those to other owners stay.
+// own makes the Shoot the owner of its state, as in docs/specification/README.md#s0: who has lost the Shoot loses the
+// state to the garden's garbage collector. The reference to a Shoot that had the name before is replaced, for the state
+// would be collected with it; those to other owners stay.
 func own(object *gardencorev1beta1.ShootState, name string, uid types.UID) {
 	if uid == "" {
 		return

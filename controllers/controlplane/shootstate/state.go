@@ -1,5 +1,7 @@
-// Package shootstate turns what a control plane must not lose into a ShootState and back (SPEC 2.8, 3.7, 9.5): the
-// persisted secrets, the state of the extensions with the objects they refer to, and the machines.
+// Package shootstate turns what a control plane must not lose into a ShootState and back
+// (docs/specification/migration.md#spec-2-8, docs/specification/extensions.md#spec-3-7,
+// docs/specification/state-size.md#spec-9-5): the persisted secrets, the state of the extensions with the objects they
+// refer to, and the machines.
 //
 // It knows the form of the data, not when it is saved or restored.
 package shootstate
@@ -17,7 +19,8 @@ import (
 
 // State is the content of a ShootState, expanded: nothing compressed, nothing in chunks.
 type State struct {
-	// Epoch is the ownership epoch in which the state was collected (SPEC 9.1), zero if that is not known.
+	// Epoch is the ownership epoch in which the state was collected (docs/ownership.md#spec-9-1), zero if that is not
+	// known.
 	Epoch int64
 	// Owner is the UID of the Shoot that the state was collected of. It is for who saves: Load says nothing of it.
 	Owner types.UID
@@ -25,7 +28,8 @@ type State struct {
 	Secrets []*corev1.Secret
 	// Extensions are the states of extension objects.
 	Extensions []ExtensionState
-	// Machines is the machine state as the Worker extension wants it in its status (SPEC 3.7), nil if there is none.
+	// Machines is the machine state as the Worker extension wants it in its status
+	// (docs/specification/extensions.md#spec-3-7), nil if there is none.
 	Machines *runtime.RawExtension
 	// Spent tells that nothing is left of the shoot that the state could restore: its deletion has come that far.
 	Spent bool

@@ -17,8 +17,8 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 )
 
-// DefaultBudget is how many bytes a ShootState may have before its largest entries move to chunks (SPEC 9.5, Z2):
-// below etcd's limit of 1.5 MiB.
+// DefaultBudget is how many bytes a ShootState may have before its largest entries move to chunks
+// (docs/specification/state-size.md#z2): below etcd's limit of 1.5 MiB.
 const DefaultBudget = 1 << 20
 
 // Store keeps ShootStates and their chunks in the garden.

@@ -147,7 +147,7 @@ func listChunks(t *testing.T, store *Store) []transplantv1alpha1.ShootStateChunk
 	return chunks.Items
 }
 
-// Past 1.5, 2 and 3 MiB: every limit of SPEC 9.5.
+// Past 1.5, 2 and 3 MiB: every limit of docs/specification/state-size.md#spec-9-5.
 func TestStateOfAnySize(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{1<<20 + 1, 3 << 19, 2 << 20, 3<<20 + 5} {
@@ -229,7 +229,8 @@ func TestDamageIsNamed(t *testing.T) {
 	}
 }
 
-// In a second run of the migrate flow some objects are gone already: what was saved of them stays (SPEC 2.6).
+// In a second run of the migrate flow some objects are gone already: what was saved of them stays
+// (docs/specification/migration.md#spec-2-6).
 func TestMergeOnlyAdds(t *testing.T) {
 	t.Parallel()
 	store, _ := newStore(t)

@@ -1,4 +1,5 @@
-// Package access decides who may ask what of a shoot's guard and of its backup sidecar (SPEC 9.1, 9.2).
+// Package access decides who may ask what of a shoot's guard and of its backup sidecar (docs/ownership.md#spec-9-1,
+// docs/ownership.md#spec-9-2).
 //
 // Both serve an API over mutual TLS. Client certificates come from the shoot's etcd CA, which moves with the shoot.
 // The common name of a certificate is the identity of the caller; nothing in a request says who the caller is. On

@@ -15,7 +15,8 @@ var ErrExists = errors.New("the object exists already")
 // ErrNotFound says that there is no such object.
 var ErrNotFound = errors.New("there is no such object")
 
-// Bucket is what backups need of an object store. An object appears whole or not at all (SPEC 9.2 A7).
+// Bucket is what backups need of an object store. An object appears whole or not at all
+// (docs/ownership.md#assumption-a7).
 type Bucket interface {
 	// List returns the keys with this prefix, sorted.
 	List(ctx context.Context, prefix string) ([]string, error)

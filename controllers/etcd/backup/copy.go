@@ -27,7 +27,8 @@ type CopyOptions struct {
 	Epoch int64
 	// FinalOf is the epoch whose final snapshot to wait for; 0 waits for none.
 	FinalOf int64
-	// FinalTimeout bounds that wait. RequireFinal makes its end an error; else what is there is copied (SPEC 2.7).
+	// FinalTimeout bounds that wait. RequireFinal makes its end an error; else what is there is copied
+	// (docs/specification/migration.md#spec-2-7).
 	FinalTimeout time.Duration
 	RequireFinal bool
 	// LastGood leaves out what is missing or damaged, for a restore that may do without; else it is an error.

@@ -1,5 +1,5 @@
 // Package backup keeps a shoot's etcd in a bucket and brings it back: full snapshots, a stream of deltas between
-// them, a manifest per ownership epoch (SPEC 9.2 O7), restore and copy.
+// them, a manifest per ownership epoch (docs/ownership.md#o7), restore and copy.
 //
 // Layout below the prefix of one etcd:
 //

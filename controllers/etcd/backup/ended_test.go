@@ -52,8 +52,8 @@ var harms = map[string]func(dir string) error{
 	"volume lost": os.RemoveAll,
 }
 
-// O3: an epoch that was fenced is never served again. Its data would come back without what was remembered of the fence, and
-// both authorities may name it still: a planned migration waits for its destination.
+// An epoch that was fenced is never served again (docs/ownership.md#o3). Its data would come back without what was
+// remembered of the fence, and both authorities may name it still: a planned migration waits for its destination.
 func TestO3AnEpochWithAFinalSnapshotIsNotRestoredForItself(t *testing.T) {
 	t.Parallel()
 	for name, harm := range harms {
@@ -68,7 +68,7 @@ func TestO3AnEpochWithAFinalSnapshotIsNotRestoredForItself(t *testing.T) {
 			if _, result, err := restore(t, bucket, 1, here); !errors.As(err, &ended) || ended.Epoch != 1 {
 				t.Errorf("restored %+v: %v", result, err)
 			}
-			// O11: who aborts the migration goes on from the final snapshot, with a new epoch.
+			// Who aborts the migration goes on from the final snapshot, with a new epoch (docs/ownership.md#o11).
 			if _, result, err := restore(t, bucket, 2, here); err != nil || !result.Final || result.From != 1 {
 				t.Errorf("epoch 2 restored %+v: %v", result, err)
 			}

@@ -13,8 +13,8 @@ import (
 	"strconv"
 )
 
-// Manifest is what an epoch starts from: the objects of older epochs, with their digests (O7). It is created once,
-// before the epoch's first answer, and never changed.
+// Manifest is what an epoch starts from: the objects of older epochs, with their digests (docs/ownership.md#o7). It is
+// created once, before the epoch's first answer, and never changed.
 type Manifest struct {
 	Epoch int64 `json:"epoch"`
 	// From is the epoch whose backups were taken over; 0 if no epoch has ever started.
@@ -49,7 +49,8 @@ func (e *SupersededError) Error() string {
 	return fmt.Sprintf("epoch %d is over: epoch %d has taken its backups", e.Epoch, e.By)
 }
 
-// EndedError says that an epoch has its final snapshot: it is not served again (O3). Who wants to go on needs a new one (O11).
+// EndedError says that an epoch has its final snapshot: it is not served again (docs/ownership.md#o3). Who wants to go
+// on needs a new one (docs/ownership.md#o11).
 type EndedError struct{ Epoch int64 }
 
 func (e *EndedError) Error() string {

@@ -31,7 +31,7 @@ type Object struct {
 	// First and Last are the revisions it covers, both included. A full snapshot covers all up to Last.
 	First int64 `json:"first"`
 	Last  int64 `json:"last"`
-	// Final marks the snapshot that ends its epoch (O3, O11).
+	// Final marks the snapshot that ends its epoch (docs/ownership.md#o3, docs/ownership.md#o11).
 	Final bool `json:"final,omitempty"`
 	// SHA256 of the stored bytes, hexadecimal.
 	SHA256 string `json:"sha256"`
@@ -85,7 +85,7 @@ func ObjectsOf(ctx context.Context, bucket Bucket, epoch int64) ([]Object, error
 	return objects, nil
 }
 
-// FinalSnapshot finds the final snapshot of exactly this epoch; nil if there is none (O6).
+// FinalSnapshot finds the final snapshot of exactly this epoch; nil if there is none (docs/ownership.md#o6).
 func FinalSnapshot(ctx context.Context, bucket Bucket, epoch int64) (*Object, error) {
 	objects, err := ObjectsOf(ctx, bucket, epoch)
 	if err != nil {

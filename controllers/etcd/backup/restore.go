@@ -56,9 +56,9 @@ type RestoreResult struct {
 	Damage error
 }
 
-// Restore prepares the data directory of a new epoch (SPEC 9.2 O6, O7): it makes the epoch's manifest, restores the
-// newest chain of it, bumps the revision and marks the old ones compacted. It may be repeated after a crash at any
-// point: the directory appears whole. A damaged or missing object is a DamageError that names it.
+// Restore prepares the data directory of a new epoch (docs/ownership.md#o6, docs/ownership.md#o7): it makes the epoch's
+// manifest, restores the newest chain of it, bumps the revision and marks the old ones compacted. It may be repeated
+// after a crash at any point: the directory appears whole. A damaged or missing object is a DamageError that names it.
 //
 // An epoch whose data is lost is restored for itself, unless it has ended: that is an EndedError.
 func Restore(ctx context.Context, o RestoreOptions) (RestoreResult, error) {
@@ -103,7 +103,8 @@ func Restore(ctx context.Context, o RestoreOptions) (RestoreResult, error) {
 }
 
 // keepFence takes the fence of the epoch over into its data that was made anew, so that the guard goes on with the end of the
-// epoch and does not serve it again (O3). Where it cannot be read any more, the bucket has told that the end was not reached.
+// epoch and does not serve it again (docs/ownership.md#o3). Where it cannot be read any more, the bucket has told that
+// the end was not reached.
 func keepFence(o RestoreOptions, data string) error {
 	memory, err := datadir.Dir(o.DataDir).ReadMemory()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // retryPause is between two tries of what an unreachable bucket or etcd has refused.
 const retryPause = 250 * time.Millisecond
 
-// ErrNotFenced refuses a final snapshot while the epoch may still be served (O4).
+// ErrNotFenced refuses a final snapshot while the epoch may still be served (docs/ownership.md#o4).
 var ErrNotFenced = errors.New("no final snapshot: the guard of this epoch is not fenced with all holders revoked")
 
 // Options of a Sidecar.
@@ -27,7 +27,7 @@ type Options struct {
 	Epoch  int64
 	// TempDir holds snapshots on their way to the bucket.
 	TempDir string
-	// MayEnd tells whether a final snapshot may be taken (O3 (4)).
+	// MayEnd tells whether a final snapshot may be taken (docs/ownership.md#o3-4).
 	MayEnd func() error
 	// MayDelete tells whether old objects may be removed: only the valid owner does.
 	MayDelete func() bool

@@ -16,9 +16,9 @@ func (s *Sidecar) Full(ctx context.Context) (Object, error) {
 	return s.full(ctx, false)
 }
 
-// Final ends the epoch: the delta stream stops for good, and a full snapshot is uploaded that is marked final (O3 (4),
-// O11). It may be repeated: there is only one final snapshot. Whoever asks for it may give up, and ask again: it goes on, as it
-// may take longer than anybody has patience for one question.
+// Final ends the epoch: the delta stream stops for good, and a full snapshot is uploaded that is marked final
+// (docs/ownership.md#o3-4, docs/ownership.md#o11). It may be repeated: there is only one final snapshot. Whoever asks
+// for it may give up, and ask again: it goes on, as it may take longer than anybody has patience for one question.
 func (s *Sidecar) Final(ctx context.Context) (Object, error) {
 	if err := s.options.MayEnd(); err != nil {
 		return Object{}, err

@@ -1,5 +1,6 @@
 // Package datadir is what is kept beside etcd's own files in its data directory: which ownership epoch the data
-// belongs to, and what the epoch's guard remembers (SPEC 9.2 O1, O3). It travels with the data and is replaced with it.
+// belongs to, and what the epoch's guard remembers (docs/ownership.md#o1, docs/ownership.md#o3). It travels with the
+// data and is replaced with it.
 //
 // It knows nothing of etcd's files, which are in the folder "member".
 package datadir

@@ -1,5 +1,5 @@
 // Package guard stands in front of an etcd member: the only way to its client port. Requests and answers pass only
-// while the ownership of its epoch is proven fresh (SPEC 9.1, 9.2 O1 to O4).
+// while the ownership of its epoch is proven fresh (docs/ownership.md#guard).
 //
 // The proxy knows nothing of etcd's API: it passes messages of any service as bytes. The rules of validity are in
 // package ownership; this package applies them to connections, and carries a fence through to its end. It does not

@@ -23,8 +23,8 @@ const (
 	askPatience = 20 * time.Second
 )
 
-// End carries a fence through (O3): it is recorded, every holder has confirmed or surely lapsed, and the final
-// snapshot is taken if this epoch has served. It goes on where an earlier process has stopped.
+// End carries a fence through (docs/ownership.md#o3): it is recorded, every holder has confirmed or surely lapsed, and
+// the final snapshot is taken if this epoch has served. It goes on where an earlier process has stopped.
 type End struct {
 	Guard *ownership.Guard
 	Clock ownership.Clock
@@ -58,7 +58,7 @@ func (e *End) Run(ctx context.Context) {
 	}
 	if memory = e.Guard.Memory(); memory.Served && !memory.Fence.Finished {
 		// Without bound, whoever has ended the epoch: the destination of a planned migration does not begin before, and another owner,
-		// who does not wait, may never begin. What comes after its manifest belongs to no chain (O7).
+		// who does not wait, may never begin. What comes after its manifest belongs to no chain (docs/ownership.md#o7).
 		e.try(ctx, "take the final snapshot", func() error { return e.final(ctx) })
 		e.Log.Info("Final snapshot is over", "tookSinceFence", e.Clock.Now().Sub(begin).String())
 	}

@@ -77,7 +77,7 @@ func (o Options) withDefaults() Options {
 }
 
 // inNamespace lists the objects of a control-plane namespace that are due for something: an event beside them is never
-// a request of its own (SPEC 3.10 A10).
+// a request of its own (docs/contract.md#clause-a10).
 func (r *Reconciler[T]) inNamespace(ctx context.Context, namespace string) []reconcile.Request {
 	list := r.Kind.NewList()
 	var scope []client.ListOption

@@ -16,7 +16,7 @@ import (
 )
 
 // Cluster is what an extension may know of the shoot, its seed and its cloud profile: the Cluster object of the
-// control-plane namespace, decoded (SPEC 1.9). Seed and CloudProfile may be nil.
+// control-plane namespace, decoded (docs/specification/api.md#spec-1-9). Seed and CloudProfile may be nil.
 type Cluster struct {
 	Name         string
 	Shoot        *gardencorev1beta1.Shoot
@@ -70,7 +70,7 @@ func (c *Cluster) ShootFailed() bool {
 }
 
 // ForceDeleted says whether the shoot is deleted by force, so that objects go even if what they stand for cannot be
-// torn down (SPEC 3.9).
+// torn down (docs/specification/extensions.md#spec-3-9).
 func (c *Cluster) ForceDeleted() bool {
 	return c != nil && c.Shoot != nil && c.Shoot.Annotations[constants.ConfirmationForceDeletion] == "true"
 }

@@ -44,7 +44,7 @@ func object(operation, lastType, lastState string, deleting bool) *extensionsv1a
 	return o
 }
 
-// TestOperationType is the table of SPEC 3.2, with what is due at all.
+// TestOperationType is the table of docs/specification/extensions.md#spec-3-2, with what is due at all.
 func TestOperationType(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -76,7 +76,7 @@ func TestOperationType(t *testing.T) {
 	}
 }
 
-// TestPredicates is the table of SPEC 3.3.
+// TestPredicates is the table of docs/specification/extensions.md#spec-3-3.
 func TestPredicates(t *testing.T) {
 	t.Parallel()
 	p := Requested()
@@ -184,7 +184,8 @@ func TestPatchStatusIsQuiet(t *testing.T) {
 	}
 }
 
-// TestHeartbeat: the Lease is made, and renewed, in the extension's own namespace (SPEC 3.9).
+// TestHeartbeat: the Lease is made, and renewed, in the extension's own namespace
+// (docs/specification/extensions.md#spec-3-9).
 func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	c, _ := fakeSeed(t)

@@ -27,7 +27,7 @@ func WaitingFor(after time.Duration, format string, args ...any) error {
 	return &Pending{For: fmt.Sprintf(format, args...), After: after}
 }
 
-// Coded is an error with the error codes of SPEC 5.8.
+// Coded is an error with the error codes of docs/specification/care.md#spec-5-8.
 type Coded struct {
 	Err       error
 	ErrorCode []gardencorev1beta1.ErrorCode
@@ -70,8 +70,9 @@ func collect(err error, into *[]gardencorev1beta1.ErrorCode) {
 	}
 }
 
-// tooLarge recognises the refusals of an API server and its etcd of objects above their limits (SPEC 2.11, 9.5). Two of
-// the three arrive as status 500 without a reason, so that only the text tells.
+// tooLarge recognises the refusals of an API server and its etcd of objects above their limits
+// (docs/specification/migration.md#spec-2-11, docs/specification/state-size.md#spec-9-5). Two of the three arrive as
+// status 500 without a reason, so that only the text tells.
 func tooLarge(err error) bool {
 	if apierrors.IsRequestEntityTooLargeError(err) {
 		return true

@@ -16,7 +16,8 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 )
 
-// HeartbeatLease is the name of the Lease that shows an extension to be alive (SPEC 3.9).
+// HeartbeatLease is the name of the Lease that shows an extension to be alive
+// (docs/specification/extensions.md#spec-3-9).
 const HeartbeatLease = constants.HeartbeatLease
 
 // Heartbeat renews the Lease of one extension in its own namespace. It implements manager.Runnable.

@@ -24,7 +24,8 @@ type Actuator[T extensionsv1alpha1.Object] interface {
 	Restore(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error
 }
 
-// Kind is what one extension kind differs in for the reconciler (SPEC 3.4). The wire facts are those of the API.
+// Kind is what one extension kind differs in for the reconciler (docs/specification/extensions.md#spec-3-4). The wire
+// facts are those of the API.
 type Kind[T extensionsv1alpha1.Object] struct {
 	extensionsv1alpha1.Kind
 

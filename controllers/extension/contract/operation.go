@@ -6,8 +6,8 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 )
 
-// Request is what the gardenlet asked for, as it stood on the object when it was read (SPEC 3.1). The timestamp tells
-// two equal requests apart.
+// Request is what the gardenlet asked for, as it stood on the object when it was read
+// (docs/specification/extensions.md#spec-3-1). The timestamp tells two equal requests apart.
 type Request struct {
 	Operation string
 	Timestamp string
@@ -22,8 +22,8 @@ func RequestOf(obj extensionsv1alpha1.Object) Request {
 	}
 }
 
-// OperationType says what an object is due for (SPEC 3.2, first match wins). A request to migrate wins over a deletion,
-// because what is migrated must not be torn down.
+// OperationType says what an object is due for (docs/specification/extensions.md#spec-3-2, first match wins). A request
+// to migrate wins over a deletion, because what is migrated must not be torn down.
 func OperationType(obj extensionsv1alpha1.Object) gardencorev1beta1.LastOperationType {
 	operation := RequestOf(obj).Operation
 	last := obj.GetExtensionStatus().GetLastOperation()
@@ -49,7 +49,7 @@ func resumes(t gardencorev1beta1.LastOperationType) bool {
 }
 
 // Due says whether an object asks for anything: a request, a deletion, or an operation that has not succeeded yet. A
-// change of spec or status alone asks for nothing (SPEC 3.10 A3).
+// change of spec or status alone asks for nothing (docs/contract.md#clause-a3).
 func Due(obj extensionsv1alpha1.Object) bool {
 	operation := RequestOf(obj).Operation
 	if operation == constants.GardenerOperationWaitForState {
@@ -67,7 +67,7 @@ func requested(operation string) bool {
 }
 
 // Migrated says whether the last thing done with the object was a successful migration. Such an object belongs to
-// another seed: only a migration or a restoration may touch it (SPEC 3.2 row 4).
+// another seed: only a migration or a restoration may touch it (docs/specification/extensions.md#spec-3-2-check-4).
 func Migrated(obj extensionsv1alpha1.Object) bool {
 	last := obj.GetExtensionStatus().GetLastOperation()
 	return last != nil && last.Type == gardencorev1beta1.LastOperationTypeMigrate &&

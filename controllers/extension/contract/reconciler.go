@@ -26,7 +26,8 @@ const conflictBackoff = 20 * time.Millisecond
 
 var errRequestChanged = errors.New("the request has changed")
 
-// Reconciler serves the requests of one kind (SPEC 3.1 to 3.4). Client must read from the API server, not from a cache.
+// Reconciler serves the requests of one kind (docs/specification/extensions.md#spec-3). Client must read from
+// the API server, not from a cache.
 type Reconciler[T extensionsv1alpha1.Object] struct {
 	Client   client.Client
 	Clock    clock.PassiveClock
@@ -114,7 +115,8 @@ func (r *Reconciler[T]) reconcile(ctx context.Context, c *call[T]) error {
 	return r.succeeded(ctx, c.obj, c.op, c.generation)
 }
 
-// restore keeps the request until its success is written (unlike SPEC appendix C E3): a crash in between restores again.
+// restore keeps the request until its success is written (unlike docs/specification/quirks.md#quirk-e3): a crash in
+// between restores again.
 func (r *Reconciler[T]) restore(ctx context.Context, c *call[T]) error {
 	if err := r.begin(ctx, c); err != nil {
 		return err
@@ -146,7 +148,8 @@ func (r *Reconciler[T]) started(ctx context.Context, c *call[T]) error {
 }
 
 // migrate writes success, then lets the object go, then takes the request off: whoever sees no request sees an object
-// that may be deleted, and whoever sees no finalizer sees success. It does so with or without a finalizer (unlike E1).
+// that may be deleted, and whoever sees no finalizer sees success. It does so with or without a finalizer (unlike
+// docs/specification/quirks.md#quirk-e1).
 func (r *Reconciler[T]) migrate(ctx context.Context, c *call[T]) error {
 	if err := r.started(ctx, c); err != nil {
 		return err

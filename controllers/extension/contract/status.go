@@ -13,7 +13,7 @@ import (
 
 // PatchStatus applies change to the status of obj and sends the difference, if there is one, as a merge patch: fields
 // nobody here models, and fields others write meanwhile, survive. A status above the limits of the API server is a
-// configuration problem, and the last good status stays (SPEC 9.5 Z5).
+// configuration problem, and the last good status stays (docs/specification/state-size.md#z5).
 //
 // Actuators write their results with it. They never change obj in memory alone: what is not sent is lost in a crash.
 func PatchStatus[T client.Object](ctx context.Context, c client.Client, obj T, change func()) error {

@@ -1,5 +1,6 @@
-// Package image says which versions of a machine image fit a worker pool (SPEC 4.4, step 2). It knows nothing of what
-// is newer or better: that is package version's.
+// Package image says which versions of a machine image fit a worker pool
+// (docs/specification/versions.md#spec-4-4-step-2). It knows nothing of what is newer or better: that is package
+// version's.
 package image
 
 import (

@@ -1,6 +1,6 @@
 // Package sidechange takes out of a shoot's specification what does not go with its Kubernetes version after a
-// maintenance (SPEC 4.5): fields that a minor version dropped, feature gates and admission plugins that its components
-// do not know. It decides about no version and writes no object.
+// maintenance (docs/specification/versions.md#spec-4-5): fields that a minor version dropped, feature gates and
+// admission plugins that its components do not know. It decides about no version and writes no object.
 package sidechange
 
 import (

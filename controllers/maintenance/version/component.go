@@ -30,7 +30,7 @@ type Component struct {
 	Limit string
 }
 
-// Decide says what maintenance does to the component (SPEC 4.4).
+// Decide says what maintenance does to the component (docs/specification/versions.md#spec-4-4).
 func (c Component) Decide() Update {
 	update := Update{From: c.Current, To: c.Current, Class: None}
 	if c.Known != nil {

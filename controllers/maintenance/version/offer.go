@@ -11,8 +11,9 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// ClassAt is the class of a version at a moment (SPEC 4.1). A boundary belongs to what was before it: a version whose
-// expirationDate is now has not expired, and a stage that starts now has not started (SPEC 4.11, 5).
+// ClassAt is the class of a version at a moment (docs/specification/versions.md#spec-4-1). A boundary belongs to what
+// was before it: a version whose expirationDate is now has not expired, and a stage that starts now has not started
+// (docs/specification/versions.md#spec-4-11-5).
 func ClassAt(v gardencorev1beta1.ExpirableVersion, now time.Time) gardencorev1beta1.VersionClassification {
 	class := gardencorev1beta1.ClassificationUnavailable
 	for _, stage := range Stages(v) {

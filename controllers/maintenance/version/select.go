@@ -71,8 +71,8 @@ func (o Offers) Force(current *semver.Version, strategy Strategy) (Offer, bool) 
 
 // forced is what a forced update goes to where Auto has found nothing. If all versions that qualify have expired, the
 // way of a machine image is as without: the latest patch of the same minor version first, then the latest of the same
-// major version (minor), and only then the step of Force ([S1]: "If all qualifying versions are expired, update to the
-// latest expired version").
+// major version (minor), and only then the step of Force (docs/specification/README.md#s1: "If all qualifying versions
+// are expired, update to the latest expired version").
 func (o Offers) forced(current *semver.Version, strategy Strategy) (Offer, bool) {
 	step, found := o.Force(current, strategy)
 	if found && qualifies(step, false) || strategy != Patch && strategy != Minor {
@@ -91,7 +91,7 @@ func (o Offers) forced(current *semver.Version, strategy Strategy) (Offer, bool)
 }
 
 // qualifies is whether maintenance may go to an offer. What is not available yet would be refused by admission
-// (SPEC 4.11, 2).
+// (docs/specification/versions.md#spec-4-11-2).
 func qualifies(offer Offer, expiredToo bool) bool {
 	switch offer.Class {
 	case gardencorev1beta1.ClassificationSupported, gardencorev1beta1.ClassificationDeprecated:

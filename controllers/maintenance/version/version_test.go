@@ -65,7 +65,8 @@ func TestClassAt(t *testing.T) {
 	}
 }
 
-// TestDecisions are the examples of SPEC 4.4, and the rules of the documents that they leave out.
+// TestDecisions are the examples of docs/specification/versions.md#spec-4-4, and the rules of the documents that they
+// leave out.
 func TestDecisions(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -13,7 +13,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/maintenance/version"
 )
 
-// MaxSkew is how many minor versions a worker pool may be behind the control plane (SPEC 4.3).
+// MaxSkew is how many minor versions a worker pool may be behind the control plane
+// (docs/specification/versions.md#spec-4-3).
 const MaxSkew = 3
 
 // ValidateShoot checks the versions of a shoot that is created, against its CloudProfile.

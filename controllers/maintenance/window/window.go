@@ -1,5 +1,6 @@
-// Package window does the arithmetic of maintenance time windows (SPEC 4.6, 4.11): windows of the day that may cross
-// midnight, and moments in them. It reads no clock, and its chance is a hash: callers bring the time and the occasion.
+// Package window does the arithmetic of maintenance time windows (docs/specification/versions.md#spec-4-6,
+// docs/specification/versions.md#spec-4-11): windows of the day that may cross midnight, and moments in them. It reads
+// no clock, and its chance is a hash: callers bring the time and the occasion.
 package window
 
 import (

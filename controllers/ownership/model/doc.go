@@ -1,18 +1,23 @@
-// Package model is the ownership protocol of SPEC 9.2 as a small state machine, and a checker that walks through
-// everything it can do. Its tests say that the rules suffice, and that each of them is needed: taken out, it yields a
-// shortest story in which a promise breaks (go test -v -run Rule prints them all). It is not the code: it shares no
-// line with package ownership, so that the two can disagree. When they do, this one is mended first.
+// Package model is the ownership protocol of docs/ownership.md as a small state machine, and a checker that walks
+// through everything it can do. Its tests say that the rules suffice, and that each of them is needed: taken out, it
+// yields a shortest story in which a promise breaks (go test -v -run Rule prints them all). It is not the code: it
+// shares no line with package ownership, so that the two can disagree. When they do, this one is mended first.
 //
 // # How to read it
 //
 // rules.go lists the rules and the promises, state.go the state, model.go the bounds and who may act. The steps
 // follow the rules:
 //
-//	world.go     time, a garden that goes back, spec.seedName, deletion       ownership/retire.go, controlplane/ownership.go
-//	guard.go     O1 to O4, O10, O11: reads, fence, grants, final snapshot     ownership/{guard,observe,follow,fence,grants,holder}.go, etcd/guard/end.go
-//	request.go   O2: what passes, and who judges it                           ownership/{term,conn}.go, etcd/guard/proxy.go, controllers/gateway
-//	rest.go      O8 where no guard runs (docs/adr/0013)                       extension/{fence,decided}.go, controlplane.NoteEnd
-//	takeover.go  O5, O6, start, O7                                            ownership/takeover.go, startLocked in observe.go, etcd/backup/manifest.go
+//	world.go     time, a garden that goes back, spec.seedName, deletion
+//	             ownership/retire.go, controlplane/ownership.go
+//	guard.go     reads, fence, grants, final snapshot, what is left
+//	             ownership/{guard,observe,follow,fence,grants,holder}.go, etcd/guard/end.go
+//	request.go   what passes, and who judges it
+//	             ownership/{term,conn}.go, etcd/guard/proxy.go, controllers/gateway
+//	rest.go      calls of the cloud where no guard runs
+//	             extension/{fence,decided}.go, controlplane.NoteEnd
+//	takeover.go  take-over, wait, start, manifest
+//	             ownership/takeover.go, startLocked in observe.go, etcd/backup/manifest.go
 //	progress.go  what must go well once the faults are over
 //	check.go     breadth-first search
 //
@@ -27,13 +32,13 @@
 // # What is left out
 //
 //   - Durations: nothing is said about 30 s and 5 s, only about what has to be longer than what. That W as configured
-//     covers the drift is arithmetic (SPEC 9.2, "Wait"), and tested in package ownership.
+//     covers the drift is arithmetic (docs/ownership.md#spec-9-2-wait), and tested in package ownership.
 //   - Staleness and the end of a send (σ, δ) are zero: records are read linearizably, and checking and sending are one
 //     step. An answer that stalls after the check arrives later and breaks nothing more.
 //   - Both records are read in one step before the writes; compare-and-set would find out what came between.
 //   - A seat has one guard, one holder for gateway and controllers alike, one request and one ownership message under
-//     way, and either a guard or a take-over: O10 has a seed finish the one before the other. Where a shoot is created
-//     anew, the sleeping guard of the old and the take-over of the new are two seats of one seed.
+//     way, and either a guard or a take-over: a seed finishes the one before the other (docs/ownership.md#o10). Where a
+//     shoot is created anew, the sleeping guard of the old and the take-over of the new are two seats of one seed.
 //   - Where no guard runs, a controller's read of DNS and its look for a guard after it are one step, and a guard that another
 //     owner has fenced waits for just what was read before it began; the code waits the bound. A planned end with everybody let
 //     go is a condition of its step; in the code the flow of a migration sees to it, or the bound for a guard that had served.
@@ -45,7 +50,7 @@
 //   - At most one write of a crashed take-over is still on its way, and it is compared by value: the code compares
 //     versions, which is stricter.
 //   - The heal of the claim asks for validity only, not for DNS to have given it: the code does less than the model.
-//   - O9 is no rule to take out; the promise GoesOn checks it. The early end of a wait for a retired record is used,
-//     and nothing else is known about deletion.
+//   - That one lost authority stops nobody is no rule to take out; the promise GoesOn checks it. The early end of a
+//     wait for a retired record is used, and nothing else is known about deletion.
 //   - Bounds: two seeds, three epochs (four with a deletion). The benchmark has three seeds.
 package model

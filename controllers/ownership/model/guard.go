@@ -1,6 +1,7 @@
 package model
 
-// guardSteps are O1, O3, O4 and the end of an epoch (ownership/guard.go, observe.go, fence.go; etcd/guard/end.go).
+// guardSteps are what a guard reads, its fence, and the end of an epoch (ownership/guard.go, observe.go, fence.go;
+// etcd/guard/end.go).
 func (m *Model) guardSteps(t *stepper) {
 	m.crashStep(t)
 	if t.from.seats[t.seat].mode == fenced {
@@ -107,7 +108,8 @@ func (m *Model) crashStep(t *stepper) {
 	})
 }
 
-// fencedSteps are O3 (3) to (5), and O10.
+// fencedSteps are what follows a recorded fence (docs/ownership.md#o3-3), and the removal of what is left
+// (docs/ownership.md#o10).
 func (m *Model) fencedSteps(t *stepper) {
 	t.may("holder gives up and confirms", func(s *state, p *seat) Property { p.holder, p.gaveUp = 0, true; return "" })
 	p := &t.from.seats[t.seat]

@@ -110,7 +110,7 @@ func (f *fair) guard(s *state, i, round int) {
 	p.holder = max(p.holder, p.guard)
 }
 
-// claim goes as far through O5 and O6 as is possible now.
+// claim goes as far through a take-over and its wait as is possible now.
 func (f *fair) claim(s *state, i int) {
 	p := &s.seats[i]
 	if p.mode == reading {

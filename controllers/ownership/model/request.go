@@ -1,7 +1,8 @@
 package model
 
-// requestSteps are O2 (etcd/guard/proxy.go, gateway). Whether an answer is in order is settled when it takes effect,
-// so passing it and its arrival at the client are one step: one that arrives later breaks nothing more.
+// requestSteps are what passes and what does not (docs/ownership.md#o2; etcd/guard/proxy.go, gateway). Whether an
+// answer is in order is settled when it takes effect, so passing it and its arrival at the client are one step: one
+// that arrives later breaks nothing more.
 func (m *Model) requestSteps(t *stepper) {
 	p := &t.from.seats[t.seat]
 	switch p.request {

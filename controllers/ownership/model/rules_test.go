@@ -71,7 +71,7 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 	}
 }
 
-// TestTheGardenGoesBackOnce is assumption A4: a second time is one too many.
+// TestTheGardenGoesBackOnce is docs/ownership.md#assumption-a4: a second time is one too many.
 func TestTheGardenGoesBackOnce(t *testing.T) {
 	bounds := backups
 	bounds.Restores = 2

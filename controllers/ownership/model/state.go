@@ -16,13 +16,13 @@ type mode int8
 
 const (
 	idle     mode = iota // nothing runs; data of an ended epoch may lie here
-	reading              // O5: one of the two readings is done (records, binding)
-	claiming             // O5: the two writes
-	waiting              // O6
-	checked              // O6 is over and the first of the two records was read again
+	reading              // one of the two readings is done (records, binding)
+	claiming             // the two writes of a take-over
+	waiting              // until the old epoch has surely ended
+	checked              // the wait is over and the first of the two records was read again
 	serving              // the epoch has started; without validity it is suspended
 	resting              // the epoch has started, and its etcd is asleep
-	fenced               // O3
+	fenced               // for good
 	deleting             // the shoot is being deleted, nothing of it runs any more
 )
 

@@ -1,6 +1,6 @@
 package model
 
-// takeoverSteps are O5, O6 and the start (ownership/takeover.go, and startLocked in observe.go).
+// takeoverSteps are the take-over, its wait and the start (ownership/takeover.go, and startLocked in observe.go).
 func (m *Model) takeoverSteps(t *stepper) {
 	switch t.from.seats[t.seat].mode {
 	case idle:
@@ -18,8 +18,8 @@ func (m *Model) takeoverSteps(t *stepper) {
 	t.may("gives up, or crashes: begins again later", func(s *state, p *seat) Property { *p = seat{data: p.data}; return "" })
 }
 
-// cleanStep is the end of O10. A seed that is to become owner again does not wait for a newer epoch, which may never start, but for its
-// final snapshot.
+// cleanStep removes what is left (docs/ownership.md#o10). A seed that is to become owner again does not wait for a
+// newer epoch, which may never start, but for its final snapshot.
 func (m *Model) cleanStep(t *stepper) {
 	p := &t.from.seats[t.seat]
 	if p.data > 0 && (t.from.started > p.data || t.from.finals&bit(p.data) != 0 || !m.has(DataKept)) {
@@ -146,7 +146,7 @@ func (m *Model) writesKnown(p *seat) {
 	*p = next
 }
 
-// waitOver is O6.
+// waitOver is the end of the wait (docs/ownership.md#o6).
 func (m *Model) waitOver(s *state, p *seat) bool {
 	return p.wait == 0 || s.finals&bit(p.replaced) != 0 || !m.has(ExactFinal) && s.finals != 0
 }

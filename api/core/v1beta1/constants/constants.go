@@ -1,6 +1,6 @@
-// Package constants has the well-known labels, annotations, finalizers and names of the Gardener wire API (SPEC 1.12)
-// and the few that are ours (SPEC 9). It is not the place for settings: periods and limits belong to the package that
-// uses them.
+// Package constants has the well-known labels, annotations, finalizers and names of the Gardener wire API
+// (docs/specification/api.md#spec-1-12) and the few that are ours (docs/ownership.md#spec-9). It is not the place for
+// settings: periods and limits belong to the package that uses them.
 package constants
 
 // Annotations that steer operations.
@@ -95,7 +95,8 @@ const (
 	// ShootTaskRestartCoreAddons restarts the system components.
 	ShootTaskRestartCoreAddons = "restartCoreAddons"
 
-	// ShootStatus is the label with the overall status: healthy, progressing, unhealthy or unknown (SPEC 5.10).
+	// ShootStatus is the label with the overall status: healthy, progressing, unhealthy or unknown
+	// (docs/specification/care.md#spec-5-10).
 	ShootStatus = "shoot.gardener.cloud/status"
 	// ShootPurpose is the purpose of the shoot, as label in the seed.
 	ShootPurpose = "shoot.gardener.cloud/purpose"
@@ -107,7 +108,7 @@ const (
 	ShootSyncPeriod = "shoot.gardener.cloud/sync-period"
 	// ShootSkipReadiness skips the waits of one operation.
 	ShootSkipReadiness = "shoot.gardener.cloud/skip-readiness"
-	// ShootSkipCleanup skips the clean-up of a shoot in deletion (SPEC 6.5).
+	// ShootSkipCleanup skips the clean-up of a shoot in deletion (docs/specification/cleanup.md#spec-6-5).
 	ShootSkipCleanup = "shoot.gardener.cloud/skip-cleanup"
 	// ShootNoCleanup is the label of objects that clean-up leaves alone.
 	ShootNoCleanup = "shoot.gardener.cloud/no-cleanup"
@@ -126,7 +127,7 @@ const (
 	// WorkersRolledOut says when worker pools were rolled last because somebody asked for it (ShootOperationRolloutWorkers):
 	// a JSON object of times by the names of pools. Who takes a time away rolls the pool once more.
 	WorkersRolledOut = "rollout.transplant.dev/workers"
-	// ShootForceRestore allows a restore without the help of the source seed (SPEC 9.3).
+	// ShootForceRestore allows a restore without the help of the source seed (docs/ownership.md#spec-9-3).
 	ShootForceRestore = "shoot.gardener.cloud/force-restore"
 
 	// MigrationLiveMigrate asks for a migration without downtime.
@@ -177,7 +178,8 @@ const (
 	// CredentialsBindingStatus is the label of CredentialsBindings that maintenance made.
 	CredentialsBindingStatus = "credentialsbinding.gardener.cloud/status"
 
-	// NodeCriticalComponent is the label of what must be ready before a node takes pods (SPEC 7.1).
+	// NodeCriticalComponent is the label of what must be ready before a node takes pods
+	// (docs/specification/nodes-and-seeds.md#spec-7-1).
 	NodeCriticalComponent = "node.gardener.cloud/critical-component"
 	// TaintNodeCriticalComponentsNotReady keeps pods off a node until its critical components are ready.
 	TaintNodeCriticalComponentsNotReady = "node.gardener.cloud/critical-components-not-ready"
@@ -187,7 +189,8 @@ const (
 	WorkerPool = "worker.gardener.cloud/pool"
 	// WorkerPoolDeprecated is its old form.
 	WorkerPoolDeprecated = "worker.garden.sapcloud.io/group"
-	// NodeAgentSecretName is the label of nodes with the name of the Secret in kube-system that their agent follows (SPEC 4.8).
+	// NodeAgentSecretName is the label of nodes with the name of the Secret in kube-system that their agent follows
+	// (docs/specification/versions.md#spec-4-8).
 	NodeAgentSecretName = "worker.gardener.cloud/gardener-node-agent-secret-name"
 	// ChecksumNodeConfig is the annotation of such a Secret with the checksum of the configuration in it.
 	ChecksumNodeConfig = "checksum/data-script"

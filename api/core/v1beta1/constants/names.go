@@ -73,7 +73,8 @@ const (
 	HeartbeatLease = "gardener-extension-heartbeat"
 )
 
-// Keys of ours: ownership (SPEC 9.1) and state of any size (SPEC 9.5).
+// Keys of ours: ownership (docs/ownership.md#spec-9-1) and state of any size
+// (docs/specification/state-size.md#spec-9-5).
 const (
 	// OwnershipEpoch is the annotation with the epoch on an ownership Lease.
 	OwnershipEpoch = "transplant.dev/epoch"
