@@ -8,7 +8,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 )
 
-// Chunks removes the chunks of saved states that nobody needs any more (SPEC 9.5, Z3). It runs in the
+// Chunks removes the chunks of saved states that nobody needs any more (docs/specification/state-size.md#z3). It runs in the
 // garden-controller-manager: gardenlets may not list chunks (docs/adr/0017).
 type Chunks struct {
 	// States has an uncached client.
