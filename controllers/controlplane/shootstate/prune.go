@@ -16,8 +16,9 @@ import (
 	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
 )
 
-// Prune removes the chunks of a shoot that nobody needs (docs/specification/state-size.md#z3). It may run at any time beside those who save: a
-// chunk is read first, the ShootState afterwards, and the chunk goes only in the version that was read. It stays while
+// Prune removes the chunks of a shoot that nobody needs (docs/specification/state-size.md#z3). It may run at any time
+// beside those who save: a chunk is read first, the ShootState afterwards, and the chunk goes only in the version that
+// was read. It stays while
 //   - the ShootState refers to it;
 //   - it was written over this version of the ShootState, so that a save may be under way. What a save has left that
 //     failed is removed when the next version is there. Before the first version it stays as long as the Shoot is
