@@ -63,7 +63,7 @@ func AddToManager(mgr manager.Manager, o Options) error {
 	a := &announcement{serving: server.StartedChecker(), apply: c.apply, clock: o.Clock}
 	server.Register(pathValidate, &admission.Webhook{Handler: &validator{client: o.Garden, tolerations: o.Tolerations, clock: o.Clock, inPlaceUpdates: o.InPlaceUpdates}})
 	server.Register(pathValidateProfile, &admission.Webhook{Handler: &profileValidator{client: o.Garden, clock: o.Clock}})
-	server.Register(pathValidateSeed, &admission.Webhook{Handler: &seedValidator{}})
+	server.Register(pathValidateSeed, &admission.Webhook{Handler: &seedValidator{client: o.Garden}})
 	server.Register(pathValidateProject, &admission.Webhook{Handler: &projectValidator{client: o.Garden}})
 	server.Register(pathDefault, &admission.Webhook{Handler: &defaulter{client: o.Garden, tolerations: o.Tolerations, clock: o.Clock}})
 	server.Register(pathDefaultObject, &admission.Webhook{Handler: objectDefaulter{}})

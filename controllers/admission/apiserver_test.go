@@ -285,6 +285,17 @@ func moveOnServer(t *testing.T, g *gardenOnServer) {
 		t.Fatal(err)
 	}
 	wantLabels(t, g.wire(t).GetLabels(), "a", "b")
+	// Both have it now. What no shoot is bound to may go.
+	for _, name := range []string{"a", "b"} {
+		seed := &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		refused(t, g.Delete(ctx, seed), http.StatusForbidden, "metadata.deletionTimestamp",
+			"the seed must not be deleted while it is in use by shoot garden-p/alpha")
+	}
+	spare := testSeed("spare")
+	g.create(t, &spare)
+	if err := g.Delete(ctx, &spare); err != nil {
+		t.Errorf("a seed without shoots: %v", err)
+	}
 }
 
 // An annotation that is set to nothing is asked about as one that is set to something.

@@ -79,14 +79,14 @@ func (v *profileValidator) judge(ctx context.Context, profile, old *gardencorev1
 	}
 	users := profileShoots(old.Name, shoots.Items)
 	if profile == nil {
-		return profileUnused(users), nil
+		return unused("profile", users), nil
 	}
 	errs := versionrules.ValidateCloudProfileUpdate(profile, old, v.clock.Now())
 	return append(errs, versionrules.ValidateVersionsInUse(profile, old, users)...), nil
 }
 
-// profileUnused is for profiles that are to be deleted.
-func profileUnused(users []gardencorev1beta1.Shoot) field.ErrorList {
+// unused refuses to delete an object of this kind that shoots use.
+func unused(kind string, users []gardencorev1beta1.Shoot) field.ErrorList {
 	if len(users) == 0 {
 		return nil
 	}
@@ -96,5 +96,5 @@ func profileUnused(users []gardencorev1beta1.Shoot) field.ErrorList {
 	}
 	slices.Sort(names)
 	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "deletionTimestamp"),
-		"the profile must not be deleted while it is in use by shoot "+strings.Join(names[:min(len(names), toldDifferences)], ", "))}
+		"the "+kind+" must not be deleted while it is in use by shoot "+strings.Join(names[:min(len(names), toldDifferences)], ", "))}
 }

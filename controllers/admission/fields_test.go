@@ -73,7 +73,7 @@ func fieldsGarden(t *testing.T) map[string]admission.Handler {
 	return map[string]admission.Handler{
 		"Shoot":        &validator{client: c, clock: testClock()},
 		"CloudProfile": &profileValidator{client: c, clock: testClock()},
-		"Seed":         &seedValidator{},
+		"Seed":         &seedValidator{client: c},
 		"Project":      &projectValidator{client: c},
 	}
 }
