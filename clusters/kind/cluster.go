@@ -125,8 +125,10 @@ func (c *Cluster) Connect(actor string) (*rest.Config, error) {
 // create makes the node, and waits until pods can run on it.
 func (c *Cluster) create(ctx context.Context) error {
 	began := time.Now()
-	done := make(chan error, 1)
+	var created error
+	done := make(chan struct{}) // closed when created is set
 	go func() {
+		defer close(done)
 		options := []kind.CreateOption{
 			kind.CreateWithV1Alpha4Config(c.config()), kind.CreateWithKubeconfigPath(c.Kubeconfig()),
 			kind.CreateWithDisplayUsage(false), kind.CreateWithDisplaySalutation(false),
@@ -134,12 +136,12 @@ func (c *Cluster) create(ctx context.Context) error {
 		if image := c.landscape.options.NodeImage; image != "" {
 			options = append(options, kind.CreateWithNodeImage(image))
 		}
-		done <- c.provider.Create(c.full, options...)
+		created = c.provider.Create(c.full, options...)
 	}()
 	select {
-	case err := <-done:
-		if err != nil {
-			return fmt.Errorf("create the cluster %q: %w", c.name, explain(err))
+	case <-done:
+		if created != nil {
+			return fmt.Errorf("create the cluster %q: %w", c.name, explain(created))
 		}
 	case <-ctx.Done():
 		// kind does not hear of it; without a node it fails

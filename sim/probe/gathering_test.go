@@ -229,7 +229,8 @@ func TestAStoreThatStandsStillIsTold(t *testing.T) {
 	d.still.Store(false)
 	until(t, func() bool {
 		select {
-		case <-ended: // what had begun before
+		case err := <-ended:
+			t.Logf("what had begun before: %v", err)
 		default:
 		}
 		return d.watches.Load() == 4

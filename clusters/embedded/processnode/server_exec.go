@@ -146,18 +146,18 @@ func (f forwarder) PortForward(ctx context.Context, _, _ string, port int32, str
 		return fmt.Errorf("connect to port %d of the pod: %w", port, err)
 	}
 	defer connection.Close()
-	ended := make(chan error, 3)
+	ended := make(chan struct{}, 3)
 	go func() {
 		_, err := io.Copy(connection, stream)
 		if tcp, ok := connection.(*net.TCPConn); ok && err == nil {
-			err = tcp.CloseWrite()
+			_ = tcp.CloseWrite() // fails where the pod has closed it
 		}
-		ended <- err
+		ended <- struct{}{}
 	}()
 	go func() {
-		_, err := io.Copy(stream, connection)
-		ended <- err
-		ended <- nil // what the pod has closed is over, whatever the user still sends
+		_, _ = io.Copy(stream, connection) // whichever side has closed, it is over
+		ended <- struct{}{}
+		ended <- struct{}{} // what the pod has closed is over, whatever the user still sends
 	}()
 	for range 2 {
 		select {
