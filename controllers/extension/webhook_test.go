@@ -43,7 +43,12 @@ func TestMirrorsByWebhook(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
-	t.Cleanup(func() { cancel(); <-done })
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("run the manager: %v", err)
+		}
+	})
 
 	until(t, "the webhook is registered", func(ctx context.Context) error {
 		return seed.Get(ctx, client.ObjectKey{Name: webhookName}, &admissionregistrationv1.MutatingWebhookConfiguration{})

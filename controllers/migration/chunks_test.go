@@ -97,7 +97,12 @@ func TestChunks_OnARealAPIServer_RemovesWhatNobodyNeeds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended })
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("run the manager: %v", err)
+		}
+	})
 
 	g.await(t, "at the start", "s-now")
 	g.chunk(t, "s-late", "older")

@@ -58,7 +58,12 @@ func TestOnARealAPIServer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended })
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("run the manager: %v", err)
+		}
+	})
 
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: inSeed, Name: "s"}, StringData: map[string]string{
 		"a.yaml": one + "---\n" + two, "b.yaml": scaled, "c.yaml": constant,
