@@ -1,5 +1,5 @@
-// Package userfile reads what users name by a path: at once, and within a bound. Whatever is no regular file is refused:
-// a device never ends, and a named pipe waits for a writer who may never come.
+// Package userfile reads what users name by a path: at once, and within a bound. Whatever is no regular file is
+// refused: a device never ends, and a named pipe waits for a writer who may never come.
 //
 // It is not for files that a program has made for itself.
 package userfile
@@ -110,8 +110,8 @@ func ReadAll(in io.Reader, name string, most int64) ([]byte, error) {
 	return io.ReadAll(reader(in, name, most))
 }
 
-// Line reads the next line, with its end if it has one; at the end of all it is io.EOF, beside a last line without an end.
-// A line of more than so many bytes is an error.
+// Line reads the next line, with its end if it has one; at the end of all it is io.EOF, beside a last line without an
+// end. A line of more than so many bytes is an error.
 func Line(in *bufio.Reader, most int) ([]byte, error) {
 	var line []byte
 	for {

@@ -15,7 +15,8 @@ import (
 // FileName of the configuration.
 const FileName = "encryption.yaml"
 
-// Resources that a cluster in this role keeps encrypted: all that carry secrets of shoots, or the state of extensions, which may.
+// Resources that a cluster in this role keeps encrypted: all that carry secrets of shoots, or the state of extensions,
+// which may.
 func Resources(role clusters.Role) []string {
 	if role == clusters.Garden {
 		return []string{"secrets", "shootstates.core.gardener.cloud", "shootstatechunks.transplant.dev"}

@@ -187,8 +187,8 @@ func (c *Cluster) config() *v1alpha4.Cluster {
 }
 
 // encryptionPatches tell the API server of a file in the node. kind has arguments of its own beside it, which a merge
-// would replace. kubeadm has them as a list since v1beta4, and as a map before; which of the two kind writes depends on the
-// version of the node image, and it skips a patch of the other.
+// would replace. kubeadm has them as a list since v1beta4, and as a map before; which of the two kind writes depends on
+// the version of the node image, and it skips a patch of the other.
 func encryptionPatches(file string) []v1alpha4.PatchJSON6902 {
 	patch := func(version, operation string) v1alpha4.PatchJSON6902 {
 		return v1alpha4.PatchJSON6902{

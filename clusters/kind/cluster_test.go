@@ -13,8 +13,8 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 )
 
-// Garden and seeds have the key of what they keep encrypted on this machine, in the node where kubeadm has its keys, and their API servers
-// are told.
+// Garden and seeds have the key of what they keep encrypted on this machine, in the node where kubeadm has its keys,
+// and their API servers are told.
 func TestConfig_EncryptsAtRest(t *testing.T) {
 	t.Parallel()
 	for role, want := range map[clusters.Role]string{clusters.Garden: "shootstates.core.gardener.cloud", clusters.Seed: "*.extensions.gardener.cloud"} {
@@ -46,8 +46,8 @@ func TestConfig_EncryptsAtRest(t *testing.T) {
 	}
 }
 
-// checkEncryptionPatches applies the patches to what kind writes for node images of each age, of which it skips those that
-// match no document: exactly one has to match, and keeps what is there.
+// checkEncryptionPatches applies the patches to what kind writes for node images of each age, of which it skips those
+// that match no document: exactly one has to match, and keeps what is there.
 func checkEncryptionPatches(t *testing.T, patches []v1alpha4.PatchJSON6902, file string) {
 	t.Helper()
 	for version, extraArgs := range map[string][2]string{

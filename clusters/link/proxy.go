@@ -84,7 +84,8 @@ func (p *Proxy) Name() string { return p.name }
 // URL is what the actor's kubeconfigs name as proxy-url.
 func (p *Proxy) URL() string { return "http://" + p.door.address }
 
-// Link is the link to a host. It exists from the first call on, or from the first connection; one that was asked for here stays.
+// Link is the link to a host. It exists from the first call on, or from the first connection; one that was asked for
+// here stays.
 func (p *Proxy) Link(host string) *Link {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -32,8 +32,8 @@ var zeroMeans = map[string]string{
 	"seed-loss-grace-period": "at once",
 }
 
-// checkFlags refuses values that nobody means, for every flag of every command: what is not finite, negative, or more than a program can
-// do anything with, and paths that lead to no regular file and no folder.
+// checkFlags refuses values that nobody means, for every flag of every command: what is not finite, negative, or more
+// than a program can do anything with, and paths that lead to no regular file and no folder.
 func checkFlags(command *cobra.Command, _ []string) error {
 	var errs []error
 	command.Flags().Visit(func(f *pflag.Flag) {
@@ -87,7 +87,8 @@ func orZero(allowed bool) string {
 	return ""
 }
 
-// checkPaths refuses texts that lead to a device, a pipe or a socket: reading one may never end, and writing one may wait for ever.
+// checkPaths refuses texts that lead to a device, a pipe or a socket: reading one may never end, and writing one may
+// wait for ever.
 func checkPaths(value pflag.Value) error {
 	texts := []string{value.String()}
 	if list, is := value.(pflag.SliceValue); is {

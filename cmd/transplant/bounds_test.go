@@ -37,7 +37,8 @@ var allowedFlags = map[string]string{
 	"epoch 9223372036854775807": "a number that is compared",
 }
 
-// Every flag of every command refuses what nobody means, and names itself. No command runs: its own checks are behind these.
+// Every flag of every command refuses what nobody means, and names itself. No command runs: its own checks are behind
+// these.
 func TestBounds_EveryFlag(t *testing.T) {
 	t.Parallel()
 	hostile, tried := hostileFlags(t), 0

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// patience with a command that has to refuse at once, on a machine that does much else; one that waits or reads on never ends.
+// patience with a command that has to refuse at once, on a machine that does much else; one that waits or reads on
+// never ends.
 const patience = time.Minute
 
 // Commands that read what users name refuse what is no regular file, or too large, at once and in bounded memory.

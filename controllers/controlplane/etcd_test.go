@@ -55,8 +55,8 @@ func TestAnEtcdThatIsNeverReadyDoesNotStandInTheWayOfTheNextEpoch(t *testing.T) 
 	}
 }
 
-// Whatever listens in etcd's pod asks for a certificate of the shoot's etcd CA, but for probes and metrics, and but for a unix
-// socket that is in the pod alone.
+// Whatever listens in etcd's pod asks for a certificate of the shoot's etcd CA, but for probes and metrics, and but for
+// a unix socket that is in the pod alone.
 func TestDeployEtcd_Listeners_AreKnown(t *testing.T) {
 	t.Parallel()
 	o := newOperation(t, gardencorev1beta1.LastOperationTypeCreate, interceptor.Funcs{},

@@ -175,8 +175,8 @@ func (o *Operation) BackupEntryName() string {
 	return fmt.Sprintf("%s--%s", o.Namespace(), o.Shoot.Status.UID)
 }
 
-// BackupEntriesOf are the names of a shoot's BackupEntry and of the one that leads to where it comes from; none as long as
-// the shoot has no identity.
+// BackupEntriesOf are the names of a shoot's BackupEntry and of the one that leads to where it comes from; none as long
+// as the shoot has no identity.
 func BackupEntriesOf(shoot *gardencorev1beta1.Shoot) []string {
 	if shoot.Status.TechnicalID == "" || shoot.Status.UID == "" {
 		return nil

@@ -69,8 +69,8 @@ func podsOf(t *testing.T, user int64) map[string]corev1.PodSpec {
 	return pods
 }
 
-// Names of ports are unique in a pod: the API server warns of others, and who looks for one finds the first only. Each program
-// of ours has one for its metrics.
+// Names of ports are unique in a pod: the API server warns of others, and who looks for one finds the first only. Each
+// program of ours has one for its metrics.
 func TestPods_PortsOfMetrics_AreNamedOnce(t *testing.T) {
 	t.Parallel()
 	got := map[string]int32{}

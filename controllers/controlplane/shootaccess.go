@@ -44,7 +44,8 @@ var (
 		rule("storage.k8s.io", []string{"create", "get", "update"}, "csinodes"),
 		ofEvents,
 	}
-	// ofKubelets are for namespace kube-node-lease, ofAgents for kube-system, where nodes find what their agents are to apply.
+	// ofKubelets are for namespace kube-node-lease, ofAgents for kube-system, where nodes find what their agents are to
+	// apply.
 	ofKubelets = []rbacv1.PolicyRule{rule("coordination.k8s.io", []string{"create", "get", "list", "patch", "update", "watch"}, "leases")}
 	ofAgents   = []rbacv1.PolicyRule{
 		rule("coordination.k8s.io", []string{"create", "patch"}, "leases"),
@@ -56,8 +57,8 @@ func rule(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
 }
 
-// ShootAccess are the roles in a shoot of those who look after it. The resource manager applies whatever extensions give it, roles
-// too, and so may do everything; but not by a group that no role can take away.
+// ShootAccess are the roles in a shoot of those who look after it. The resource manager applies whatever extensions
+// give it, roles too, and so may do everything; but not by a group that no role can take away.
 func ShootAccess() []client.Object {
 	return append(append(append(append(
 		[]client.Object{binding("", UserResourceManager, "ClusterRole", "cluster-admin")},
@@ -112,8 +113,8 @@ func (o *Operation) GrantShootAccess(ctx context.Context) error {
 }
 
 // RepairShootAccess grants the roles again before a shoot is migrated or deleted: its administrator may have deleted
-// them, and then nobody takes objects off it. It tries once, for ten seconds at most, and goes on without: a shoot whose
-// API server does not answer must leave as well, and one that has its roles does not need them again.
+// them, and then nobody takes objects off it. It tries once, for ten seconds at most, and goes on without: a shoot
+// whose API server does not answer must leave as well, and one that has its roles does not need them again.
 func (o *Operation) RepairShootAccess(ctx context.Context) error {
 	within, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

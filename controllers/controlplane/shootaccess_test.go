@@ -20,8 +20,8 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// Of all that a shoot's API server knows by a token or a certificate, the administrator alone is in the group that no role
-// can bound.
+// Of all that a shoot's API server knows by a token or a certificate, the administrator alone is in the group that no
+// role can bound.
 func TestInitializeSecrets_IdentitiesOfAShoot_OneIsInSystemMasters(t *testing.T) {
 	t.Parallel()
 	var services []client.Object

@@ -283,8 +283,8 @@ func (m *migrate) endEpoch(ctx context.Context) error {
 	return m.NoteEnd(ctx, m.epoch) // before etcd stops, and with it the guard that says the same
 }
 
-// releasePatience is how long one run waits for the end of the epoch. Then the Shoot says what is waited for, and the next run
-// waits again: whatever the guard has not saved is nowhere else.
+// releasePatience is how long one run waits for the end of the epoch. Then the Shoot says what is waited for, and the
+// next run waits again: whatever the guard has not saved is nowhere else.
 const releasePatience = 5 * time.Minute
 
 func (m *migrate) askGuardToEnd(ctx context.Context) error {

@@ -26,8 +26,8 @@ func (n HolderName) String() string {
 // grants remembers what holders were given, so that a fence knows for whom it has to wait (docs/ownership.md#o3-3).
 // Instants are the guard's own, with the drift of the holders' clocks added. The zero value is empty.
 //
-// It keeps at most maxInstances holders of an identity. Those beyond share one grant, for which nobody can confirm: a fence
-// waits until it has lapsed, as for a holder that is silent.
+// It keeps at most maxInstances holders of an identity. Those beyond share one grant, for which nobody can confirm: a
+// fence waits until it has lapsed, as for a holder that is silent.
 type grants struct {
 	until map[HolderName]Instant
 }

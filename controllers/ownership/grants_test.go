@@ -17,8 +17,8 @@ func one(instance string) ownership.HolderName {
 	return ownership.HolderName{Identity: "test", Instance: instance}
 }
 
-// A client with one valid certificate names itself anew with every question. It makes the guard keep nothing more, and what
-// it is granted holds up a fence no longer than one silent holder does. Other identities are not concerned.
+// A client with one valid certificate names itself anew with every question. It makes the guard keep nothing more, and
+// what it is granted holds up a fence no longer than one silent holder does. Other identities are not concerned.
 func TestGrant_ManyInstancesOfOneIdentity_AreBounded(t *testing.T) {
 	t.Parallel()
 	b := settled(t)

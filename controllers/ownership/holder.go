@@ -31,9 +31,9 @@ type Holder struct {
 	changed chan struct{}
 }
 
-// NewHolder returns a holder that is not valid yet. The guard is the base URL of a guard's API, the transport shows it who
-// asks (package etcd/access). The name must be unique among the holders of that identity, a restarted process being another
-// holder.
+// NewHolder returns a holder that is not valid yet. The guard is the base URL of a guard's API, the transport shows it
+// who asks (package etcd/access). The name must be unique among the holders of that identity, a restarted process being
+// another holder.
 func NewHolder(guard, name string, clock Clock, transport http.RoundTripper) (*Holder, error) {
 	base, err := url.Parse(guard)
 	if err != nil {

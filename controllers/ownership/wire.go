@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Paths of a guard's API. Who may ask where is in package etcd/access. A holder is an identity, by the certificate of the caller,
-// and ?instance=<name>, which of its processes it is.
+// Paths of a guard's API. Who may ask where is in package etcd/access. A holder is an identity, by the certificate of
+// the caller, and ?instance=<name>, which of its processes it is.
 const (
 	// PathValidity answers GET with a ValidityAnswer. With an instance the holder can confirm a revocation later.
 	PathValidity = "/validity"

@@ -37,9 +37,9 @@ const (
 	labelAccess = "transplant.dev/access-of-seed"
 )
 
-// Access keeps the roles of seeds in the garden: what belongs to a seed's shoots, by name, and nothing else. While a seed
-// is lost, only the control planes of the shoots that it still has keep theirs (docs/ownership.md#o3). It runs in the
-// garden-controller-manager (docs/adr/0017).
+// Access keeps the roles of seeds in the garden: what belongs to a seed's shoots, by name, and nothing else. While a
+// seed is lost, only the control planes of the shoots that it still has keep theirs (docs/ownership.md#o3). It runs in
+// the garden-controller-manager (docs/adr/0017).
 type Access struct {
 	// Garden is the cached client of the manager: what it has not seen yet wakes it again.
 	Garden client.Client
@@ -184,7 +184,8 @@ func (a *Access) ensure(ctx context.Context, object client.Object, mutate func()
 	return err
 }
 
-// removeOthers removes the roles of seeds that have nothing in the namespace any more, or are lost. The bindings go first.
+// removeOthers removes the roles of seeds that have nothing in the namespace any more, or are lost. The bindings go
+// first.
 func (a *Access) removeOthers(ctx context.Context, namespace string, wanted map[string]role) error {
 	lists := []client.ObjectList{&rbacv1.RoleBindingList{}, &rbacv1.RoleList{}}
 	if namespace == "" {

@@ -121,8 +121,8 @@ func (b *inventory) gardenletRules() []rbacv1.PolicyRule {
 	)
 }
 
-// claimRules are what the control planes of shoots may do in the namespace: mend their claims, also those that the garden
-// has lost (docs/ownership.md#o3).
+// claimRules are what the control planes of shoots may do in the namespace: mend their claims, also those that the
+// garden has lost (docs/ownership.md#o3).
 func claimRules(claims sets.Set[string]) []rbacv1.PolicyRule {
 	if len(claims) == 0 {
 		return nil

@@ -62,7 +62,8 @@ func openBlobs(ctx context.Context, address, dir string, log logr.Logger) (*blob
 	return b, nil
 }
 
-// write stores the content; it is there whole or not at all, and on the disk when write returns: the ledger relies on it.
+// write stores the content; it is there whole or not at all, and on the disk when write returns: the ledger relies on
+// it.
 func (b *blobs) write(ctx context.Context, key string, content io.Reader) (int64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

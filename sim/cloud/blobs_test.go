@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What a bucket holds is on the disk before the ledger says so: the bytes before the name, and the names of new folders too.
+// What a bucket holds is on the disk before the ledger says so: the bytes before the name, and the names of new folders
+// too.
 func TestBlobs_Write_IsOnTheDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

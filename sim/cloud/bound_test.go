@@ -19,8 +19,8 @@ func ownerOf(name, seed string, epoch int64) *api.RecordSet {
 	return &api.RecordSet{Name: name, Type: api.RecordTXT, TTL: 1, Values: []string{fmt.Sprintf("owner=uid-%s epoch=%d seed=%s", seed, epoch, seed)}}
 }
 
-// A seed's token may do for a shoot what the owner record in DNS allows, whatever it calls. alpha is seed a's with epoch 3,
-// beta is seed b's with epoch 5, and so is moving, which is bound to a; the token is seed a's.
+// A seed's token may do for a shoot what the owner record in DNS allows, whatever it calls. alpha is seed a's with
+// epoch 3, beta is seed b's with epoch 5, and so is moving, which is bound to a; the token is seed a's.
 func TestBoundToken_EachCall_OnlyWhatTheDecisionAllows(t *testing.T) {
 	t.Parallel()
 	scoped := func(shoot string, epoch int64) api.Scope { return api.Scope{Shoot: shoot, Epoch: epoch} }

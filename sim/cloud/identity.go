@@ -36,7 +36,8 @@ type Token struct {
 	Identity string `json:"identity"`
 	Roles    []Role `json:"roles,omitempty"`
 	// Seed binds the token to what DNS and the policies say about shoots: it may take over only one that the policy binds
-	// to the seed, and change only what is of a shoot that DNS gives to the seed. Empty for a token that is bound to no seed.
+	// to the seed, and change only what is of a shoot that DNS gives to the seed. Empty for a token that is bound to no
+	// seed.
 	Seed string `json:"seed,omitempty"`
 }
 

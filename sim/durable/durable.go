@@ -1,5 +1,5 @@
-// Package durable puts files in their places so that they are whole, and still there after a loss of power, before anybody relies on them:
-// the bytes are on the disk first, then the file gets its name, then the folder is on the disk.
+// Package durable puts files in their places so that they are whole, and still there after a loss of power, before
+// anybody relies on them: the bytes are on the disk first, then the file gets its name, then the folder is on the disk.
 //
 // It is for evidence and buckets. What a landscape makes anew at its next start needs none of it.
 package durable
@@ -52,7 +52,8 @@ func (d Disk) Folder(path string) error {
 	return errors.Join(d.File(folder), folder.Close())
 }
 
-// Write puts files into a folder, which is synced once for all of them. Nobody ever sees half of one. Each replaces one of its name.
+// Write puts files into a folder, which is synced once for all of them. Nobody ever sees half of one. Each replaces one
+// of its name.
 func (d Disk) Write(folder string, files ...File) error {
 	for _, file := range files {
 		if err := d.write(folder, file); err != nil {

@@ -18,7 +18,8 @@ import (
 // maxLength of an expression, in bytes. Nobody writes longer ones, and it bounds the work of the compiler.
 const maxLength = 4096
 
-// costLimit bounds the work of one evaluation: some hundredths of a second. Conditions of the catalogue cost a few hundred.
+// costLimit bounds the work of one evaluation: some hundredths of a second. Conditions of the catalogue cost a few
+// hundred.
 const costLimit = 100_000
 
 // Expression is a compiled condition.

@@ -16,7 +16,8 @@ var (
 	subresource = regexp.MustCompile(`^[a-z]+(/[a-z]+)*$`)
 )
 
-// CheckPlace finds what cannot be the namespace or the name of an object: both become parts of paths. Both may be empty.
+// CheckPlace finds what cannot be the namespace or the name of an object: both become parts of paths. Both may be
+// empty.
 func CheckPlace(path *field.Path, namespace, name string) field.ErrorList {
 	var errs field.ErrorList
 	if namespace != "" {

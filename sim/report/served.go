@@ -67,8 +67,8 @@ type Summary struct {
 	RTO, Down, Lost string
 }
 
-// SummaryIn is that of the run in a folder. Of one with a verdict nothing else is read: a timeline may have hundreds of megabytes, and
-// a list hundreds of runs.
+// SummaryIn is that of the run in a folder. Of one with a verdict nothing else is read: a timeline may have hundreds of
+// megabytes, and a list hundreds of runs.
 func SummaryIn(folder string) (Summary, error) {
 	judged, err := loadVerdict(folder)
 	if err != nil {

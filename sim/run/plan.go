@@ -73,7 +73,8 @@ func appendable(flag, file string) error {
 	return f.Close()
 }
 
-// maxStretch is by how much deadlines are multiplied, or divided, at most; maxJobs is for how many landscapes there are addresses.
+// maxStretch is by how much deadlines are multiplied, or divided, at most; maxJobs is for how many landscapes there are
+// addresses.
 const (
 	maxStretch = 100.0
 	maxJobs    = 28

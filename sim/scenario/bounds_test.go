@@ -92,7 +92,8 @@ type spot struct {
 	form    reflect.Type
 }
 
-// Whatever stands in a field, the answer is one that names the file, the field and what would be right, and it comes at once.
+// Whatever stands in a field, the answer is one that names the file, the field and what would be right, and it comes at
+// once.
 func TestBounds_EveryFieldOfAScenario(t *testing.T) {
 	t.Parallel()
 	spots := map[reflect.Type]spot{}

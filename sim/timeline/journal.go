@@ -110,8 +110,8 @@ func (j *Journal) Follow(ctx context.Context) iter.Seq[Event] {
 	}
 }
 
-// Close ends the run's record and returns what went wrong in writing it. If out is a file, or syncs as one, all of it is on the disk then:
-// a verdict relies on it.
+// Close ends the run's record and returns what went wrong in writing it. If out is a file, or syncs as one, all of it
+// is on the disk then: a verdict relies on it.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -23,8 +23,8 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 )
 
-// metricsPort is the name of a container port that serves metrics. Where a pod has several, the name of the container follows,
-// after a hyphen.
+// metricsPort is the name of a container port that serves metrics. Where a pod has several, the name of the container
+// follows, after a hyphen.
 const metricsPort = "metrics"
 
 func newScrapeTargets() *cobra.Command {

@@ -32,8 +32,8 @@ func Rotate(done <-chan struct{}, log string) {
 	}
 }
 
-// rotate puts a log aside that has reached its size. The process goes on writing into the same file, at its end, wherever that is: what it
-// writes between the copy and the cut is lost.
+// rotate puts a log aside that has reached its size. The process goes on writing into the same file, at its end,
+// wherever that is: what it writes between the copy and the cut is lost.
 func rotate(path string, most int64) (err error) {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

@@ -118,8 +118,8 @@ func TestMembersSeeShootsAndNoStates(t *testing.T) {
 	t.Run("nor does any other role", func(t *testing.T) { testWhoSeesStates(t, garden) })
 }
 
-// testWhoSeesStates: of all roles for the whole garden only that of its own controllers does, and its administrators'. A
-// seed has a Role for each project (controllers/seed, Access).
+// testWhoSeesStates: of all roles for the whole garden only that of its own controllers does, and its administrators'.
+// A seed has a Role for each project (controllers/seed, Access).
 func testWhoSeesStates(t *testing.T, garden client.Client) {
 	roles := &rbacv1.ClusterRoleList{}
 	if err := garden.List(t.Context(), roles); err != nil {

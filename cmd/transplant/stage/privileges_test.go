@@ -85,8 +85,8 @@ func (k *kit) client(t *testing.T, config *rest.Config) client.Client {
 	return c
 }
 
-// as is the configuration of a ServiceAccount, "namespace/name", with a token of its own, or of a user, "user name", who may be
-// "in" groups.
+// as is the configuration of a ServiceAccount, "namespace/name", with a token of its own, or of a user, "user name",
+// who may be "in" groups.
 func (k *kit) as(t *testing.T, account string) *rest.Config {
 	t.Helper()
 	if user, is := strings.CutPrefix(account, "user "); is {
@@ -109,8 +109,8 @@ func (k *kit) as(t *testing.T, account string) *rest.Config {
 	return config
 }
 
-// startGardenKit is a garden with seeds a, b and c. alpha is a's; beta is b's; moving goes from a to b; gamma, of the project
-// q, is b's; omega is c's, which is lost.
+// startGardenKit is a garden with seeds a, b and c. alpha is a's; beta is b's; moving goes from a to b; gamma, of the
+// project q, is b's; omega is c's, which is lost.
 func startGardenKit(t *testing.T) *kit {
 	t.Helper()
 	k, ctx := privilegesKit(t, "garden"), t.Context()
@@ -194,8 +194,8 @@ func (k *kit) condition(t *testing.T, name string, status gardencorev1beta1.Cond
 	}
 }
 
-// runAccess keeps the roles of seeds, as the garden-controller-manager and with its rights, and waits until they are there
-// and the policies at work.
+// runAccess keeps the roles of seeds, as the garden-controller-manager and with its rights, and waits until they are
+// there and the policies at work.
 func (k *kit) runAccess(t *testing.T) {
 	t.Helper()
 	mgr, err := manager.New(k.as(t, "garden/garden-controller-manager"), manager.Options{

@@ -23,9 +23,9 @@ import (
 type Source func(context.Context) (*State, error)
 
 // Save keeps the state of a shoot in place of what is there. Chunks are written first, then the ShootState that refers
-// to them: a crash leaves a whole state (docs/specification/state-size.md#z3). Stale chunks are removed by Prune. Nothing
-// is written when nothing has changed, or when what is saved is of a newer epoch, which is a *StaleError. A conflict says
-// that somebody else has saved meanwhile: who gets one has saved nothing, and is to begin anew.
+// to them: a crash leaves a whole state (docs/specification/state-size.md#z3). Stale chunks are removed by Prune.
+// Nothing is written when nothing has changed, or when what is saved is of a newer epoch, which is a *StaleError. A
+// conflict says that somebody else has saved meanwhile: who gets one has saved nothing, and is to begin anew.
 func (s *Store) Save(ctx context.Context, shoot client.ObjectKey, source Source) error {
 	v, state, err := s.begin(ctx, shoot, source)
 	if err != nil {

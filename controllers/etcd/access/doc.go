@@ -27,8 +27,8 @@
 //
 // Liveness, readiness and metrics are open to everybody, on a port of their own without TLS.
 //
-// An identity has at most MaxRequests requests under way on a server, so that no identity takes the turn of another. Requests
-// have no body, and small headers.
+// An identity has at most MaxRequests requests under way on a server, so that no identity takes the turn of another.
+// Requests have no body, and small headers.
 //
 // It is not an authorization service: the table is code. It does not hold against those who can read the Secrets of
 // the control-plane namespace: they can be any identity, and with ca-etcd sign for any. These are the gardenlet, the

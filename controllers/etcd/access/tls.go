@@ -78,8 +78,9 @@ func (c Credentials) Client() (*tls.Config, error) {
 	}, nil
 }
 
-// ServeTLS is the configuration of a server that shows the certificate, and takes clients of the CA alone. If any are given,
-// it takes only the allowed identities. The files are read again for every connection, so that they may be renewed.
+// ServeTLS is the configuration of a server that shows the certificate, and takes clients of the CA alone. If any are
+// given, it takes only the allowed identities. The files are read again for every connection, so that they may be
+// renewed.
 func ServeTLS(files Files, protocol string, allowed ...Identity) (*tls.Config, error) {
 	load := func() (*tls.Config, error) {
 		credentials, err := files.Read(context.Background())
@@ -110,8 +111,8 @@ func ServeTLS(files Files, protocol string, allowed ...Identity) (*tls.Config, e
 	return config, nil
 }
 
-// Transport asks guard or sidecar over mutual TLS. It reads the credentials for every connection, so that they may be renewed.
-// A server that does not answer in the handshake is given up after dialDeadline.
+// Transport asks guard or sidecar over mutual TLS. It reads the credentials for every connection, so that they may be
+// renewed. A server that does not answer in the handshake is given up after dialDeadline.
 func Transport(read func(context.Context) (Credentials, error)) *http.Transport {
 	return &http.Transport{
 		MaxIdleConnsPerHost: 2, IdleConnTimeout: idleDeadline - 10*time.Second, // before the server closes it

@@ -12,7 +12,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
-// An API server lists by RangeStream, which etcd has since 3.7: it falls back to pages only if the call is Unimplemented.
+// An API server lists by RangeStream, which etcd has since 3.7: it falls back to pages only if the call is
+// Unimplemented.
 func TestProxy_RangeStream_PassesWhileValidAndIsCutByALapse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
