@@ -65,6 +65,9 @@ func (l *landscape) try(t *testing.T, input []byte, name string, args ...string)
 	var said, wrong bytes.Buffer
 	command.Stdout, command.Stderr = &said, &wrong
 	err := command.Run()
+	if strings.Contains(wrong.String(), "log.SetLogger(") {
+		t.Errorf("%s %s: a log goes nowhere:\n%s", filepath.Base(name), strings.Join(args, " "), wrong.String())
+	}
 	if err != nil {
 		return said.String() + wrong.String(), err
 	}

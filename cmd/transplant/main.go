@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/transplant-sim/transplant/clusters/embedded"
@@ -37,6 +39,7 @@ import (
 type exitCoder interface{ ExitCode() int }
 
 func main() {
+	log.SetLogger(klog.Background()) // else controller-runtime prints a stack trace half a minute later
 	if err := newCommand().ExecuteContext(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		if coder := exitCoder(nil); errors.As(err, &coder) {
