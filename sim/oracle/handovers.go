@@ -19,24 +19,29 @@ type handOver struct {
 	look          *timeline.Event // into the namespace; nil if there was none
 }
 
-// handOversOf are those of all shoots, in their order.
+// handOversOf are those of all shoots, in their order. A look is into the newest of the shoot and its source: by then the
+// destination may have left the shoot as well.
 func handOversOf(events []timeline.Event) []handOver {
 	var all []handOver
-	before, open := map[string]timeline.ShootSeen{}, map[string]int{} // by shoot; into all, plus one
+	before, newest := map[string]timeline.ShootSeen{}, map[[2]string]int{} // by shoot; into all, by shoot and source
 	for _, e := range events {
 		switch p := e.Payload.(type) {
 		case timeline.ShootSeen:
-			if i := open[e.Subject]; i > 0 && p.Operation.Type != "Migrate" && p.Operation.State == "Succeeded" {
-				all[i-1].to = min(all[i-1].to, e.At)
+			if p.Operation.Type != "Migrate" && p.Operation.State == "Succeeded" {
+				for i := range all {
+					if all[i].shoot == e.Subject {
+						all[i].to = min(all[i].to, e.At)
+					}
+				}
 			}
 			if source := timeline.HandedOver(before[e.Subject], p); source != "" {
+				newest[[2]string{e.Subject, source}] = len(all)
 				all = append(all, handOver{shoot: e.Subject, source: source, seq: e.Seq, from: e.At, to: math.MaxInt64})
-				open[e.Subject] = len(all)
 			}
 			before[e.Subject] = p
 		case timeline.InventorySeen:
-			if i := open[p.Shoot]; p.When == timeline.Left && i > 0 && all[i-1].source == e.Subject {
-				all[i-1].look = &e
+			if i, is := newest[[2]string{p.Shoot, e.Subject}]; is && p.When == timeline.Left {
+				all[i].look = &e
 			}
 		}
 	}

@@ -12,6 +12,9 @@ func TestNoOrphans_HandOver(t *testing.T) {
 	ready := of("", timeline.LandscapeReady{Seeds: []string{"a"}})
 	onA, migrating := seen(shoot("a", "a", "Create", "Succeeded")), seen(shoot("b", "a", "Migrate", "Processing"))
 	letGo, onB := seen(shoot("b", "b", "Migrate", "Succeeded")), seen(shoot("b", "b", "Restore", "Succeeded"))
+	leaving, onward := seen(shoot("c", "b", "Migrate", "Processing")), seen(shoot("c", "c", "Migrate", "Succeeded"))
+	lookAtB := of("b", timeline.InventorySeen{When: timeline.Left, Shoot: "alpha"})
+	onC := seen(shoot("c", "c", "Restore", "Succeeded"))
 	aborted, forced := seen(shoot("b", "b", "Migrate", "Aborted")), seen(shoot("b", "b", "Restore", "Processing"))
 	backOnA := seen(shoot("a", "a", "Migrate", "Succeeded"))
 	look := func(items ...timeline.Item) timeline.Event {
@@ -60,8 +63,15 @@ func TestNoOrphans_HandOver(t *testing.T) {
 			events: story(onA, migrating, letGo, look(written("machines.machine.sapcloud.io", "m", "machine-controller")), onB),
 			want:   "machines.machine.sapcloud.io shoot--p--alpha/m, it was to be deleted before,",
 		},
-		"NobodyLooked":           {events: story(onA, migrating, letGo, onB), lacks: lacks},
-		"LookedTooLate":          {events: story(onA, migrating, letGo, blind, onB), lacks: lacks + ": namespace x"},
+		"NobodyLooked":  {events: story(onA, migrating, letGo, onB), lacks: lacks},
+		"LookedTooLate": {events: story(onA, migrating, letGo, blind, onB), lacks: lacks + ": namespace x"},
+		"LookedWhenTheDestinationHadLeft": {
+			events: story(onA, migrating, letGo, leaving, onward, look(written("configmaps", "x", "acme")), lookAtB, onC),
+			want:   "configmaps shoot--p--alpha/x",
+		},
+		"SourceIsLostWhenTheDestinationHasLeft": {
+			events: story(onA, migrating, letGo, leaving, onward, lookAtB, onC, lost, back), lacks: lacks,
+		},
 		"SourceIsLost":           {events: story(onA, migrating, letGo, lost, onB, back)},
 		"SourceWasLostBefore":    {events: story(onA, lost, back, migrating, letGo, onB), lacks: lacks},
 		"SourceIsLostAfterwards": {events: story(onA, migrating, letGo, onB, lost, back), lacks: lacks},
