@@ -114,7 +114,7 @@ func (o *Operation) etcdRestored(ctx context.Context) (bool, error) {
 	if err != nil || !here.Etcd.Exists {
 		return false, err
 	}
-	left, err := o.HasLeftovers(ctx)
+	left, err := o.HasLeftovers(ctx, here)
 	return err == nil && !left, err
 }
 

@@ -159,14 +159,13 @@ func (o *Operation) HasFinalSnapshot(ctx context.Context, epoch int64) (bool, er
 	return o.Bucket.HasFinalSnapshot(ctx, entry.Spec.BucketName, o.BackupPrefix(), epoch)
 }
 
-// UnsavedEpoch is the epoch of the etcd that is to run here, if that may have what somebody needs and no backup has; else zero: none runs,
-// its final snapshot is there, or a newer epoch has begun, which does not start from it any more.
-func (o *Operation) UnsavedEpoch(ctx context.Context) (int64, error) {
-	here, err := o.Survey(ctx)
-	if err != nil || !here.Etcd.Runs {
-		return 0, err
+// UnsavedEpoch is the epoch of this seed's etcd, if that is to run and may have what somebody needs and no backup has;
+// else zero: it does not run, its final snapshot is there, or a newer epoch has begun, which does not start from it any
+// more.
+func (o *Operation) UnsavedEpoch(ctx context.Context, etcd tenure.Etcd) (int64, error) {
+	if !etcd.Runs {
+		return 0, nil
 	}
-	epoch := here.Etcd.Epoch
 	buckets := sets.New(o.BucketName())
 	for _, read := range []func(context.Context) (*gardencorev1beta1.BackupEntry, error){o.BackupEntry, o.SourceBackupEntry} {
 		entry, err := read(ctx)
@@ -178,7 +177,7 @@ func (o *Operation) UnsavedEpoch(ctx context.Context) (int64, error) {
 		}
 	}
 	for _, bucket := range sets.List(buckets) {
-		superseded, err := o.Bucket.Superseded(ctx, bucket, o.BackupPrefix(), epoch)
+		superseded, err := o.Bucket.Superseded(ctx, bucket, o.BackupPrefix(), etcd.Epoch)
 		if err != nil {
 			return 0, fmt.Errorf("look for newer epochs in bucket %q: %w", bucket, err)
 		}
@@ -186,14 +185,14 @@ func (o *Operation) UnsavedEpoch(ctx context.Context) (int64, error) {
 			return 0, nil
 		}
 	}
-	saved, err := o.Bucket.HasFinalSnapshot(ctx, o.BucketName(), o.BackupPrefix(), epoch)
+	saved, err := o.Bucket.HasFinalSnapshot(ctx, o.BucketName(), o.BackupPrefix(), etcd.Epoch)
 	if err != nil {
-		return 0, fmt.Errorf("look for the final snapshot of epoch %d: %w", epoch, err)
+		return 0, fmt.Errorf("look for the final snapshot of epoch %d: %w", etcd.Epoch, err)
 	}
 	if saved {
 		return 0, nil
 	}
-	return epoch, nil
+	return etcd.Epoch, nil
 }
 
 func (o *Operation) boundTo(ctx context.Context) (string, error) {
