@@ -84,15 +84,15 @@ dashboards: ## Generate the dashboards and alert rules anew (part of generate)
 ##@ Checking
 
 .PHONY: lint
-lint: ## Formatting, vet, and references to documents
+lint: ## Formatting, vet, references to documents, bounds of the tree
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go vet ./...
 	go vet -tags e2e,docker ./e2e/... ./clusters/kind
 	@# flags of the real build, so that Kubernetes is compiled once
 	cd clusters/controlplane && CGO_ENABLED=0 go vet -trimpath .
 	go vet -C .ci/bill ./...
-	@# prints how many references lead nowhere
-	go test -count=1 -v -run '^TestReferences_InWhateverFile' .
+	@# prints how many references lead nowhere, and how far the tree is from its bounds
+	go test -count=1 -v -run '^TestReferences_InWhateverFile|^TestBounds$$' .
 
 .PHONY: golangci
 golangci: ## All linters (builds them first: minutes)
