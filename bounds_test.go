@@ -30,8 +30,8 @@ const (
 	files   = 15
 )
 
-// replaced are words of this project's own that the field has another word for. They are counted in every sense: few are
-// needed in another.
+// replaced are words of this project's own that the field has another word for. They are counted in every sense: few
+// are needed in another.
 var replaced = strings.Fields(`story stories told tell tells telling teller tellers held violated broken felt
 	stage staged cast raise strew strewn crew crews lane lanes ward wards patient patients
 	stranger strangers unheard disown disowned whereabouts belongings sights`)
