@@ -34,11 +34,18 @@ help: ## Explain the targets
 scenario: build ## Run SCENARIO (default: the loss of a seed) on BACKEND and print the verdict
 	$(RUN) $(SCENARIO) --out $(OUT)
 
+.PHONY: unit
+unit: ## Run the tests that start no program of Kubernetes, Prometheus, browser or Docker (two minutes; after a change, seconds)
+	@# What others import comes first: the first answer is that of the package which was changed.
+	@# A test that starts Kubernetes although it is asked not to does not find it.
+	TRANSPLANT_KUBERNETES_BIN=/none-in-make-unit go test -short $$(go list -deps -f '{{with .Module}}{{if .Main}}{{$$.ImportPath}}{{end}}{{end}}' ./...)
+
 .PHONY: test
 test: build controlplane ## Run all tests that need no Docker; ARTIFACTS=out/tests keeps what they show as tables and pictures
 	@# one package at a time: most of them start API servers, and share the machine's cores badly
 	$(if $(ARTIFACTS),@mkdir -p $(ARTIFACTS))
-	go test -p 1 -count=1 -shuffle=on -timeout 40m $(if $(ARTIFACTS),-artifacts -outputdir $(abspath $(ARTIFACTS))) ./...
+	@# -short=false wins over a GOFLAGS of -short: this is never part of the tests
+	go test -short=false -p 1 -count=1 -shuffle=on -timeout 40m $(if $(ARTIFACTS),-artifacts -outputdir $(abspath $(ARTIFACTS))) ./...
 
 .PHONY: e2e
 e2e: build controlplane ## Tell the catalogue and try the controllers as suites of e2e-framework; LABELS="fault=loseCluster" for some (long)
@@ -46,7 +53,7 @@ e2e: build controlplane ## Tell the catalogue and try the controllers as suites 
 
 .PHONY: test-kind
 test-kind: controlplane ## Run the tests that need Docker; NODE_IMAGE=name takes that instead of the published node image
-	TRANSPLANT_NODE_IMAGE=$(NODE_IMAGE) go test -tags docker -p 1 -count=1 -timeout 30m ./clusters/kind
+	TRANSPLANT_NODE_IMAGE=$(NODE_IMAGE) go test -short=false -tags docker -p 1 -count=1 -timeout 30m ./clusters/kind
 
 .PHONY: oracle
 oracle: ## Run the tests against cases with known answers (part of test)
@@ -109,7 +116,7 @@ licenses: ## Write the bills, and the licence of every module in them; fails on 
 
 .PHONY: race
 race: build controlplane ## Run the tests with the race detector
-	go test -race -count=1 -shuffle=on -timeout 60m ./...
+	go test -short=false -race -count=1 -shuffle=on -timeout 60m ./...
 
 .PHONY: mutants
 mutants: build controlplane ## Plant bugs one by one, in the product and then in the harness, and see that each is caught (long); MUTANTS="a b" for some

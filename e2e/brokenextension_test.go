@@ -34,6 +34,7 @@ spec:
 // its file.
 func brokenExtension(t *testing.T, does string) string {
 	t.Helper()
+	built(t)
 	folder := t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", filepath.Join(folder, "vault"), "./brokenextension")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")

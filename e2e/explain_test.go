@@ -13,9 +13,7 @@ import (
 func TestExplainAsProgramsUseIt(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("TRANSPLANT_HOME", home)
-	if _, err := os.Stat(program); err != nil {
-		t.Fatalf("the program is not built: run make build (%v)", err)
-	}
+	built(t)
 	const good = `{"id":"a","begin":"220000+0100","end":"230000+0100","now":"2026-11-21T12:00:00Z"}` + "\n"
 	for _, c := range []struct {
 		name, topic, questions string

@@ -36,9 +36,12 @@ func up(t *testing.T, flags ...string) *landscape {
 	return l
 }
 
-// built is the path of the program.
+// built is the path of the program. With -short, the test is skipped.
 func built(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("runs the built program: not with -short")
+	}
 	path, err := filepath.Abs(program)
 	if err == nil {
 		_, err = os.Stat(path)

@@ -83,6 +83,7 @@ func TestAnOwnExtensionIsToldInAStory(t *testing.T) {
 // ownExtension is the file of the extension, beside its program.
 func ownExtension(t *testing.T) string {
 	t.Helper()
+	built(t)
 	folder := t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", filepath.Join(folder, "acme"), "./ownextension")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")

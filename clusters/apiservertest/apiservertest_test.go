@@ -69,10 +69,7 @@ func TestStart(t *testing.T) {
 }
 
 func TestStopFreesThePorts(t *testing.T) {
-	server, err := apiservertest.Launch(t.Context(), apiservertest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := apiservertest.StartServer(t, apiservertest.Options{})
 	if err := server.Stop(); err != nil {
 		t.Fatalf("stop: %v", err)
 	}

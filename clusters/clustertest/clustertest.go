@@ -69,9 +69,13 @@ func Run(t *testing.T, backend Backend) {
 	})
 }
 
-// BuildTestPod builds the image's program and returns the folder it is in, which ends with the test.
+// BuildTestPod builds the image's program and returns the folder it is in, which ends with the test. With -short, the
+// test is skipped: only pods of a real cluster run the program.
 func BuildTestPod(t testing.TB) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("builds the program of pods: not with -short")
+	}
 	folder := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()

@@ -35,6 +35,14 @@ import (
 // bound is how long anything may take here.
 const bound = 60 * time.Second
 
+// skipShort skips a test that starts clusters when -short is given.
+func skipShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts the programs of clusters: not with -short")
+	}
+}
+
 func start(t *testing.T, options embedded.Options) *embedded.Landscape {
 	t.Helper()
 	options.WithoutNodes = true
@@ -43,6 +51,7 @@ func start(t *testing.T, options embedded.Options) *embedded.Landscape {
 
 func startWithNodes(t *testing.T, options embedded.Options) *embedded.Landscape {
 	t.Helper()
+	skipShort(t)
 	if options.Dir == "" {
 		options.Dir = filepath.Join(t.TempDir(), "landscape")
 	}

@@ -159,6 +159,7 @@ func TestRefusals(t *testing.T) {
 // What goes wrong on the way up takes everything down again.
 func TestNothingStaysHalfStarted(t *testing.T) {
 	t.Parallel()
+	skipShort(t)
 	t.Run("Cancelled", func(t *testing.T) {
 		t.Parallel()
 		ctx, cancel := context.WithCancel(t.Context())

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -47,9 +48,21 @@ type bench struct {
 // Config implements Shoots.
 func (b *bench) Config(string, []byte, string) *rest.Config { return rest.CopyConfig(b.config) }
 
-func newBench(t *testing.T) *bench {
+// TestOnARealAPIServer has one API server for all: the tests run one after the other, and each leaves it empty.
+func TestOnARealAPIServer(t *testing.T) {
+	t.Parallel()
+	config := apiservertest.Start(t, apiservertest.Options{Flags: []string{"--disable-admission-plugins=ServiceAccount"}})
+	for name, test := range map[string]func(*testing.T, *bench){
+		"everything goes": everythingGoes, "what hangs is named": whatHangsIsNamed, "volumes go before nodes": volumesGoBeforeNodes,
+		"an annotation that cannot be read": anAnnotationThatCannotBeRead, "a clean-up is counted": aCleanUpIsCounted,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, newBench(t, config)) })
+	}
+}
+
+func newBench(t *testing.T, config *rest.Config) *bench {
 	t.Helper()
-	b := &bench{config: apiservertest.Start(t, apiservertest.Options{Flags: []string{"--disable-admission-plugins=ServiceAccount"}})}
+	b := &bench{config: config}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, gardencorev1beta1.AddToScheme, apiextensionsv1.AddToScheme} {
 		must(t, add(scheme))
@@ -57,6 +70,7 @@ func newBench(t *testing.T) *bench {
 	var err error
 	b.Client, err = client.New(b.config, client.Options{Scheme: scheme})
 	must(t, err)
+	t.Cleanup(func() { b.empty(t) })
 	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "alpha", UID: "u"}}
 	shoot.Status.TechnicalID, shoot.Status.SeedName = technicalID, ptr.To("a")
 	in := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: technicalID, Name: name} }
@@ -72,6 +86,34 @@ func newBench(t *testing.T) *bench {
 	b.operation.WaitInterval = 20 * time.Millisecond
 	b.cleaner = &Cleaner{Shoots: b}
 	return b
+}
+
+// empty removes what a test has made, finalizers or not. Webhooks go first: they refuse everything else.
+func (b *bench) empty(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	defer cancel()
+	for _, list := range []client.ObjectList{
+		&admissionregistrationv1.ValidatingWebhookConfigurationList{}, &apiextensionsv1.CustomResourceDefinitionList{},
+		&appsv1.DeploymentList{}, &appsv1.DaemonSetList{}, &batchv1.JobList{}, &corev1.PodList{}, &corev1.ServiceList{},
+		&corev1.PersistentVolumeClaimList{}, &corev1.PersistentVolumeList{}, &corev1.ConfigMapList{},
+	} {
+		must(t, b.List(ctx, list))
+		must(t, meta.EachListItem(list, func(item runtime.Object) error {
+			object := item.(client.Object)
+			if object.GetNamespace() == metav1.NamespaceSystem || object.GetLabels()["provider"] == "kubernetes" {
+				return nil // the API server's own
+			}
+			if len(object.GetFinalizers()) > 0 {
+				before := object.DeepCopyObject().(client.Object)
+				object.SetFinalizers(nil)
+				if err := b.Patch(ctx, object, client.MergeFrom(before)); err != nil {
+					return client.IgnoreNotFound(err)
+				}
+			}
+			return client.IgnoreNotFound(b.Delete(ctx, object))
+		}))
+	}
 }
 
 // annotate changes the annotations of the Shoot in the garden, while the clean-up is at work.
@@ -195,10 +237,8 @@ func (b *bench) names(t *testing.T) []string {
 	return left
 }
 
-// TestEverythingGoes runs the clean-up on a shoot where everything is in the way, at once by the annotations.
-func TestEverythingGoes(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
+// everythingGoes runs the clean-up on a shoot where everything is in the way, at once by the annotations.
+func everythingGoes(t *testing.T, b *bench) {
 	b.populate(t)
 	b.annotate(t, map[string]string{
 		"shoot.gardener.cloud/cleanup-webhooks-finalize-grace-period-seconds":             "0",
@@ -220,10 +260,8 @@ func TestEverythingGoes(t *testing.T) {
 	must(t, b.run(ctx)) // again
 }
 
-// TestWhatHangsIsNamed: without annotations a finalizer is given its five minutes.
-func TestWhatHangsIsNamed(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
+// whatHangsIsNamed: without annotations a finalizer is given its five minutes.
+func whatHangsIsNamed(t *testing.T, b *bench) {
 	now := testingclock.NewFakeClock(time.Now())
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "balancer", Finalizers: []string{"service.kubernetes.io/load-balancer-cleanup"}}}
 	service.Spec.Ports = []corev1.ServicePort{{Port: 80}}
@@ -257,10 +295,8 @@ func TestWhatHangsIsNamed(t *testing.T) {
 	must(t, s.look(t.Context()))
 }
 
-// TestVolumesGoBeforeNodes: what a claim has left in the cloud is waited for, for as long as claims are.
-func TestVolumesGoBeforeNodes(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
+// volumesGoBeforeNodes: what a claim has left in the cloud is waited for, for as long as claims are.
+func volumesGoBeforeNodes(t *testing.T, b *bench) {
 	volume := func(name string, change func(*corev1.PersistentVolume)) *corev1.PersistentVolume {
 		v := &corev1.PersistentVolume{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"pv.kubernetes.io/provisioned-by": "csi.test"}},
@@ -324,10 +360,8 @@ func TestWhatIsNotThereIsNotCleaned(t *testing.T) {
 	}
 }
 
-// TestAnAnnotationThatCannotBeRead ends the step at once: waiting mends it only if somebody writes another.
-func TestAnAnnotationThatCannotBeRead(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
+// anAnnotationThatCannotBeRead ends the step at once: waiting mends it only if somebody writes another.
+func anAnnotationThatCannotBeRead(t *testing.T, b *bench) {
 	b.annotate(t, map[string]string{"shoot.gardener.cloud/cleanup-webhooks-finalize-grace-period-seconds": "soon"})
 	if err := b.run(t.Context()); err == nil || !strings.Contains(err.Error(), `"soon" is no number of seconds`) {
 		t.Errorf("%v", err)

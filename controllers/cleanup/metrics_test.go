@@ -56,9 +56,7 @@ func TestLeftOversAreCounted(t *testing.T) {
 }
 
 // A Service with a finalizer holds the step up until its time is over, and loses the finalizer when it may.
-func TestACleanUpIsCounted(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
+func aCleanUpIsCounted(t *testing.T, b *bench) {
 	b.cleaner.Metrics, b.cleaner.Timeout = newTestMetrics(t), 300*time.Millisecond
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "balancer", Finalizers: []string{"stuck.test/always"}}}
 	service.Spec.Ports = []corev1.ServicePort{{Port: 80}}

@@ -13,10 +13,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -47,14 +50,26 @@ func (b *bench) Own(ctx context.Context, call func(context.Context, int64) error
 	return call(cloud.WithScope(ctx, cloud.Scope{Shoot: technicalID, Epoch: 3}), 3)
 }
 
-func start(t *testing.T) *bench {
-	t.Helper()
+// TestOnARealAPIServer has one API server for all: each test runs controllers of its own on it, and leaves it empty.
+func TestOnARealAPIServer(t *testing.T) {
 	log.SetLogger(logr.Discard())
 	config := apiservertest.Start(t, apiservertest.Options{Flags: []string{"--disable-admission-plugins=ServiceAccount,StorageObjectInUseProtection"}})
+	for name, test := range map[string]func(*testing.T, *bench){
+		"load balancers": loadBalancers, "nobody else may call": nobodyElseMayCall, "volumes": volumes,
+		"volumes that wait for no node": volumesThatWaitForNoNode, "a claim that goes too soon": aClaimThatGoesTooSoon,
+		"nodes go with their machines": nodesGoWithTheirMachines, "what is retained": whatIsRetained,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, start(t, config)) })
+	}
+}
+
+func start(t *testing.T, config *rest.Config) *bench {
+	t.Helper()
 	b := &bench{t: t, cloud: cloudtest.New(t)}
 	var err error
 	b.Client, err = client.New(config, client.Options{Scheme: clientgoscheme.Scheme})
 	b.must(err)
+	t.Cleanup(b.empty) // when the controllers have ended
 	mgr, err := manager.New(config, manager.Options{Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", Logger: logr.Discard()})
 	b.must(err)
 	b.must(AddToManager(mgr, config, Account{Cloud: b.cloud.Client(t), Owner: b, Shoot: technicalID}))
@@ -68,6 +83,32 @@ func start(t *testing.T) *bench {
 		}
 	})
 	return b
+}
+
+// empty removes what a test has made. Finalizers are taken off, for the controllers of the test have ended.
+func (b *bench) empty() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.t.Context()), time.Minute)
+	defer cancel()
+	for _, list := range []client.ObjectList{
+		&corev1.ServiceList{}, &corev1.PersistentVolumeClaimList{}, &storagev1.VolumeAttachmentList{}, &corev1.PersistentVolumeList{},
+		&storagev1.StorageClassList{}, &corev1.NodeList{}, &corev1.EventList{},
+	} {
+		b.must(b.List(ctx, list))
+		b.must(meta.EachListItem(list, func(item runtime.Object) error {
+			object := item.(client.Object)
+			if object.GetName() == "kubernetes" { // the API server's own Service
+				return nil
+			}
+			if len(object.GetFinalizers()) > 0 {
+				before := object.DeepCopyObject().(client.Object)
+				object.SetFinalizers(nil)
+				if err := b.Patch(ctx, object, client.MergeFrom(before)); err != nil {
+					return client.IgnoreNotFound(err)
+				}
+			}
+			return client.IgnoreNotFound(b.Delete(ctx, object))
+		}))
+	}
 }
 
 func (b *bench) must(err error) {
@@ -104,9 +145,8 @@ func (b *bench) written() []string {
 	return calls
 }
 
-// TestLoadBalancers takes a Service through its life, with an answer lost and a cloud that refuses on the way.
-func TestLoadBalancers(t *testing.T) {
-	b := start(t)
+// loadBalancers takes a Service through its life, with an answer lost and a cloud that refuses on the way.
+func loadBalancers(t *testing.T, b *bench) {
 	var lost atomic.Bool
 	b.cloud.LoseAnswers(func(verb, _ string) bool { return verb == "create" && lost.CompareAndSwap(false, true) })
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
@@ -161,9 +201,8 @@ func TestLoadBalancers(t *testing.T) {
 	}
 }
 
-// TestNobodyElseMayCall: without a valid ownership nothing is called, and nothing fails.
-func TestNobodyElseMayCall(t *testing.T) {
-	b := start(t)
+// nobodyElseMayCall: without a valid ownership nothing is called, and nothing fails.
+func nobodyElseMayCall(t *testing.T, b *bench) {
 	b.lapsed.Store(true)
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
 	service.Spec.Type, service.Spec.Ports = corev1.ServiceTypeLoadBalancer, []corev1.ServicePort{{Port: 80}}
@@ -187,9 +226,8 @@ func TestNobodyElseMayCall(t *testing.T) {
 	}
 }
 
-// TestVolumes takes a claim through its life. What Kubernetes' own controllers do is done here.
-func TestVolumes(t *testing.T) {
-	b := start(t)
+// volumes takes a claim through its life. What Kubernetes' own controllers do is done here.
+func volumes(t *testing.T, b *bench) {
 	wait := storagev1.VolumeBindingWaitForFirstConsumer
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data", Annotations: map[string]string{annotationProvisioner: cloud.CSIDriver}},
@@ -253,9 +291,8 @@ func TestVolumes(t *testing.T) {
 	}
 }
 
-// TestVolumesThatWaitForNoNode are where their class allows it, or where the first node is: never nowhere.
-func TestVolumesThatWaitForNoNode(t *testing.T) {
-	b := start(t)
+// volumesThatWaitForNoNode are where their class allows it, or where the first node is: never nowhere.
+func volumesThatWaitForNoNode(t *testing.T, b *bench) {
 	claimOf := func(class string) *corev1.PersistentVolumeClaim {
 		return &corev1.PersistentVolumeClaim{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: class, Annotations: map[string]string{annotationProvisioner: cloud.CSIDriver}},
@@ -288,10 +325,9 @@ func TestVolumesThatWaitForNoNode(t *testing.T) {
 	b.until("the other is where the node is", func(ctx context.Context) bool { return slices.Equal(made(ctx), []string{"here-1", "here-2"}) })
 }
 
-// TestAClaimThatGoesTooSoon: a volume of which nobody has heard yet, as the answer was lost, goes with the claim that it was
+// aClaimThatGoesTooSoon: a volume of which nobody has heard yet, as the answer was lost, goes with the claim that it was
 // made for; the claim stays as long.
-func TestAClaimThatGoesTooSoon(t *testing.T) {
-	b := start(t)
+func aClaimThatGoesTooSoon(t *testing.T, b *bench) {
 	var made atomic.Bool
 	b.cloud.LoseAnswers(func(verb, _ string) bool { return verb == "create" && made.CompareAndSwap(false, true) })
 	var refused atomic.Int32
@@ -344,10 +380,9 @@ func nodeOf(name, providerID string, ready corev1.ConditionStatus) *corev1.Node 
 	}
 }
 
-// TestNodesGoWithTheirMachines: a node whose machine has ended goes, but not while it is ready, nor while the cloud does
+// nodesGoWithTheirMachines: a node whose machine has ended goes, but not while it is ready, nor while the cloud does
 // not answer, and no other node goes.
-func TestNodesGoWithTheirMachines(t *testing.T) {
-	b := start(t)
+func nodesGoWithTheirMachines(t *testing.T, b *bench) {
 	machines := b.cloud.Client(t).Machines()
 	alive, err := machines.Create(t.Context(), &cloud.Machine{Name: "alive", Type: "small"})
 	b.must(err)
@@ -389,9 +424,8 @@ func TestNodesGoWithTheirMachines(t *testing.T) {
 	})
 }
 
-// TestWhatIsRetained stays in the cloud when its PersistentVolume goes.
-func TestWhatIsRetained(t *testing.T) {
-	b := start(t)
+// whatIsRetained stays in the cloud when its PersistentVolume goes.
+func whatIsRetained(t *testing.T, b *bench) {
 	made, err := b.cloud.Client(t).Volumes().Create(t.Context(), &cloud.Volume{Size: "1Gi"})
 	b.must(err)
 	volume := &corev1.PersistentVolume{

@@ -1,4 +1,5 @@
-// Package prometheustest runs a real Prometheus in tests and asks it. It knows nothing of what is measured.
+// Package prometheustest runs a real Prometheus in tests and asks it. With -short, tests that ask for one are skipped
+// unless one is required. It knows nothing of what is measured.
 package prometheustest
 
 import (
@@ -38,6 +39,9 @@ func Installed(t testing.TB, name string) (path string, is bool) {
 // Program finds a program of Prometheus, or skips the test; where one is required it fails.
 func Program(t testing.TB, name string) string {
 	t.Helper()
+	if testing.Short() && os.Getenv(required) == "" {
+		t.Skipf("runs %s: not with -short", name)
+	}
 	path, is := Installed(t, name)
 	if is {
 		return path

@@ -41,14 +41,9 @@ type host struct {
 
 func newHost(t *testing.T) *host {
 	t.Helper()
-	server, err := apiservertest.Launch(t.Context(), apiservertest.Options{})
-	must(t, err)
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Errorf("stop the garden: %v", err)
-		}
-	})
+	server := apiservertest.StartServer(t, apiservertest.Options{})
 	h := &host{kubeconfig: server.Cluster.Kubeconfig(program.Admin)}
+	var err error
 	h.client, err = kubernetes.NewForConfig(server.Config)
 	must(t, err)
 	h.clock, err = ownership.NewBootClock()

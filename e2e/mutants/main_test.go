@@ -117,6 +117,9 @@ func TestEveryOracleHasAMutant(t *testing.T) {
 // A mutant that does not compile is no bug. Those that change different files are built together.
 func TestEveryMutantCompiles(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("compiles most of the tree many times over: not with -short")
+	}
 	for i, batch := range batches(t, listed(t)) {
 		work := t.TempDir()
 		overlay, err := lay(root, work, batch)

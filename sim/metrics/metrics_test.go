@@ -17,13 +17,11 @@ import (
 	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
 
+	"github.com/transplant-sim/transplant/dashboards/prometheustest"
 	"github.com/transplant-sim/transplant/sim/metrics"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
-
-// requireTools is the environment variable under which a machine without Prometheus fails the tests that need it. CI sets it.
-const requireTools = "TRANSPLANT_REQUIRE_PROMETHEUS"
 
 const story = `{"metadata":{"name":"tale"},"spec":{"why":"to be counted","measure":{"rto":{"max":"30s"},"lostWrites":{"max":0}}}}`
 
@@ -223,13 +221,7 @@ func TestAllMetricsAreDocumented(t *testing.T) {
 // The documented command reads what a run leaves.
 func TestPastRunsAreLoaded(t *testing.T) {
 	t.Parallel()
-	promtool, err := exec.LookPath("promtool")
-	if err != nil {
-		if os.Getenv(requireTools) != "" {
-			t.Fatalf("there is no promtool, and %s wants one", requireTools)
-		}
-		t.Skip("there is no promtool: install Debian's package prometheus to have the samples read")
-	}
+	promtool := prometheustest.Program(t, "promtool")
 	folder := t.TempDir()
 	file, err := os.Create(filepath.Join(folder, metrics.FileName))
 	if err != nil {

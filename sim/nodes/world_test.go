@@ -101,13 +101,7 @@ func (w *world) startAPIServer() {
 	w.check(folder.WriteKeyPair("shoot", pair))
 	w.roots.AddCert(authority.Certificate)
 	flag := "--tls-sni-cert-key=" + folder.Certificate("shoot") + "," + folder.Key("shoot") + ":" + apiName
-	w.server, err = apiservertest.Launch(w.t.Context(), apiservertest.Options{Flags: []string{flag}})
-	w.check(err)
-	w.t.Cleanup(func() {
-		if err := w.server.Stop(); err != nil {
-			w.t.Error(err)
-		}
-	})
+	w.server = apiservertest.StartServer(w.t, apiservertest.Options{Flags: []string{flag}})
 	w.api = w.server.APIServer
 	w.admin, err = kubernetes.NewForConfig(w.server.Config)
 	w.check(err)

@@ -20,15 +20,7 @@ import (
 // it says nothing and breaks no connection, the watches end, and that nobody sees is told.
 func TestWhatIsWatchedOnARealServer(t *testing.T) {
 	t.Parallel()
-	server, err := apiservertest.Launch(t.Context(), apiservertest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := apiservertest.StartServer(t, apiservertest.Options{})
 	connect := func(context.Context) (*rest.Config, error) { return rest.CopyConfig(server.Config), nil }
 	c, ctx, j := kubernetes.NewForConfigOrDie(server.Config), t.Context(), journal()
 	must := func(_ any, err error) {

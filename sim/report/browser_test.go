@@ -38,6 +38,9 @@ type window struct {
 
 func browse(t *testing.T) *window {
 	t.Helper()
+	if testing.Short() && os.Getenv(requireBrowser) == "" {
+		t.Skip("starts a browser: not with -short")
+	}
 	program := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {

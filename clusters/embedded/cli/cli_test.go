@@ -54,8 +54,12 @@ const bound = 2 * time.Minute
 // home is a folder of landscapes that is empty at the end of the test, and so is the machine.
 type home string
 
+// newHome skips the test with -short: what needs a home starts a landscape in it.
 func newHome(t *testing.T) home {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a landscape: not with -short")
+	}
 	// Longer than the name of a unix socket may be.
 	h := home(filepath.Join(t.TempDir(), strings.Repeat("long", 20)))
 	t.Cleanup(func() {

@@ -47,10 +47,7 @@ type cluster struct {
 func startCluster(t *testing.T, slice byte, flags ...string) *cluster {
 	t.Helper()
 	services := "--service-cluster-ip-range=" + part(slice, 128).String()
-	server, err := apiservertest.Launch(t.Context(), apiservertest.Options{Flags: []string{services}})
-	if err != nil {
-		t.Fatalf("start the API server: %v", err)
-	}
+	server := apiservertest.StartServer(t, apiservertest.Options{Flags: []string{services}})
 	c := &cluster{Server: server, client: kubernetes.NewForConfigOrDie(server.Config), runner: process.NewRunner(), apiServer: server.APIServer}
 	t.Cleanup(func() { c.stop(t) })
 	for _, spec := range []process.Spec{server.Cluster.ControllerManager(), server.Cluster.Scheduler()} {
@@ -98,9 +95,6 @@ func (c *cluster) stop(t *testing.T) {
 	}
 	if err := c.runner.Close(); err != nil {
 		t.Errorf("stop the cluster's processes: %v", err)
-	}
-	if err := c.Stop(); err != nil {
-		t.Errorf("stop the API server: %v", err)
 	}
 }
 
