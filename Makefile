@@ -3,10 +3,10 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-SCENARIO ?= scenarios/seed-loss.yaml
+SCENARIO ?= scenarios/loss/seed-loss.yaml
 BACKEND  ?= embedded
 SAMPLE   ?= 3
-STORIES  ?= scenarios/*.yaml
+STORIES  ?= scenarios/*/*.yaml
 JOBS     ?= 1
 # No story of the catalogue begins later than this after the first; 0s lets all be told.
 BEGIN_WITHIN ?= 0s
@@ -121,7 +121,7 @@ catalogue: build ## Run STORIES (default: every scenario) on BACKEND, JOBS at on
 
 .PHONY: sweep
 sweep: build ## Run every point of every sweep (hours)
-	$(RUN) $$(grep -l "^  sweep:" scenarios/*.yaml) --jobs $(JOBS) --out out/sweep
+	$(RUN) $$(grep -l "^  sweep:" scenarios/*/*.yaml) --jobs $(JOBS) --out out/sweep
 
 .PHONY: soak
 soak: build ## Run SCENARIO twenty times in a row; all must be Held (long)

@@ -24,7 +24,7 @@ const storyLandscape = "e2e-story"
 
 // Every scenario is a feature, labelled with its name, its steps, the kinds of its faults and the oracles that judge it.
 func TestCatalogue(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(root, "scenarios", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(root, "scenarios", "*", "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("find the scenarios: %v", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -29,10 +30,10 @@ import (
 
 const folder = "../../scenarios"
 
-// catalogue are the files of the catalogue.
+// catalogue are the files of the catalogue: each lies in the folder of its purpose.
 func catalogue(t testing.TB) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(folder, "*", "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scenarios: %v", err)
 	}
@@ -45,6 +46,7 @@ func TestTheCatalogueIsFine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	files := map[string]string{} // by name
 	for _, file := range catalogue(t) {
 		s, err := scenario.ParseFile(file)
 		if err != nil {
@@ -55,8 +57,12 @@ func TestTheCatalogueIsFine(t *testing.T) {
 		if s.Metadata.Name != name {
 			t.Errorf("%s: the name is %q", file, s.Metadata.Name)
 		}
-		if !strings.Contains(string(readme), "("+name+".yaml)") {
-			t.Errorf("%s is not in the README's catalogue", file)
+		if other, taken := files[name]; taken {
+			t.Errorf("%s has the name of %s", file, other)
+		}
+		files[name] = file
+		if link := "(" + filepath.Base(filepath.Dir(file)) + "/" + name + ".yaml)"; !strings.Contains(string(readme), link) {
+			t.Errorf("%s is not in the README's catalogue as %s", file, link)
 		}
 		content, err := os.ReadFile(file)
 		if err != nil {
@@ -64,6 +70,33 @@ func TestTheCatalogueIsFine(t *testing.T) {
 		}
 		if counted := countedEpoch.Find(content); counted != nil {
 			t.Errorf("%s: %q is true only in a landscape that no story was told in before: epochs go on where a shoot of that name was", file, counted)
+		}
+	}
+}
+
+// A file that lies elsewhere is in no tier, and nobody runs it. A folder is a purpose that several scenarios share.
+func TestCatalogue_Files_LieInFoldersByPurpose(t *testing.T) {
+	t.Parallel()
+	all := 0
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(path)) {
+			all++
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	purposes := map[string]int{}
+	for _, file := range catalogue(t) {
+		purposes[filepath.Dir(file)]++
+	}
+	if listed := len(catalogue(t)); all != listed {
+		t.Errorf("%d of %d scenario files lie in %s/PURPOSE/NAME.yaml", listed, all, folder)
+	}
+	for purpose, files := range purposes {
+		if files < 2 {
+			t.Errorf("%s holds one scenario: put it where others have its purpose", purpose)
 		}
 	}
 }
@@ -188,7 +221,7 @@ func TestPrintedScenariosSayTheSame(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	t.Parallel()
-	s, err := scenario.ParseFile(filepath.Join(folder, "planned-migration.yaml"))
+	s, err := scenario.ParseFile(filepath.Join(folder, "migration", "planned-migration.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
