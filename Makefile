@@ -3,10 +3,14 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-SCENARIO ?= scenarios/seed-loss.yaml
+# The name of a scenario, or the path of its file.
+SCENARIO ?= seed-loss
 BACKEND  ?= embedded
 SAMPLE   ?= 3
-STORIES  ?= scenarios/*.yaml
+# Which scenarios catalogue and nightly run: names or paths, only those of a tier or of several (smoke,core), and one part of them, such as 2/5.
+STORIES  ?=
+TIER     ?=
+SHARD    ?=
 JOBS     ?= 1
 # No story of the catalogue begins later than this after the first; 0s lets all be told.
 BEGIN_WITHIN ?= 0s
@@ -18,12 +22,15 @@ FUZZTIME ?= 5m
 TIMEOUT_MULTIPLIER ?= 1
 # For backend kind, where the published node image cannot be pulled: that of "make kind-image".
 NODE_IMAGE ?= $(TRANSPLANT_NODE_IMAGE)
+# What is neither named nor of a tier is all: each scenario of the catalogue has the label tier.
+SELECTED  = $(STORIES) $(if $(TIER),-l 'tier in ($(TIER))',$(if $(STORIES),,-l tier)) $(if $(SHARD),--shard $(SHARD))
 RUN      := bin/transplant run --backend $(BACKEND) $(if $(NODE_IMAGE),--node-image $(NODE_IMAGE)) --timeout-multiplier $(TIMEOUT_MULTIPLIER) $(if $(SEED),--seed $(SEED))
 
 .PHONY: help
 help: ## Explain the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@printf '\nVariables: SCENARIO=%s BACKEND=%s OUT=%s SAMPLE=%s\n' $(SCENARIO) $(BACKEND) $(OUT) $(SAMPLE)
+	@printf '\nVariables: SCENARIO=%s (a name or a file) BACKEND=%s OUT=%s SAMPLE=%s\n' $(SCENARIO) $(BACKEND) $(OUT) $(SAMPLE)
+	@printf 'TIER=%s (smoke, core, nightly, or several: smoke,core) STORIES="%s" SHARD=%s (2/5 is the second of five parts)\n' '$(TIER)' '$(STORIES)' '$(SHARD)'
 	@printf 'JOBS=%s (landscapes at once in catalogue and sweep; two on two cores take longer each, and less together)\n' $(JOBS)
 	@printf 'SEED=%s (a number repeats the dice, and the points that SAMPLE takes; rolled and printed by each run when empty)\n' $(SEED)
 	@printf 'TIMEOUT_MULTIPLIER=%s (2 or 3 on a slow or busy machine), MUTANTS="a b" (some instead of all)\n' $(TIMEOUT_MULTIPLIER)
@@ -123,12 +130,17 @@ mutants: build controlplane ## Plant bugs one by one, in the product and then in
 	go run ./e2e/mutants -out out/mutants -timeout-multiplier $(TIMEOUT_MULTIPLIER) $(MUTANTS)
 
 .PHONY: catalogue
-catalogue: build ## Run STORIES (default: every scenario) on BACKEND, JOBS at once, and SAMPLE points of each sweep; none later than BEGIN_WITHIN
-	$(RUN) $(STORIES) --jobs $(JOBS) --sample $(SAMPLE) --begin-within $(BEGIN_WITHIN) --out out/catalogue
+catalogue: build ## Run all scenarios, or those of TIER=core, or STORIES="a b", JOBS at once, and SAMPLE points of each sweep; none later than BEGIN_WITHIN
+	$(RUN) $(SELECTED) --jobs $(JOBS) --sample $(SAMPLE) --begin-within $(BEGIN_WITHIN) --out out/catalogue
+
+.PHONY: nightly
+nightly: TIER = nightly
+nightly: build ## Run the scenarios of tier nightly, JOBS at once; SHARD=2/5 for the second of five parts
+	$(RUN) $(SELECTED) --jobs $(JOBS) --sample $(SAMPLE) --out out/nightly
 
 .PHONY: sweep
 sweep: build ## Run every point of every sweep (hours)
-	$(RUN) $$(grep -l "^  sweep:" scenarios/*.yaml) --jobs $(JOBS) --out out/sweep
+	$(RUN) $$(grep -l "^  sweep:" scenarios/*/*.yaml) --jobs $(JOBS) --out out/sweep
 
 .PHONY: soak
 soak: build ## Run SCENARIO twenty times in a row; all must be Held (long)

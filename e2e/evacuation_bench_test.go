@@ -8,7 +8,7 @@ import "testing"
 func BenchmarkEvacuation(b *testing.B) {
 	b.Setenv("TRANSPLANT_HOME", b.TempDir())
 	for b.Loop() {
-		v := told(b, "../scenarios/evacuate-many.yaml", "--timeout-multiplier", "2")
+		v := told(b, "../scenarios/loss/evacuate-many.yaml", "--timeout-multiplier", "2")
 		e := v.Measures.Evacuation
 		if e == nil || e.Shoots != 20 || e.RequestsPerShoot == nil || e.CPUSecondsPerShoot == nil || v.Measures.RPOSeconds == nil {
 			b.Fatalf("measured were %+v, and of the evacuation %+v", v.Measures, e)

@@ -33,7 +33,7 @@ func ended(t *testing.T, by syscall.Signal, atLeast int, ends string) {
 	l := &landscape{home: t.TempDir()}
 	t.Setenv("TRANSPLANT_HOME", l.home)
 	out := t.TempDir()
-	run := exec.CommandContext(t.Context(), built(t), "run", "../scenarios/planned-migration.yaml", "--out", out)
+	run := exec.CommandContext(t.Context(), built(t), "run", "../scenarios/migration/planned-migration.yaml", "--out", out)
 	var said bytes.Buffer
 	run.Stdout, run.Stderr = &said, &said
 	run.WaitDelay = time.Minute // nobody may keep the output open

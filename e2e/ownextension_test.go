@@ -38,7 +38,7 @@ spec:
 // takes over from the reference provider. It may die in between. When its restore forgets what only its state knows, the
 // promises that it breaks say so, and no others.
 func TestAnOwnExtensionIsToldInAStory(t *testing.T) {
-	const planned = "../scenarios/planned-migration.yaml"
+	const planned = "../scenarios/migration/planned-migration.yaml"
 	file := ownExtension(t)
 	t.Run("in order", func(t *testing.T) {
 		story := filepath.Join(t.TempDir(), "dying.yaml")

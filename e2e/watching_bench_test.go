@@ -133,7 +133,7 @@ func tale(b *testing.B, watched bool) cost {
 		flag = "--metrics-address=127.0.0.1:9740"
 	}
 	out := filepath.Join(b.TempDir(), "run")
-	run := exec.CommandContext(b.Context(), program, "run", "../scenarios/planned-migration.yaml", "--out", out, "--landscape", "bench", flag)
+	run := exec.CommandContext(b.Context(), program, "run", "../scenarios/migration/planned-migration.yaml", "--out", out, "--landscape", "bench", flag)
 	begin := time.Now()
 	said, err := run.CombinedOutput()
 	whole := time.Since(begin)

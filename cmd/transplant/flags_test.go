@@ -233,7 +233,7 @@ func checkSetting(t *testing.T, flag, name string) {
 		return
 	}
 	setting, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-	files, err := filepath.Glob("../../scenarios/*.yaml")
+	files, err := filepath.Glob("../../scenarios/*/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scenarios: %v", err)
 	}

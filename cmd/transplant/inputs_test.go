@@ -24,7 +24,7 @@ func TestInputs_WhatIsNoRegularFile_IsRefusedAtOnce(t *testing.T) {
 	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.WriteFile(huge, nil, 0o600), os.Truncate(huge, 1<<40)); err != nil {
 		t.Fatal(err)
 	}
-	good, err := filepath.Abs("../../scenarios/planned-migration.yaml")
+	good, err := filepath.Abs("../../scenarios/migration/planned-migration.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,8 @@ func newCommand() *cobra.Command {
 		Short: "Test what happens to shoots when their seed is lost",
 		Long: `Test what happens to shoots when their seed is lost.
 
-The stories are in scenarios/ of the repository; docs/scenarios.md there lists every word that may stand in one.`,
+The scenarios are in scenarios/ of the repository, and "run seed-loss" runs one there by its name; docs/scenarios.md
+lists every word that may stand in one.`,
 		Version:       actors.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -42,6 +42,8 @@ type runner struct {
 	stretch    float64 // what deadlines and goals are multiplied by
 	keep       bool
 	sample     int // how many points of each sweep are told; 0 means all
+	selection  selection
+	shard      shard
 	jobs       int // how many landscapes there are at once, at most
 
 	beginWithin time.Duration // no story begins later than this; 0 means any time

@@ -41,7 +41,7 @@ func TestCommandsRefuse(t *testing.T) {
 		want      string
 	}{
 		"a mistake":           {[]string{wrong}, wrong + ":8:12: spec.steps[0].jump: unknown field"},
-		"no file":             {nil, "give scenario files, such as scenarios/planned-migration.yaml"},
+		"no file":             {nil, "give names such as planned-migration, scenario files, or -l tier=smoke"},
 		"of no backend":       {[]string{cut, "--backend", "moon"}, `find the backend "moon": there are embedded, other`},
 		"of another backend":  {[]string{cut, "--backend", "other"}, `x,cut`},
 		"of the usual one":    {[]string{cut}, cut + ":8:34: spec.steps[0].fault.cut: cut(user,shoots): there are no links here; give --backend other"},
@@ -69,7 +69,9 @@ func TestCommandsRefuse(t *testing.T) {
 // What run is asked to do without a file is said like that, too.
 func TestRunWithoutAFile(t *testing.T) {
 	t.Parallel()
-	if _, err := asked(t, NewRunCommand(map[string]Backend{"embedded": &small{t: t}})); err == nil || !strings.HasPrefix(err.Error(), "run which stories? give scenario files, such as") {
+	const want = "run which scenarios? give names such as planned-migration"
+	_, err := asked(t, NewRunCommand(map[string]Backend{"embedded": &small{t: t}}))
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v", err)
 	}
 }

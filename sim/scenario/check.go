@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -40,6 +41,9 @@ func (s *Scenario) Check() field.ErrorList {
 		errs = append(errs, field.NotSupported(field.NewPath("kind"), s.Kind, []string{Kind}))
 	}
 	errs = append(errs, checkName(field.NewPath("metadata", "name"), s.Metadata.Name, validation.DNS1123LabelMaxLength)...)
+	for _, key := range slices.Sorted(maps.Keys(s.Metadata.Labels)) {
+		errs = append(errs, checkLabel(field.NewPath("metadata", "labels").Key(key), key, s.Metadata.Labels[key])...)
+	}
 	spec := field.NewPath("spec")
 	if s.Spec.Why == "" {
 		errs = append(errs, field.Required(spec.Child("why"), "a scenario says what it is told for"))
@@ -96,9 +100,7 @@ func checkLandscape(path *field.Path, l landscape.Landscape) field.ErrorList {
 		for j, taint := range seed.Taints {
 			at := path.Child("seeds").Index(i).Child("taints").Index(j)
 			errs = append(errs, checkKey(at.Child("key"), taint.Key)...)
-			for _, problem := range validation.IsValidLabelValue(taint.Value) {
-				errs = append(errs, field.Invalid(at.Child("value"), taint.Value, problem))
-			}
+			errs = append(errs, checkValue(at.Child("value"), taint.Value)...)
 		}
 		if seed.Region != "" {
 			errs = append(errs, checkName(path.Child("seeds").Index(i).Child("region"), seed.Region, maxName)...)
@@ -125,6 +127,19 @@ func checkKey(path *field.Path, key string) field.ErrorList {
 		errs = append(errs, field.Invalid(path, key, problem))
 	}
 	return errs
+}
+
+func checkValue(path *field.Path, value string) field.ErrorList {
+	var errs field.ErrorList
+	for _, problem := range validation.IsValidLabelValue(value) {
+		errs = append(errs, field.Invalid(path, value, problem))
+	}
+	return errs
+}
+
+// checkLabel finds what Kubernetes would refuse.
+func checkLabel(path *field.Path, key, value string) field.ErrorList {
+	return append(checkKey(path, key), checkValue(path, value)...)
 }
 
 func checkUnique(path *field.Path, name string, seen map[string]bool) field.ErrorList {

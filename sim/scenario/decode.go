@@ -87,6 +87,8 @@ func (d *decoder) byKind(node *yaml.Node, into reflect.Value, path string) {
 		d.structure(node, into, path)
 	case reflect.Slice:
 		d.list(node, into, path)
+	case reflect.Map:
+		d.mapping(node, into, path)
 	case reflect.String:
 		d.scalar(node, into, path, "a string", setString)
 		d.text(node, path)
@@ -213,6 +215,33 @@ func (d *decoder) list(node *yaml.Node, into reflect.Value, path string) {
 		d.decode(element, list.Index(i), fmt.Sprintf("%s[%d]", path, i))
 	}
 	into.Set(list)
+}
+
+// mapping of strings to other values, such as labels.
+func (d *decoder) mapping(node *yaml.Node, into reflect.Value, path string) {
+	if node.Kind != yaml.MappingNode {
+		d.fail(node, path, "is %s; must be a mapping such as {key: value}", describe(node))
+		return
+	}
+	if n := len(node.Content) / 2; n > maxItems {
+		d.fail(node, path, "has %d items; must have at most %d", n, maxItems)
+		return
+	}
+	entries := reflect.MakeMap(into.Type())
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, child := node.Content[i], path+"["+node.Content[i].Value+"]"
+		switch name := reflect.ValueOf(key.Value); {
+		case key.Kind != yaml.ScalarNode || key.Anchor != "":
+			d.fail(key, path, "has a key that is %s; must be a string", describe(key))
+		case entries.MapIndex(name).IsValid():
+			d.fail(key, child, "is given twice; leave one out")
+		default:
+			value := reflect.New(into.Type().Elem()).Elem()
+			d.decode(node.Content[i+1], value, child)
+			entries.SetMapIndex(name, value)
+		}
+	}
+	into.Set(entries)
 }
 
 func (d *decoder) scalar(node *yaml.Node, into reflect.Value, path, want string, set func(reflect.Value, *yaml.Node) bool) {

@@ -27,9 +27,15 @@ type ExtensionDeployment struct {
 	// Kind is ExtensionDeployment.
 	Kind string `json:"kind"`
 	// Metadata names the extension.
-	Metadata Metadata `json:"metadata"`
+	Metadata ExtensionMetadata `json:"metadata"`
 	// Spec is the extension.
 	Spec landscape.Extension `json:"spec"`
+}
+
+// ExtensionMetadata is the metadata of an extension.
+type ExtensionMetadata struct {
+	// Name of the extension: a DNS label.
+	Name string `json:"name"`
 }
 
 // maxExtensionName keeps an extension's name inside the names that are made of it.

@@ -28,6 +28,7 @@ func Reference() ([]byte, error) {
 	p.say("[The stories](../scenarios/README.md) are examples; `transplant validate` finds mistakes, `transplant plan` shows what is filled in.")
 	p.say("Durations are such as `30s` and at most %.0fh, sizes such as `64Ki`. A list has at most %d items, a text %d bytes. A field marked * must be given.",
 		maxDuration.Hours(), maxItems, maxText)
+	p.section("Metadata", "What stands in `metadata`.", reflect.TypeFor[Metadata]())
 	p.section("The file", "What stands in `spec`.", reflect.TypeFor[Spec]())
 	p.steps()
 	p.faults()

@@ -35,6 +35,9 @@ type Scenario struct {
 type Metadata struct {
 	// Name of the story: a DNS label, the same as that of the file.
 	Name string `json:"name"`
+	// Labels choose scenarios, as with -l tier=smoke; keys and values are those of Kubernetes labels. Each file of the
+	// catalogue has a tier (docs/ci.md#tiers).
+	Labels map[string]string `json:"labels,omitempty"`
 }
 
 // Spec of a scenario.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -29,10 +30,10 @@ import (
 
 const folder = "../../scenarios"
 
-// catalogue are the files of the catalogue.
+// catalogue are the files of the catalogue: each lies in the folder of its purpose.
 func catalogue(t testing.TB) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(folder, "*", "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scenarios: %v", err)
 	}
@@ -45,6 +46,7 @@ func TestTheCatalogueIsFine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	files := map[string]string{} // by name
 	for _, file := range catalogue(t) {
 		s, err := scenario.ParseFile(file)
 		if err != nil {
@@ -55,8 +57,15 @@ func TestTheCatalogueIsFine(t *testing.T) {
 		if s.Metadata.Name != name {
 			t.Errorf("%s: the name is %q", file, s.Metadata.Name)
 		}
-		if !strings.Contains(string(readme), "("+name+".yaml)") {
-			t.Errorf("%s is not in the README's catalogue", file)
+		if tier := s.Metadata.Labels["tier"]; !slices.Contains([]string{"smoke", "core", "nightly"}, tier) {
+			t.Errorf("%s has the tier %q, want smoke, core or nightly (docs/ci.md#tiers)", file, tier)
+		}
+		if other, taken := files[name]; taken {
+			t.Errorf("%s has the name of %s", file, other)
+		}
+		files[name] = file
+		if link := "(" + filepath.Base(filepath.Dir(file)) + "/" + name + ".yaml)"; !strings.Contains(string(readme), link) {
+			t.Errorf("%s is not in the README's catalogue as %s", file, link)
 		}
 		content, err := os.ReadFile(file)
 		if err != nil {
@@ -64,6 +73,33 @@ func TestTheCatalogueIsFine(t *testing.T) {
 		}
 		if counted := countedEpoch.Find(content); counted != nil {
 			t.Errorf("%s: %q is true only in a landscape that no story was told in before: epochs go on where a shoot of that name was", file, counted)
+		}
+	}
+}
+
+// A file that lies elsewhere is in no tier, and nobody runs it. A folder is a purpose that several scenarios share.
+func TestCatalogue_Files_LieInFoldersByPurpose(t *testing.T) {
+	t.Parallel()
+	all := 0
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(path)) {
+			all++
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	purposes := map[string]int{}
+	for _, file := range catalogue(t) {
+		purposes[filepath.Dir(file)]++
+	}
+	if listed := len(catalogue(t)); all != listed {
+		t.Errorf("%d of %d scenario files lie in %s/PURPOSE/NAME.yaml", listed, all, folder)
+	}
+	for purpose, files := range purposes {
+		if files < 2 {
+			t.Errorf("%s holds one scenario: put it where others have its purpose", purpose)
 		}
 	}
 }
@@ -188,7 +224,7 @@ func TestPrintedScenariosSayTheSame(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	t.Parallel()
-	s, err := scenario.ParseFile(filepath.Join(folder, "planned-migration.yaml"))
+	s, err := scenario.ParseFile(filepath.Join(folder, "migration", "planned-migration.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,6 +294,57 @@ func TestPrintedFaultsSayTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		printedAgain(t, s)
+	}
+}
+
+func TestLabels_WhatKubernetesRefuses_IsAMistake(t *testing.T) {
+	t.Parallel()
+	for labels, want := range map[string]string{
+		"[core]":                 "labels: is a list; must be a mapping such as {key: value}",
+		"core":                   `labels: is "core"; must be a mapping`,
+		"":                       "labels: is empty; must be a mapping",
+		"{tier: 1}":              `labels[tier]: is "1"; must be a string`,
+		"{tier: }":               "labels[tier]: is empty; must be a string",
+		"{tier: a, tier: b}":     "labels[tier]: is given twice; leave one out",
+		"{a b: core}":            `labels[a b]: Invalid value: "a b": name part must consist of`,
+		"{Example.org/a: core}":  `labels[Example.org/a]: Invalid value: "Example.org/a": prefix part a lowercase`,
+		"{example.org/a: co re}": `labels[example.org/a]: Invalid value: "co re": a valid label must be`,
+		"{[a]: core}":            "labels: has a key that is a list; must be a string",
+		"{tier: &a core}":        "labels[tier]: anchors and aliases are not supported",
+	} {
+		text := strings.Replace(right, "name: right", "name: right\n  labels: "+labels, 1)
+		_, err := scenario.Parse("f", []byte(text))
+		if err == nil {
+			t.Errorf("%s is accepted", labels)
+			continue
+		}
+		if got := withoutColumns.ReplaceAllString(err.Error(), "$1"); !strings.HasPrefix(got, "f:5: metadata."+want) {
+			t.Errorf("%s: got\n%s\nwant\nf:5: metadata.%s", labels, got, want)
+		}
+	}
+}
+
+// So are labels, and each point of a sweep has those of its scenario.
+func TestPrintedLabels_SayTheSame(t *testing.T) {
+	t.Parallel()
+	const labels = "name: right\n  labels: {tier: core, example.org/slow: \"\", \"9\": a_b.c}"
+	text := strings.Replace(right, "name: right", labels, 1)
+	text = strings.Replace(text, cutOfRight, "crash: {actor: gardenlet-a, target: garden}", 1)
+	text += "  sweep: [{crash: cut, upTo: 2}]\n"
+	s, err := scenario.Parse("f", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"tier": "core", "example.org/slow": "", "9": "a_b.c"}
+	points, err := s.Expand()
+	if err != nil || len(points) != 2 {
+		t.Fatalf("%d points, %v", len(points), err)
+	}
+	for _, one := range append(points, s) {
+		if diff := cmp.Diff(want, one.Metadata.Labels); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", one.Metadata.Name, diff)
+		}
+		printedAgain(t, one)
 	}
 }
 
@@ -684,6 +771,8 @@ func TestTheSchemaTellsRightFromWrong(t *testing.T) {
 	}
 	for _, wrong := range [][2]string{
 		{"writesPerSecond: 20", "writePerSecond: 20"}, {"within: 60s", "within: 60"}, {"[SingleWriter]", "[SingleReader]"},
+		{"name: right", "name: right\n  labels: {a b: core}"}, {"name: right", "name: right\n  labels: {tier: co re}"},
+		{"name: right", "name: right\n  labels: {tier: 1}"},
 		{"- heal: cut", "- heal: cut\n    wake: {shoot: sleepy}"}, {"v1alpha1", "v1"}, {"workers: 3", "workers: three"}, {", to: b}", "}"},
 	} {
 		text := strings.Replace(right, wrong[0], wrong[1], 1)

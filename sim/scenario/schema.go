@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/sim/fault"
@@ -78,6 +79,14 @@ var restrictions = map[string]func(*jsonschema.Schema){
 	"Scenario": func(s *jsonschema.Schema) {
 		property(s, "apiVersion").Const = APIVersion
 		property(s, "kind").Const = Kind
+	},
+	"Metadata": func(s *jsonschema.Schema) { // labels are those of Kubernetes
+		labels := property(s, "labels")
+		labels.PropertyNames = &jsonschema.Schema{
+			Pattern: `^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`,
+		}
+		labels.AdditionalProperties.MaxLength = number(uint64(validation.LabelValueMaxLength))
+		labels.AdditionalProperties.Pattern = `^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$`
 	},
 	"Spec":      func(s *jsonschema.Schema) { property(s, "steps").MinItems = number(1) },
 	"Landscape": func(s *jsonschema.Schema) { property(s, "seeds").MinItems = number(1) },
