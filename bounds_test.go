@@ -18,10 +18,10 @@ import (
 // Limits of the tree's size and language. Who lowers a count lowers its limit here; raising one needs a reason in the
 // commit.
 const (
-	productionLines = 132_600 // of files that people have written, without tests and test kits
+	productionLines = 135_600 // of files that people have written, without tests and test kits
 	methodsOfAType  = 283     // exported and others, of the type that has most
 	largePackages   = 22      // packages with more than 15 files, generated ones and tests not counted
-	longLines       = 7_300   // of more than 120 columns, in Go and in Markdown outside tables
+	longLines       = 250     // of more than 120 columns, in Go and in Markdown outside tables
 	glossaryWords   = 5_700   // words that the field has another word for: in identifiers, comments, messages, documents
 )
 

@@ -13,9 +13,9 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 )
 
-// BenchmarkBackends compares the backends in one run: how long garden and two seeds take to be ready with all their actors,
-// what memory all their programs use (PSS: shared pages count once; that of Docker itself is left out), and how long the loss
-// of a seed takes, landscape included.
+// BenchmarkBackends compares the backends in one run: how long garden and two seeds take to be ready with all their
+// actors, what memory all their programs use (PSS: shared pages count once; that of Docker itself is left out), and how
+// long the loss of a seed takes, landscape included.
 func BenchmarkBackends(b *testing.B) {
 	for _, backend := range []string{"embedded", rundir.Kind} {
 		b.Run(backend, func(b *testing.B) {

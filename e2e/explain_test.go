@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestExplainAsProgramsUseIt: exit 0 if every line was answered, by an error too, and 2 for what is no question and for a
-// topic that there is not. No landscape is started.
+// TestExplainAsProgramsUseIt: exit 0 if every line was answered, by an error too, and 2 for what is no question and for
+// a topic that there is not. No landscape is started.
 func TestExplainAsProgramsUseIt(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("TRANSPLANT_HOME", home)
@@ -20,7 +20,8 @@ func TestExplainAsProgramsUseIt(t *testing.T) {
 		code                   int
 		answers                []string // how each line begins
 	}{
-		{"answered", "window", good + `{"id":"b"}`, 0, []string{`{"id":"a","raw":{`, `{"id":"b","error":"field begin is not set"}`}},
+		{"answered", "window", good + `{"id":"b"}`, 0,
+			[]string{`{"id":"a","raw":{`, `{"id":"b","error":"field begin is not set"}`}},
 		{"one is no question", "window", "{\n" + good, 2, []string{`{"id":null,"error":"`, `{"id":"a","raw":{`}},
 		{"no such topic", "weather", good, 2, nil},
 	} {

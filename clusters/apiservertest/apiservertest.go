@@ -124,8 +124,8 @@ func (s *Server) start(ctx context.Context, path, dir string, options Options) e
 	return installCRDs(ctx, s.Config, options.CRDs)
 }
 
-// awaitNamespace waits for the namespace that tests use without making it: an API server makes its own ones, this the last
-// of them, when it has said that it is ready.
+// awaitNamespace waits for the namespace that tests use without making it: an API server makes its own ones, this the
+// last of them, when it has said that it is ready.
 func awaitNamespace(ctx context.Context, config *rest.Config) error {
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {

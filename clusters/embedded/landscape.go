@@ -76,7 +76,8 @@ func Start(ctx context.Context, options Options) (*Landscape, error) {
 		}
 		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 		defer cancel()
-		return nil, errors.Join(fmt.Errorf("start the landscape %q (logs in %s): %w", options.Name, dir.Path, err), l.Stop(cleanup))
+		return nil, errors.Join(fmt.Errorf("start the landscape %q (logs in %s): %w", options.Name, dir.Path, err),
+			l.Stop(cleanup))
 	}
 	return l, nil
 }
@@ -119,7 +120,8 @@ func (l *Landscape) takeSlot(ctx context.Context) (err error) {
 		}
 		if passed := l.claim.Passed; passed != nil {
 			reasons := strings.ReplaceAll(passed.Error(), "\n", "; ")
-			l.tell(Progress{Subject: "addresses", What: fmt.Sprintf("slot %d is taken, for in an earlier one %s", l.claim.Slot, reasons)})
+			l.tell(Progress{Subject: "addresses", What: fmt.Sprintf("slot %d is taken, for in an earlier one %s", l.claim.Slot,
+				reasons)})
 		}
 		return nil
 	}
@@ -131,7 +133,8 @@ func (l *Landscape) takeSlot(ctx context.Context) (err error) {
 		return err
 	}
 	if err := address.CheckFree(ctx, endpoints); err != nil {
-		return fmt.Errorf("use the addresses of slot %d: %w: end it, choose another one with --slot, or leave that out and the first that fits is taken", l.claim.Slot, err)
+		return fmt.Errorf("use the addresses of slot %d: %w: end it, choose another one with --slot, or leave that out "+
+			"and the first that fits is taken", l.claim.Slot, err)
 	}
 	return nil
 }

@@ -101,7 +101,8 @@ func parse(words []string, flag string) (ran bool, err error) {
 	root.SetOut(io.Discard)
 	root.SetErr(io.Discard)
 	err = root.Execute()
-	if err != nil && (strings.Contains(err.Error(), "required flag") || strings.Contains(err.Error(), "flags in the group")) {
+	if err != nil && (strings.Contains(err.Error(), "required flag") || strings.Contains(err.Error(),
+		"flags in the group")) {
 		return true, nil // the value was accepted
 	}
 	return ran, err

@@ -106,7 +106,8 @@ lists every word that may stand in one.`,
 		},
 	})...)
 	backends := map[string]run.Backend{
-		"embedded": &stage.Backend{Buckets: buckets, ChaosMesh: chaosMesh}, "kind": &stage.KindBackend{Buckets: buckets, ChaosMesh: chaosMesh},
+		"embedded": &stage.Backend{Buckets: buckets, ChaosMesh: chaosMesh}, "kind": &stage.KindBackend{Buckets: buckets,
+			ChaosMesh: chaosMesh},
 	}
 	add(people,
 		run.NewRunCommand(backends), run.NewJudgeCommand(), run.NewReportCommand(), run.NewTrendCommand(),
@@ -114,7 +115,8 @@ lists every word that may stand in one.`,
 	)
 	add(programs,
 		actors.NewGardenControllerManager(), actors.NewGardenlet(),
-		extension.NewCommand(), machine.NewCommand(cloudControllers), resource.NewCommand(nodeReadiness), gateway.NewCommand(),
+		extension.NewCommand(), machine.NewCommand(cloudControllers), resource.NewCommand(nodeReadiness),
+		gateway.NewCommand(),
 		etcd.NewGuardCommand(), etcd.NewBackupCommand(),
 		cloud.NewCommand(), nodes.NewCommand(), processnode.NewCommand(),
 	)
@@ -128,5 +130,6 @@ func nodeReadiness(mgr manager.Manager, shoot *rest.Config) error {
 
 // cloudControllers run beside the machine controller of a shoot.
 func cloudControllers(mgr manager.Manager, shoot *rest.Config, guarded *machine.GuardedCloud) error {
-	return cloudcontroller.AddToManager(mgr, shoot, cloudcontroller.Account{Cloud: guarded.Client, Owner: guarded, Shoot: guarded.Shoot})
+	return cloudcontroller.AddToManager(mgr, shoot, cloudcontroller.Account{Cloud: guarded.Client, Owner: guarded,
+		Shoot: guarded.Shoot})
 }

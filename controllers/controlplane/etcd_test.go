@@ -21,7 +21,8 @@ import (
 func TestAnEtcdThatIsNeverReadyDoesNotStandInTheWayOfTheNextEpoch(t *testing.T) {
 	t.Parallel()
 	o := newOperation(t, gardencorev1beta1.LastOperationTypeRestore, interceptor.Funcs{},
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha", Annotations: map[string]string{"transplant.dev/epoch": "4"}}})
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha",
+			Annotations: map[string]string{"transplant.dev/epoch": "4"}}})
 	o.Epoch, o.SeedObject = 4, &gardencorev1beta1.Seed{}
 	begun := func() bool {
 		t.Helper()
@@ -72,7 +73,8 @@ func TestDeployEtcd_Listeners_AreKnown(t *testing.T) {
 	got := map[string][]string{}
 	for _, container := range set.Spec.Template.Spec.Containers {
 		for _, arg := range container.Command {
-			if strings.Contains(arg, "listen") || strings.HasPrefix(arg, "--peer-client-cert-auth") || strings.HasPrefix(arg, "--peer-cert-allowed") {
+			if strings.Contains(arg, "listen") || strings.HasPrefix(arg, "--peer-client-cert-auth") || strings.HasPrefix(arg,
+				"--peer-cert-allowed") {
 				got[container.Name] = append(got[container.Name], arg)
 			}
 		}
@@ -110,7 +112,8 @@ func TestAnEpochHasBegunWithItsEtcd(t *testing.T) {
 		"that of the epoch before, and noted": {etcd: "3", noted: "4", want: true},
 	} {
 		var onSeed []client.Object
-		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha", Annotations: map[string]string{"transplant.dev/epoch": "4"}}}
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha",
+			Annotations: map[string]string{"transplant.dev/epoch": "4"}}}
 		if c.noted != "" {
 			namespace.Annotations["transplant.dev/begun-epoch"] = c.noted
 		}
@@ -125,7 +128,8 @@ func TestAnEpochHasBegunWithItsEtcd(t *testing.T) {
 			onSeed = append(onSeed, etcd)
 		}
 		if c.api {
-			onSeed = append(onSeed, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "kube-apiserver"}})
+			onSeed = append(onSeed,
+				&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "kube-apiserver"}})
 		}
 		o := newOperation(t, gardencorev1beta1.LastOperationTypeMigrate, interceptor.Funcs{}, onSeed...)
 		if begun, err := o.EpochBegun(t.Context(), 4); err != nil || begun != c.want {

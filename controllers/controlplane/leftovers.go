@@ -26,8 +26,9 @@ import (
 // leftoversTimeout bounds each step of a removal.
 const leftoversTimeout = 5 * time.Minute
 
-// HasLeftovers tells whether this seed still holds the control plane of an epoch that is over: it has the namespace, and
-// DNS gives the shoot to somebody else. If DNS does not answer, nobody may conclude anything (docs/ownership.md#o10).
+// HasLeftovers tells whether this seed still holds the control plane of an epoch that is over: it has the namespace,
+// and DNS gives the shoot to somebody else. If DNS does not answer, nobody may conclude anything
+// (docs/ownership.md#o10).
 func (o *Operation) HasLeftovers(ctx context.Context) (bool, error) {
 	_, err := o.namespace(ctx)
 	if apierrors.IsNotFound(err) {
@@ -51,7 +52,8 @@ func (o *Operation) RemoveLeftovers(ctx context.Context, further ...func(context
 	steps := []func(context.Context) error{
 		o.disown, o.stopEverything, o.ShallowDeleteMachines, o.shallowDeleteExtensions, o.shallowDeleteManagedResources,
 	}
-	for _, step := range append(append(steps, further...), o.shallowDeleteBackupEntries, o.DeleteNamespace, o.DeleteCluster) {
+	for _, step := range append(append(steps, further...), o.shallowDeleteBackupEntries, o.DeleteNamespace,
+		o.DeleteCluster) {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -59,8 +61,9 @@ func (o *Operation) RemoveLeftovers(ctx context.Context, further ...func(context
 	return nil
 }
 
-// DeleteStrayCluster deletes the Cluster of a namespace that has gone: a removal was broken off between the two. Where the
-// namespace is there, DNS gives the shoot to this seed, whatever the garden says, and its extensions need the Cluster.
+// DeleteStrayCluster deletes the Cluster of a namespace that has gone: a removal was broken off between the two. Where
+// the namespace is there, DNS gives the shoot to this seed, whatever the garden says, and its extensions need the
+// Cluster.
 func (o *Operation) DeleteStrayCluster(ctx context.Context) error {
 	_, err := o.namespace(ctx)
 	switch {
@@ -129,10 +132,11 @@ func (o *Operation) stopEverything(ctx context.Context) error {
 	})
 }
 
-// hurry cuts short the grace of an API server that ends: its etcd is fenced, or has ended before it, and it would wait for
-// that one until it is killed. All others have somebody to take leave of.
+// hurry cuts short the grace of an API server that ends: its etcd is fenced, or has ended before it, and it would wait
+// for that one until it is killed. All others have somebody to take leave of.
 func (o *Operation) hurry(ctx context.Context, pod *corev1.Pod) error {
-	if pod.Labels[constants.LabelRole] != DeploymentKubeAPIServer || pod.DeletionTimestamp == nil || ptr.Deref(pod.DeletionGracePeriodSeconds, 0) <= 1 {
+	if pod.Labels[constants.LabelRole] != DeploymentKubeAPIServer || pod.DeletionTimestamp == nil ||
+		ptr.Deref(pod.DeletionGracePeriodSeconds, 0) <= 1 {
 		return nil
 	}
 	err := o.Seed.Delete(ctx, pod, client.GracePeriodSeconds(1), client.Preconditions{UID: &pod.UID})
@@ -183,7 +187,8 @@ func (o *Operation) shallowDeleteBackupEntries(ctx context.Context) error {
 		return err
 	}
 	for i := range entries {
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: constants.SecretNamePrefixBackupEntry + entries[i].Name, Namespace: constants.GardenNamespace}}
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: constants.SecretNamePrefixBackupEntry + entries[i].Name,
+			Namespace: constants.GardenNamespace}}
 		// The entry last: it is what the secret is found by. Its extension has a finalizer on both.
 		for _, object := range []client.Object{secret, &entries[i]} {
 			if err := o.shallowly(ctx, object); err != nil {
@@ -208,31 +213,32 @@ func (o *Operation) ownBackupEntries(ctx context.Context) ([]extensionsv1alpha1.
 // shallowly takes the finalizers off an object and deletes it, and looks until it is gone: an extension that has just
 // begun to work on it may set its finalizer again.
 func (o *Operation) shallowly(ctx context.Context, object client.Object) error {
-	return o.Until(ctx, leftoversTimeout, "the shallow deletion of "+name(object, o.Seed.Scheme()), func(ctx context.Context) error {
-		err := o.Seed.Get(ctx, client.ObjectKeyFromObject(object), object)
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		before := object.DeepCopyObject().(client.Object)
-		object.SetFinalizers(nil)
-		metav1.SetMetaDataAnnotation(objectMeta(object), constants.ConfirmationDeletion, constants.LabelTrue)
-		if err := o.Seed.Patch(ctx, object, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
-			return err
-		}
-		// Only as it is now: with a finalizer that came back, a deletion would be a real one.
-		uid, version := object.GetUID(), object.GetResourceVersion()
-		asSeen := client.Preconditions{UID: &uid, ResourceVersion: &version}
-		if err := o.Seed.Delete(ctx, object, asSeen); client.IgnoreNotFound(err) != nil {
-			return err
-		}
-		if err := o.Seed.Get(ctx, client.ObjectKeyFromObject(object), object); apierrors.IsNotFound(err) {
-			return nil
-		}
-		return errors.New("it is still there")
-	})
+	return o.Until(ctx, leftoversTimeout, "the shallow deletion of "+name(object, o.Seed.Scheme()),
+		func(ctx context.Context) error {
+			err := o.Seed.Get(ctx, client.ObjectKeyFromObject(object), object)
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			before := object.DeepCopyObject().(client.Object)
+			object.SetFinalizers(nil)
+			metav1.SetMetaDataAnnotation(objectMeta(object), constants.ConfirmationDeletion, constants.LabelTrue)
+			if err := o.Seed.Patch(ctx, object, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+				return err
+			}
+			// Only as it is now: with a finalizer that came back, a deletion would be a real one.
+			uid, version := object.GetUID(), object.GetResourceVersion()
+			asSeen := client.Preconditions{UID: &uid, ResourceVersion: &version}
+			if err := o.Seed.Delete(ctx, object, asSeen); client.IgnoreNotFound(err) != nil {
+				return err
+			}
+			if err := o.Seed.Get(ctx, client.ObjectKeyFromObject(object), object); apierrors.IsNotFound(err) {
+				return nil
+			}
+			return errors.New("it is still there")
+		})
 }
 
 // Abandoned makes the Operation for what a shoot that is no more has left in a namespace of this seed; nil if the

@@ -76,7 +76,8 @@ func (o *Operation) refuseForeign(ctx context.Context) error {
 	}
 	for _, seed := range seeds.Items {
 		if string(seed.UID) == record.Owner {
-			return fmt.Errorf("the shoot is seed %q's, by its record in DNS with epoch %d: it is not taken from there without a migration", seed.Name, record.Epoch)
+			return fmt.Errorf("the shoot is seed %q's, by its record in DNS with epoch %d: it is not taken from there "+
+				"without a migration", seed.Name, record.Epoch)
 		}
 	}
 	return nil // its owner is no more
@@ -122,7 +123,8 @@ func (o *Operation) AskForRestore(ctx context.Context, why string) error {
 	before := o.Shoot.DeepCopy()
 	metav1.SetMetaDataAnnotation(&o.Shoot.ObjectMeta, constants.ShootForceRestore, constants.LabelTrue)
 	status := *o.Shoot.Status.DeepCopy()
-	if err := o.Garden.Patch(ctx, o.Shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := o.Garden.Patch(ctx, o.Shoot,
+		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("ask for the restore of shoot %q: %w", client.ObjectKeyFromObject(o.Shoot), err)
 	}
 	o.Shoot.Status = status
@@ -151,8 +153,8 @@ func (o *Operation) startedEpoch(ctx context.Context) (int64, error) {
 	return epoch, err
 }
 
-// UnsavedEpoch is the epoch of the etcd that is to run here, if that may have what somebody needs and no backup has; else zero: none runs,
-// its final snapshot is there, or a newer epoch has begun, which does not start from it any more.
+// UnsavedEpoch is the epoch of the etcd that is to run here, if that may have what somebody needs and no backup has;
+// else zero: none runs, its final snapshot is there, or a newer epoch has begun, which does not start from it any more.
 func (o *Operation) UnsavedEpoch(ctx context.Context) (int64, error) {
 	epoch, runs, err := o.deployedEtcd(ctx)
 	if err != nil || !runs {
@@ -204,8 +206,9 @@ func (o *Operation) deployedEtcd(ctx context.Context) (epoch int64, runs bool, e
 	return epoch, ptr.Deref(set.Spec.Replicas, 1) > 0, nil
 }
 
-// EpochBegun tells whether the shoot's etcd may have run here in the epoch, or a newer one, and so may have what no backup has.
-// One that was deployed for a shoot that sleeps runs when the shoot wakes, not before its API server is there to be woken.
+// EpochBegun tells whether the shoot's etcd may have run here in the epoch, or a newer one, and so may have what no
+// backup has. One that was deployed for a shoot that sleeps runs when the shoot wakes, not before its API server is
+// there to be woken.
 func (o *Operation) EpochBegun(ctx context.Context, epoch int64) (bool, error) {
 	started, runs, err := o.deployedEtcd(ctx)
 	if err != nil {

@@ -261,7 +261,8 @@ func (m mutant) build(ctx context.Context, work string) (string, error) {
 	}
 	program := filepath.Join(work, "transplant")
 	// As in make build, so that only what the bug touches is compiled; and linked without what debuggers need.
-	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-w", "-overlay", overlay, "-o", program, "./cmd/transplant")
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-w", "-overlay", overlay, "-o", program,
+		"./cmd/transplant")
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if said, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, said)

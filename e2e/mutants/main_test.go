@@ -57,8 +57,8 @@ func TestEveryMutantCanBePlanted(t *testing.T) {
 	}
 }
 
-// A bug of the harness can make a run Inconclusive or Broken, and says what must stand in the reasons; or it is planted beside one
-// of the product. It is never the bug of a judge, which no run can notice.
+// A bug of the harness can make a run Inconclusive or Broken, and says what must stand in the reasons; or it is planted
+// beside one of the product. It is never the bug of a judge, which no run can notice.
 func TestHarnessMutant_Expectation_IsComplete(t *testing.T) {
 	t.Parallel()
 	judges := []string{"sim/oracle", "sim/measure", "sim/verdict"}
@@ -110,7 +110,8 @@ func TestEveryMutantNamesAnOracleOfItsScenario(t *testing.T) {
 		}
 		measures := m.Oracle == verdict.Goal && story.Spec.Measure != scenario.Measure{}
 		if m.Says == "" && (m.Oracle == verdict.Expect || m.Oracle == verdict.Goal || m.Oracle == verdict.Settle) {
-			t.Errorf("%s: an expectation that ran out, any goal missed, or anything that moves, proves nothing unless it is said what was seen", m.Name)
+			t.Errorf("%s: an expectation that ran out, any goal missed, or anything that moves, proves nothing unless it is "+
+				"said what was seen", m.Name)
 		}
 		if m.Oracle == verdict.Expect || m.Oracle == verdict.Settle { // of every scenario
 			continue
@@ -121,7 +122,8 @@ func TestEveryMutantNamesAnOracleOfItsScenario(t *testing.T) {
 	}
 }
 
-// What no bug was ever seen to break promises nothing. An expectation is a step's own: whoever writes it has seen it fail.
+// What no bug was ever seen to break promises nothing. An expectation is a step's own: whoever writes it has seen it
+// fail.
 func TestEveryOracleHasAMutant(t *testing.T) {
 	t.Parallel()
 	mutants := listed(t)
@@ -279,10 +281,13 @@ func TestOnlyTheNamedOracleCounts(t *testing.T) {
 		"another":      {`{"verdict":"Violated","violations":[{"oracle":"NoLostWrite"}]}`, false, ""},
 		"held":         {`{"verdict":"Held","violations":[]}`, false, ""},
 		"inconclusive": {`{"verdict":"Inconclusive"}`, false, ""},
-		"said":         {`{"verdict":"Violated","violations":[{"oracle":"NoOrphans","message":"bytes is 2; epoch is 1"}]}`, true, "bytes is 2"},
-		"said last":    {`{"verdict":"Violated","violations":[{"oracle":"NoOrphans","message":"bytes is 2"}]}`, true, "bytes is 2"},
+		"said": {`{"verdict":"Violated","violations":[{"oracle":"NoOrphans","message":"bytes is 2; epoch is 1"}]}`,
+			true, "bytes is 2"},
+		"said last": {`{"verdict":"Violated","violations":[{"oracle":"NoOrphans","message":"bytes is 2"}]}`, true,
+			"bytes is 2"},
 		"another value": {
-			`{"verdict":"Violated","violations":[{"oracle":"NoOrphans","message":"bytes is 205123; epoch is 1"}]}`, false, "bytes is 2",
+			`{"verdict":"Violated","violations":[{"oracle":"NoOrphans","message":"bytes is 205123; epoch is 1"}]}`, false,
+			"bytes is 2",
 		},
 	} {
 		file := filepath.Join(t.TempDir(), "verdict.json")
@@ -305,7 +310,8 @@ func TestHarnessMutant_Verdict_DecidesWhetherItIsCaught(t *testing.T) {
 		verdict string // none when empty
 		caught  bool
 	}{
-		"as wanted":                      {wants, `{"verdict":"Inconclusive","reasons":["a","nobody has seen the epochs"]}`, true},
+		"as wanted": {wants, `{"verdict":"Inconclusive","reasons":["a","nobody has seen the epochs"]}`,
+			true},
 		"for another reason":             {wants, `{"verdict":"Inconclusive","reasons":["a"]}`, false},
 		"another verdict":                {wants, `{"verdict":"Broken","reasons":["the epochs"]}`, false},
 		"held":                           {wants, `{"verdict":"Held"}`, false},

@@ -65,7 +65,8 @@ func labelled(feature *features.FeatureBuilder, s *scenario.Scenario) *features.
 func held(ctx context.Context, t *testing.T, name, file string) {
 	t.Helper()
 	folder := filepath.Join(results, name)
-	command := exec.CommandContext(ctx, program, "run", file, "--backend", backend, "--landscape", storyLandscape, "--timeout-multiplier", patience, "--sample", "1", "--out", folder)
+	command := exec.CommandContext(ctx, program, "run", file, "--backend", backend, "--landscape", storyLandscape,
+		"--timeout-multiplier", patience, "--sample", "1", "--out", folder)
 	said, err := command.CombinedOutput()
 	judged := verdicts(t, folder)
 	if err == nil && len(judged) > 0 {

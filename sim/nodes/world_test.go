@@ -67,7 +67,9 @@ func (w *world) check(err error) {
 
 func (w *world) startCloud() {
 	tokens := filepath.Join(w.t.TempDir(), "tokens")
-	w.check(os.WriteFile(tokens, []byte("tokens: [{token: t-extensions, identity: extensions}, {token: t-nodes, identity: nodes, roles: [nodes]}]"), 0o600))
+	w.check(os.WriteFile(tokens,
+		[]byte("tokens: [{token: t-extensions, identity: extensions}, {token: t-nodes, identity: nodes, roles: [nodes]}]"),
+		0o600))
 	server, err := simcloud.Open(w.t.Context(), simcloud.Options{Dir: w.t.TempDir(), Tokens: tokens, Log: testr.New(w.t)})
 	w.check(err)
 	listener, err := net.Listen("tcp", "127.230.2.2:0")
@@ -190,7 +192,8 @@ func (w *world) machine(name string, change func(*cloud.NodeUserData)) *cloud.Ma
 	}
 	text, err := data.Marshal()
 	w.check(err)
-	m, err := w.cloud.Machines().Create(w.t.Context(), &cloud.Machine{Name: name, Type: "small", Zone: "z1", UserData: text})
+	m, err := w.cloud.Machines().Create(w.t.Context(), &cloud.Machine{Name: name, Type: "small", Zone: "z1",
+		UserData: text})
 	w.check(err)
 	return m
 }

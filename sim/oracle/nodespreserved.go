@@ -167,11 +167,13 @@ func judgeNode(f *findings, e timeline.Event, now timeline.NodeSeen, before node
 	case now.Gone:
 		f.add(e.At, proof(before.seq, e.Seq), "%s: node %s is gone", e.Subject, now.Name)
 	case now.UID != before.UID:
-		f.add(e.At, proof(before.seq, e.Seq), "%s: node %s is another object (uid %s, before %s)", e.Subject, now.Name, now.UID, before.UID)
+		f.add(e.At, proof(before.seq, e.Seq), "%s: node %s is another object (uid %s, before %s)", e.Subject, now.Name,
+			now.UID, before.UID)
 	case now.BootID != before.BootID && before.BootID != "":
 		f.add(e.At, proof(before.seq, e.Seq), "%s: node %s has booted again", e.Subject, now.Name)
 	case now.ProviderID != before.ProviderID && before.ProviderID != "":
-		f.add(e.At, proof(before.seq, e.Seq), "%s: node %s is another machine (%s, before %s)", e.Subject, now.Name, now.ProviderID, before.ProviderID)
+		f.add(e.At, proof(before.seq, e.Seq), "%s: node %s is another machine (%s, before %s)", e.Subject, now.Name,
+			now.ProviderID, before.ProviderID)
 	}
 }
 

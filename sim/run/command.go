@@ -100,25 +100,36 @@ Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&r.folder, "out", "", "folder for the evidence; with several stories one in it for each (default out/STORY)")
+	flags.StringVar(&r.folder, "out", "",
+		"folder for the evidence; with several stories one in it for each (default out/STORY)")
 	flags.Uint64Var(&r.randomSeed, "seed", 0, "random seed of the story (default: one is rolled and printed)")
-	flags.Float64Var(&r.stretch, "timeout-multiplier", 1, "multiplies the deadlines of steps, of what is made before the first, settleWithin and the goals for RTO and API downtime, for slow machines")
-	flags.StringVar(&r.landscape, "landscape", "", "name of the landscape; with several at once NAME-2 and so on are the others (default \""+defaultLandscape+"\", or the first of "+numbered(defaultLandscape, 1)+" and so on that is free)")
+	flags.Float64Var(&r.stretch, "timeout-multiplier", 1,
+		"multiplies the deadlines of steps, of what is made before the first, settleWithin and the goals for RTO and API "+
+			"downtime, for slow machines")
+	flags.StringVar(&r.landscape, "landscape", "",
+		"name of the landscape; with several at once NAME-2 and so on are the others (default \""+defaultLandscape+
+			"\", or the first of "+numbered(defaultLandscape, 1)+" and so on that is free)")
 	flags.IntVar(&r.jobs, "jobs", 1, "tell stories on up to so many landscapes at once; each wants about two cores")
-	flags.DurationVar(&r.beginWithin, "begin-within", 0, "begin no story later than this after the start; those that are left are named, and count for nothing (default: any time)")
+	flags.DurationVar(&r.beginWithin, "begin-within", 0,
+		"begin no story later than this after the start; those that are left are named, and count for nothing (default: "+
+			"any time)")
 	flags.Var(&r.shard, "shard", "run one part of the scenarios that are selected, such as 2/5 (default: all)")
 	flags.IntVar(&r.sample, "sample", 0, "tell so many points of each sweep, chosen by the random seed (default: all)")
-	flags.StringVar(&r.summary, "summary", "", "append a summary in Markdown to this file, such as the one that $GITHUB_STEP_SUMMARY names")
-	flags.StringVar(&r.history, "history", "", "append the numbers of each run to this file, a line of JSON each, for the command trend")
-	flags.BoolVar(&r.unwatched, "unwatched", false, "send no probes beside the loads, to learn what watching costs; the run proves nothing and is Inconclusive")
-	flags.StringVar(&metricsAddress, "metrics-address", "", "serve /metrics of the runs at this address, such as 127.0.0.1:9740 (default: nowhere)")
+	flags.StringVar(&r.summary, "summary", "",
+		"append a summary in Markdown to this file, such as the one that $GITHUB_STEP_SUMMARY names")
+	flags.StringVar(&r.history, "history", "",
+		"append the numbers of each run to this file, a line of JSON each, for the command trend")
+	flags.BoolVar(&r.unwatched, "unwatched", false,
+		"send no probes beside the loads, to learn what watching costs; the run proves nothing and is Inconclusive")
+	flags.StringVar(&metricsAddress, "metrics-address", "",
+		"serve /metrics of the runs at this address, such as 127.0.0.1:9740 (default: nowhere)")
 	own = r.addFlags(flags)
 	flags.BoolVar(&r.keep, "keep", false, "keep the last landscape after the verdict, until interrupted")
 	return command
 }
 
-// addFlags adds those by which it is decided whether files can be told: the backend, those of the backends, and extensions.
-// It gives those of the backends, by their names.
+// addFlags adds those by which it is decided whether files can be told: the backend, those of the backends, and
+// extensions. It gives those of the backends, by their names.
 func (r *runner) addFlags(flags *pflag.FlagSet) (own map[string]*pflag.FlagSet) {
 	own = map[string]*pflag.FlagSet{}
 	names := slices.Sorted(maps.Keys(r.backends))

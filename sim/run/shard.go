@@ -42,9 +42,9 @@ func (s *shard) String() string {
 // Type of the flag.
 func (s *shard) Type() string { return "PART/PARTS" }
 
-// choose the scenarios of this shard, in their order. Of as many shards of the same scenarios, with the same sample, each
-// scenario is in exactly one; a sweep stays whole. The largest are dealt out first, each to the shard with the fewest
-// runs so far, so that shards differ little.
+// choose the scenarios of this shard, in their order. Of as many shards of the same scenarios, with the same sample,
+// each scenario is in exactly one; a sweep stays whole. The largest are dealt out first, each to the shard with the
+// fewest runs so far, so that shards differ little.
 func (s *shard) choose(all []*scenario.Scenario, sample int) ([]*scenario.Scenario, error) {
 	if s.of == 0 {
 		return all, nil

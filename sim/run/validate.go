@@ -87,7 +87,8 @@ what this part of a run has.`,
 		Args: r.selection.check,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			if r.sample > 0 && !command.Flags().Changed("seed") {
-				return untold{fmt.Errorf("--sample %d: the points are chosen by the random seed: give the --seed of the run", r.sample)}
+				return untold{fmt.Errorf("--sample %d: the points are chosen by the random seed: give the --seed of the run",
+					r.sample)}
 			}
 			files, err := r.selection.files(arguments)
 			if err != nil {
@@ -109,7 +110,8 @@ what this part of a run has.`,
 	}
 	r.addFlags(command.Flags())
 	command.Flags().Var(&r.shard, "shard", "print one part of the scenarios that are selected, such as 2/5 (default: all)")
-	command.Flags().IntVar(&r.sample, "sample", 0, "print so many points of each sweep, chosen by the random seed (default: all)")
+	command.Flags().IntVar(&r.sample, "sample", 0,
+		"print so many points of each sweep, chosen by the random seed (default: all)")
 	command.Flags().Uint64Var(&r.randomSeed, "seed", 0, "random seed of the run")
 	return command
 }

@@ -84,7 +84,8 @@ func checkLandscape(path *field.Path, l landscape.Landscape) field.ErrorList {
 		errs = append(errs, field.Required(path.Child("seeds"), "at least one seed must be given, such as {name: a}"))
 	}
 	if n := len(l.Seeds); n > maxSeeds {
-		errs = append(errs, field.Invalid(path.Child("seeds"), n, fmt.Sprintf("must be at most %d: a landscape has no addresses for more", maxSeeds)))
+		errs = append(errs, field.Invalid(path.Child("seeds"), n,
+			fmt.Sprintf("must be at most %d: a landscape has no addresses for more", maxSeeds)))
 	}
 	errs = append(errs, tooMany(path.Child("shoots"), len(l.Shoots), maxShoots)...)
 	if n := l.Settings.RestoresAtOnce; n < 1 {
@@ -107,7 +108,8 @@ func checkLandscape(path *field.Path, l landscape.Landscape) field.ErrorList {
 		}
 	}
 	if twice := l.TwoActors(); twice != "" {
-		errs = append(errs, field.Invalid(path.Child("seeds"), twice, "would be two actors, with the extensions that are given: give a seed or an extension another name"))
+		errs = append(errs, field.Invalid(path.Child("seeds"), twice,
+			"would be two actors, with the extensions that are given: give a seed or an extension another name"))
 	}
 	for i, key := range l.Tolerable {
 		errs = append(errs, checkKey(path.Child("tolerable").Index(i), key)...)
@@ -196,7 +198,8 @@ func checkSettings(path *field.Path, s landscape.Settings) field.ErrorList {
 	for i := range settings.NumField() {
 		period, is := settings.Field(i).Interface().(metav1.Duration)
 		if name, _ := jsonTag(settings.Type().Field(i)); is && period.Duration < minPeriod {
-			errs = append(errs, field.Invalid(path.Child(name), period.Duration.String(), "must be at least "+minPeriod.String()))
+			errs = append(errs, field.Invalid(path.Child(name), period.Duration.String(),
+				"must be at least "+minPeriod.String()))
 		}
 	}
 	// As the guards have it (ownership.Timing), whom the harness does not import.
@@ -207,7 +210,8 @@ func checkSettings(path *field.Path, s landscape.Settings) field.ErrorList {
 	// A seed is silent after four renewals that are missed, but after the grace period at the latest.
 	if s.SeedLossGracePeriod.Duration < 2*s.SeedLeaseRenew.Duration {
 		errs = append(errs, field.Invalid(path.Child("seedLossGracePeriod"), s.SeedLossGracePeriod.Duration.String(),
-			"must be at least twice seedLeaseRenew, "+s.SeedLeaseRenew.Duration.String()+": else a seed that is well would count as lost between two renewals"))
+			"must be at least twice seedLeaseRenew, "+s.SeedLeaseRenew.Duration.String()+
+				": else a seed that is well would count as lost between two renewals"))
 	}
 	if s.DNSTTL.Duration%time.Second != 0 {
 		errs = append(errs, field.Invalid(path.Child("dnsTTL"), s.DNSTTL.Duration.String(), "must be whole seconds"))

@@ -56,7 +56,8 @@ var (
 	durationType = reflect.TypeFor[metav1.Duration]()
 	quantityType = reflect.TypeFor[resource.Quantity]()
 	// foreignTypes are objects of others that the format has in it; they read themselves, from JSON.
-	foreignTypes = []reflect.Type{reflect.TypeFor[fault.Experiment](), reflect.TypeFor[step.Merge](), reflect.TypeFor[step.Object](), reflect.TypeFor[runtime.RawExtension]()}
+	foreignTypes = []reflect.Type{reflect.TypeFor[fault.Experiment](), reflect.TypeFor[step.Merge](),
+		reflect.TypeFor[step.Object](), reflect.TypeFor[runtime.RawExtension]()}
 )
 
 func (d *decoder) decode(node *yaml.Node, into reflect.Value, path string) {
@@ -139,8 +140,8 @@ func (d *decoder) structure(node *yaml.Node, into reflect.Value, path string) {
 	}
 }
 
-// foreign lets a type read itself. What it finds not to fit is told where it stands, any other mistake of its own where its object begins;
-// for mistakes that checks find later, the places of all its fields are kept.
+// foreign lets a type read itself. What it finds not to fit is told where it stands, any other mistake of its own where
+// its object begins; for mistakes that checks find later, the places of all its fields are kept.
 func (d *decoder) foreign(node *yaml.Node, into reflect.Value, path string) {
 	if node.Kind != yaml.MappingNode {
 		d.fail(node, path, "is %s; must be a mapping", describe(node))
@@ -162,14 +163,16 @@ func (d *decoder) foreign(node *yaml.Node, into reflect.Value, path string) {
 	if misfits := fit.Misfits(nil); errors.As(err, &misfits) {
 		for _, m := range misfits {
 			at := d.placeOf(join(path, m.Path))
-			d.mistakes = append(d.mistakes, Mistake{Line: at.line, Column: at.column, Field: join(path, m.Path), Message: m.String()})
+			d.mistakes = append(d.mistakes, Mistake{Line: at.line, Column: at.column, Field: join(path, m.Path),
+				Message: m.String()})
 		}
 	} else if err != nil {
 		d.fail(node, path, "%v", err)
 	}
 }
 
-// mark keeps the places of a node and of everything in it. What begins in the line after its name stands where the name does.
+// mark keeps the places of a node and of everything in it. What begins in the line after its name stands where the name
+// does.
 func (d *decoder) mark(node *yaml.Node, path string) {
 	d.places[path] = place{node.Line, node.Column}
 	switch node.Kind {
@@ -244,7 +247,8 @@ func (d *decoder) mapping(node *yaml.Node, into reflect.Value, path string) {
 	into.Set(entries)
 }
 
-func (d *decoder) scalar(node *yaml.Node, into reflect.Value, path, want string, set func(reflect.Value, *yaml.Node) bool) {
+func (d *decoder) scalar(node *yaml.Node, into reflect.Value, path, want string,
+	set func(reflect.Value, *yaml.Node) bool) {
 	if node.Kind != yaml.ScalarNode || node.ShortTag() == "!!null" || !set(into, node) {
 		d.fail(node, path, "is %s; must be %s%s", describe(node), want, unquoted(into, node, set))
 	}
@@ -413,7 +417,9 @@ func jsonTag(f reflect.StructField) (name string, optional bool) {
 	if name == "-" { // no field of files
 		return "", true
 	}
-	return name, slices.ContainsFunc(strings.Split(options, ","), func(o string) bool { return o == "omitempty" || o == "omitzero" })
+	return name, slices.ContainsFunc(strings.Split(options, ","), func(o string) bool {
+		return o == "omitempty" || o == "omitzero"
+	})
 }
 
 func join(path, name string) string {

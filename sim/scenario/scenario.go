@@ -65,11 +65,13 @@ type Oracle string
 
 // Measure sets goals for what is measured.
 type Measure struct {
-	// APIDowntime bounds how long the API of a shoot was unreachable, in all; it is tried ten times a second, with more than
-	// five shoots fifty times for all of them, by its name and over the link of user: a fault of this link, or of DNS, counts.
+	// APIDowntime bounds how long the API of a shoot was unreachable, in all; it is tried ten times a second, with more
+	// than five shoots fifty times for all of them, by its name and over the link of user: a fault of this link, or of
+	// DNS, counts.
 	APIDowntime *Bound `json:"apiDowntime,omitempty"`
-	// RTO bounds the time from a fault to the first write that is acknowledged after the recovery from it, by an owner to whom the
-	// one before had not handed over, or, for a shoot without a load, until its API is reached; of several recoveries the longest.
+	// RTO bounds the time from a fault to the first write that is acknowledged after the recovery from it, by an owner to
+	// whom the one before had not handed over, or, for a shoot without a load, until its API is reached; of several
+	// recoveries the longest.
 	RTO *Bound `json:"rto,omitempty"`
 	// RPO bounds the age of lost writes.
 	RPO *Bound `json:"rpo,omitempty"`

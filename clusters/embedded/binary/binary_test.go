@@ -184,9 +184,10 @@ func TestRefusals(t *testing.T) {
 		want  error
 		texts []string
 	}{
-		"no go":      {map[string]string{"PATH": "/nowhere"}, ErrNoGo, []string{"install Go", Variable}},
-		"no source":  {map[string]string{SourceVariable: "/nowhere"}, ErrNoSource, []string{SourceVariable}},
-		"missing":    {map[string]string{Variable: "/nowhere/controlplane"}, ErrUnusable, []string{Variable, "/nowhere/controlplane"}},
+		"no go":     {map[string]string{"PATH": "/nowhere"}, ErrNoGo, []string{"install Go", Variable}},
+		"no source": {map[string]string{SourceVariable: "/nowhere"}, ErrNoSource, []string{SourceVariable}},
+		"missing": {map[string]string{Variable: "/nowhere/controlplane"}, ErrUnusable,
+			[]string{Variable, "/nowhere/controlplane"}},
 		"wrong":      {map[string]string{Variable: "/bin/echo"}, ErrUnusable, []string{"kubectl version --client"}},
 		"unrunnable": {map[string]string{Variable: "/etc/passwd"}, ErrUnusable, []string{"permission denied"}},
 	}
@@ -265,7 +266,8 @@ func TestKeyFollowsTheSources(t *testing.T) {
 func TestVersionFlags(t *testing.T) {
 	t.Parallel()
 	source := t.TempDir()
-	write(t, filepath.Join(source, "go.mod"), "module x\n\nrequire (\n\tk8s.io/kubectl v0.36.3\n\tk8s.io/kubernetes v1.36.3\n)\n")
+	write(t, filepath.Join(source, "go.mod"),
+		"module x\n\nrequire (\n\tk8s.io/kubectl v0.36.3\n\tk8s.io/kubernetes v1.36.3\n)\n")
 	v, err := kubernetesVersion(source)
 	if err != nil {
 		t.Fatal(err)

@@ -390,7 +390,8 @@ func testStatus(t *testing.T, h home, state rundir.State) {
 			}
 		}
 	}
-	if output, err := h.try(t, "status"); err == nil || !strings.Contains(output, "4 of 5 run") || !strings.Contains(output, "a/kube-scheduler ended") {
+	if output, err := h.try(t, "status"); err == nil || !strings.Contains(output, "4 of 5 run") ||
+		!strings.Contains(output, "a/kube-scheduler ended") {
 		t.Errorf("status with a dead scheduler: %v, %q", err, output)
 	}
 }
@@ -408,7 +409,8 @@ func TestSideBySide(t *testing.T) {
 			t.Errorf("the landscape %q is in slot %d, where somebody else has a port", name, held)
 		}
 		if said := strings.Contains(output, "in an earlier one tcp "); said != (state.Slot > int(held)) {
-			t.Errorf("the landscape %q is in slot %d, somebody else has a port in slot %d, and up says: %s", name, state.Slot, held, output)
+			t.Errorf("the landscape %q is in slot %d, somebody else has a port in slot %d, and up says: %s", name, state.Slot,
+				held, output)
 		}
 	}
 	if states[0].Slot == states[1].Slot || states[0].Clusters[0].URL == states[1].Clusters[0].URL {

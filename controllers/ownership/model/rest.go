@@ -1,7 +1,7 @@
 package model
 
-// restSteps are what happens where no guard runs (docs/adr/0013; extension/decided.go): controllers read DNS, and what it
-// gives them runs out by itself.
+// restSteps are what happens where no guard runs (docs/adr/0013; extension/decided.go): controllers read DNS, and what
+// it gives them runs out by itself.
 func (m *Model) restSteps(t *stepper) {
 	s, i := &t.from, t.seat
 	p := &s.seats[i]

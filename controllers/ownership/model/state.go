@@ -26,7 +26,8 @@ const (
 	deleting             // the shoot is being deleted, nothing of it runs any more
 )
 
-var modeNames = []string{"idle", "reading", "claiming", "waiting", "checked", "serving", "resting", "fenced", "deleting"}
+var modeNames = []string{"idle", "reading", "claiming", "waiting", "checked", "serving", "resting", "fenced",
+	"deleting"}
 
 // request is the one request under way in a seat.
 type request int8
