@@ -15,8 +15,7 @@ import (
 // +kubebuilder:printcolumn:name="Gardenlet",type=string,JSONPath=`.status.conditions[?(@.type=="GardenletReady")].status`
 // +kubebuilder:printcolumn:name="Last Operation",type=string,JSONPath=`.status.lastOperation.type`
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.lastOperation.state`
-// +kubebuilder:printcolumn:name="Backup
-// Buckets",type=string,JSONPath=`.status.conditions[?(@.type=="BackupBucketsReady")].status`,priority=1
+// +kubebuilder:printcolumn:name="Backup Buckets",type=string,JSONPath=`.status.conditions[?(@.type=="BackupBucketsReady")].status`,priority=1
 // +kubebuilder:printcolumn:name="Extensions",type=string,JSONPath=`.status.conditions[?(@.type=="ExtensionsReady")].status`,priority=1
 // +kubebuilder:printcolumn:name="System",type=string,JSONPath=`.status.conditions[?(@.type=="SeedSystemComponentsHealthy")].status`,priority=1
 // +kubebuilder:printcolumn:name="Provider",type=string,JSONPath=`.spec.provider.type`

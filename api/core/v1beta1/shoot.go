@@ -52,8 +52,7 @@ type ShootList struct {
 
 // ShootSpec is the wanted state of a Shoot.
 //
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.seedName) || has(self.seedName)",message="seedName must not be
-// unset once it is set"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.seedName) || has(self.seedName)",message="seedName must not be unset once it is set"
 type ShootSpec struct {
 	// Addons are optional components in the shoot.
 	Addons *Addons `json:"addons,omitempty"`

@@ -93,8 +93,7 @@ const (
 
 // DefaultSpec is what all kinds have in their spec.
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.class) ? self.class : 'shoot') == (has(oldSelf.class) ?
-// oldSelf.class : 'shoot')",message="class is immutable"
+// +kubebuilder:validation:XValidation:rule="(has(self.class) ? self.class : 'shoot') == (has(oldSelf.class) ? oldSelf.class : 'shoot')",message="class is immutable"
 type DefaultSpec struct {
 	// Type names the implementation; controllers look after objects of their types only.
 	// +kubebuilder:validation:Required

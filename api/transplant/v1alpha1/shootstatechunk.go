@@ -16,8 +16,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Index",type=integer,JSONPath=`.index`
 // +kubebuilder:printcolumn:name="Bytes",type=integer,JSONPath=`.bytes`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.shootName == oldSelf.shootName && self.index == oldSelf.index &&
-// self.bytes == oldSelf.bytes && self.sha256 == oldSelf.sha256",message="a chunk never changes"
+// +kubebuilder:validation:XValidation:rule="self.shootName == oldSelf.shootName && self.index == oldSelf.index && self.bytes == oldSelf.bytes && self.sha256 == oldSelf.sha256",message="a chunk never changes"
 type ShootStateChunk struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
