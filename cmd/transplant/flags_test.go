@@ -78,7 +78,7 @@ var flagTests = map[string][]shown{
 			"ProgressingRolloutStuck"},
 	},
 	"gateway --owner-check-interval": {
-		{"e2e/fence/seed_test.go", "", `s.entry, "--owner-check-interval="+timing.Interval`},
+		{"e2e/fence/seed_test.go", "", "s.entry,\n\t\t\"--owner-check-interval=\"+timing.Interval"},
 		{"e2e/fence/fence_test.go", "TestFrozenInTheMiddleOfWritesNobodyAnswersForTheSuccessor", ""},
 	},
 	"etcd-backup restore --on-damage": {

@@ -243,8 +243,8 @@ func (s *seed) startControlPlane(t *testing.T) {
 		"--backup-url="+s.backup)
 	s.startAPIServer(t, server, guard)
 	s.entry = entry + ":9443"
-	s.startOwn(t, "gateway", "--kubeconfig="+s.services(t, guard, server), "--listen="+s.entry, "--owner-check-interval="+
-		timing.Interval.String())
+	s.startOwn(t, "gateway", "--kubeconfig="+s.services(t, guard, server), "--listen="+s.entry,
+		"--owner-check-interval="+timing.Interval.String())
 }
 
 func (s *seed) startAPIServer(t *testing.T, address, guard string) {
