@@ -269,7 +269,8 @@ func TestO6WaitCountsFromTheKnowledgeOfBothWrites(t *testing.T) {
 	t.Parallel()
 	s := newStory()
 	s.decision.BeforeNextWrite(func() { s.clock.Step(time.Hour) }) // a slow write, long after the garden's
-	begin := s.clock.Now()                                         // before the take-over runs, which may make the slow write at once
+	// The begin is noted before the take-over runs, which may make the slow write at once.
+	begin := s.clock.Now()
 	s.stepUntil(t, s.run(t.Context()))
 	if waited := s.clock.Now().Sub(begin); waited < time.Hour+6500*time.Millisecond {
 		t.Errorf("waited %v since the begin", waited)
