@@ -123,6 +123,9 @@ func TestTakePassesOverWhatOthersHold(t *testing.T) {
 	if len(passed) != 2 || claim.Slot <= passed[1] {
 		t.Errorf("slot %d was taken, after %v", claim.Slot, passed)
 	}
+	if want := takenErrors([]Endpoint{held}); fmt.Sprint(claim.Passed) != want.Error() {
+		t.Errorf("it was told that slots were passed over because of %v, want %v", claim.Passed, want)
+	}
 	if err := claim.Release(); err != nil {
 		t.Error(err)
 	}

@@ -408,7 +408,8 @@ func TestSideBySide(t *testing.T) {
 		if state.Slot == int(held) {
 			t.Errorf("the landscape %q is in slot %d, where somebody else has a port", name, held)
 		}
-		if said := strings.Contains(output, "in an earlier one tcp "); said != (state.Slot > int(held)) {
+		// It need not say so: an "up" of another test may have claimed that slot for the moment in which this one went by.
+		if strings.Contains(output, "in an earlier one tcp ") && state.Slot < int(held) {
 			t.Errorf("the landscape %q is in slot %d, somebody else has a port in slot %d, and up says: %s", name, state.Slot,
 				held, output)
 		}
